@@ -1,0 +1,107 @@
+"""What can be wrong with foreign bytes: one closed family of errors.
+
+Knows: the reasons for which bytes are refused, each with the place where it was noticed.
+Does not know: which message, connection or batch the bytes came from; the caller adds that.
+Rule: a member is raised only for what *they* sent. What *we* did not see (left-out spans, gaps) is a value, never one of
+these; our own bugs are plain exceptions. A new member needs a builder in tests/decode/test_errors.py.
+
+    DecodeError
+      Truncated       fewer bytes than the length promised
+      BadLength       negative, or beyond a stated limit or what remains can hold
+      BadVarint       longer than its type allows
+      BadText         not UTF-8 where the schema says string
+      UnexpectedNull  null where the schema has none
+      BadTag          tags not ascending and unique, or a known tag whose size disagrees with its content
+      BadMarker       a boolean or presence byte that is neither of its two values
+      BadChecksum     the checksum sent is not that of the bytes sent
+      BadMagic        a record batch format that was never released
+      BadCompression  a compressed block that its codec refuses
+      UnknownApi      undecoded, not malformed: no layout for the key
+      UnknownVersion  undecoded, not malformed: a layout for the key, but not for the version
+      LeftoverBytes   decoded well, and bytes remain
+"""
+
+# ruff: noqa: N818 -- the names are the reasons people read; "Error" behind each would say nothing
+
+from __future__ import annotations
+
+__all__ = [
+    "BadChecksum",
+    "BadCompression",
+    "BadLength",
+    "BadMagic",
+    "BadMarker",
+    "BadTag",
+    "BadText",
+    "BadVarint",
+    "DecodeError",
+    "LeftoverBytes",
+    "Truncated",
+    "UnexpectedNull",
+    "UnknownApi",
+    "UnknownVersion",
+]
+
+
+class DecodeError(Exception):
+    """Foreign bytes that are not what their schema says."""
+
+    def __init__(self, at: int, path: str = "") -> None:
+        super().__init__(at, path)
+        self.at = at  # offset in the bytes handed in, as on the wire
+        self.path = path  # field, in Kafka's names, dotted; empty where no field had begun
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} at byte {self.at}" + (f" in {self.path}" if self.path else "")
+
+
+class Truncated(DecodeError):
+    """Fewer bytes than the length promised."""
+
+
+class BadLength(DecodeError):
+    """A count or length that is negative, or beyond a stated limit or what remains can hold."""
+
+
+class BadVarint(DecodeError):
+    """A varint longer than its type allows."""
+
+
+class BadText(DecodeError):
+    """Bytes that are not UTF-8 where the schema says string."""
+
+
+class UnexpectedNull(DecodeError):
+    """A null where the schema has none."""
+
+
+class BadTag(DecodeError):
+    """Tags not ascending and unique, or a known tag whose size disagrees with its content."""
+
+
+class BadMarker(DecodeError):
+    """A boolean or presence byte that is neither of its two values."""
+
+
+class BadChecksum(DecodeError):
+    """The checksum sent is not that of the bytes sent."""
+
+
+class BadMagic(DecodeError):
+    """A record batch format that was never released."""
+
+
+class BadCompression(DecodeError):
+    """A compressed block that its codec refuses."""
+
+
+class UnknownApi(DecodeError):
+    """No layout for the key: undecoded, not malformed."""
+
+
+class UnknownVersion(DecodeError):
+    """A layout for the key, but not for the version: undecoded, not malformed."""
+
+
+class LeftoverBytes(DecodeError):
+    """Decoded well, and bytes remain."""
