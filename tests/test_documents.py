@@ -1,0 +1,49 @@
+"""Sentences that could go stale are generated from, or tested against, the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from tools.documents import documents
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("*/README.md"))]
+
+
+def test_generated_pages_are_in_step_with_the_code():
+    assert {path: path.read_text() for path in documents()} == documents()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_and_file_a_page_names_exists(page):
+    text = page.read_text()
+    named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r"^\| `([\w/.]+\.\w+)`", text, re.MULTILINE)
+    missing = [name for name in named if not (page.parent / name).exists() and not (ROOT / name).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("command", sorted(wirecheck.main.commands))
+def test_every_command_says_what_it_does_with_an_example(command):
+    help_text = CliRunner().invoke(wirecheck.main, [command, "--help"]).output
+    assert f"wirecheck {command}" in help_text
+    assert command in (ROOT / "README.md").read_text()
+
+
+def test_the_makefile_describes_every_verb():
+    makefile = (ROOT / "Makefile").read_text()
+    phony = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE).group(1).split())
+    assert set(re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE)) == phony
+
+
+def test_no_tracked_file_carries_a_path_of_somebodys_machine():
+    import subprocess
+
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout.split(b"\0")
+    texts = [ROOT / name.decode() for name in names if name.endswith((b".py", b".md", b".toml", b".txt", b".tsv"))]
+    if not texts:
+        pytest.skip("not a git checkout")
+    pattern = re.compile("/" + r"(?:home|root|work|Users)/\w+")
+    assert [path.name for path in texts if path.is_file() and pattern.search(path.read_text())] == []
