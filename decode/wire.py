@@ -1,0 +1,151 @@
+"""A batch of Kafka messages as they were cut from the wire, before anything in them is decoded.
+
+Knows what every room has to agree on: `Messages` (struct of arrays; bytes kept, spans left out, key, version, side) and
+which request headers Kafka's releases ever sent (`known()`), so that a follower can tell a request header from noise.
+Refuses to know layouts, connections, captures.
+Rule: every array here may be handed to a jitted function as it is: plain numpy, int64 indices, no objects.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "DATA",
+    "RECORD",
+    "REQUEST",
+    "RESPONSE",
+    "SIDES",
+    "UNKNOWN_VERSION_YET",
+    "Messages",
+    "known",
+    "pack",
+    "short_header",
+]
+
+# What a message is; the last two have no header and are values found inside records (metadata log, control batches).
+REQUEST, RESPONSE, RECORD, DATA = 0, 1, 2, 3
+SIDES = ("request", "response", "record", "data")
+UNKNOWN_VERSION_YET = -1  # version of a response whose request was not seen
+
+NEVER_FLEXIBLE = 1 << 14
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages of one batch, one row each, without their 4-byte sizes."""
+
+    data: NDArray[np.uint8]
+    """Kept bytes of all messages, concatenated."""
+    at: Ints
+    """n+1 offsets into `data`: message i keeps data[at[i]:at[i + 1]]."""
+    size: Ints
+    """Bytes on the wire: kept and left out."""
+    span_at: Ints
+    """n+1 offsets into the spans."""
+    span_offset: Ints
+    """Where a left-out span begins, in the message as it was on the wire; sorted, disjoint within a message."""
+    span_length: Ints
+    """How many bytes were left out there."""
+    side: NDArray[np.int8]
+    """REQUEST, RESPONSE, RECORD or DATA."""
+    key: NDArray[np.int16]
+    """API key; of a response its request's; of a RECORD its type; of DATA its index in decode/schemas/other.txt."""
+    version: NDArray[np.int16]
+    """API version; of a response its request's, -1 if that was not seen."""
+    correlation_id: NDArray[np.int32]
+    """Of the header; 0 for RECORD and DATA."""
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, rows: NDArray[Any]) -> Messages:
+        """The messages of these rows (indices or mask), in that order."""
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
+        pick, at = _gathered(self.at, rows)
+        span_pick, span_at = _gathered(self.span_at, rows)
+        return Messages(
+            self.data[pick], at, self.size[rows], span_at, self.span_offset[span_pick], self.span_length[span_pick],
+            self.side[rows], self.key[rows], self.version[rows], self.correlation_id[rows],
+        )  # fmt: skip
+
+
+def _gathered(at: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    lengths = at[rows + 1] - at[rows]
+    new_at = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=new_at[1:])
+    return np.arange(new_at[-1], dtype=np.int64) + np.repeat(at[rows] - new_at[:-1], lengths), new_at
+
+
+def pack(
+    payloads: list[bytes],
+    sides: list[int],
+    keys: list[int],
+    versions: list[int],
+    spans: list[list[tuple[int, int]]] | None = None,
+) -> Messages:
+    """Whole messages as a batch. With `spans`, those (offset, length) are cut out of the bytes given."""
+    spans = spans or [[] for _ in payloads]
+    kept = [_without(payload, cuts) for payload, cuts in zip(payloads, spans, strict=True)]
+    flat = [cut for cuts in spans for cut in cuts]
+    correlation = [_correlation_id(k, s) for k, s in zip(payloads, sides, strict=True)]
+    return Messages(
+        np.frombuffer(b"".join(kept), np.uint8),
+        _offsets([len(k) for k in kept]),
+        np.array([len(p) for p in payloads], np.int64),
+        _offsets([len(cuts) for cuts in spans]),
+        np.array([offset for offset, _ in flat], np.int64),
+        np.array([length for _, length in flat], np.int64),
+        np.array(sides, np.int8),
+        np.array(keys, np.int16),
+        np.array(versions, np.int16),
+        np.array(correlation, np.int32),
+    )
+
+
+def _without(payload: bytes, cuts: list[tuple[int, int]]) -> bytes:
+    kept, at = [], 0
+    for offset, length in cuts:
+        kept.append(payload[at:offset])
+        at = offset + length
+    return b"".join([*kept, payload[at:]])
+
+
+def _offsets(lengths: list[int]) -> Ints:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.array(lengths, np.int64))])
+
+
+def _correlation_id(payload: bytes, side: int) -> int:
+    at = {REQUEST: 4, RESPONSE: 0}.get(side)
+    return 0 if at is None else int.from_bytes(payload[at : at + 4], "big", signed=True)
+
+
+@cache
+def known() -> NDArray[np.int16]:
+    """One row per API key: lowest version, highest version, first flexible version (16384: never); -1: no layout.
+
+    Made to be handed to jitted code: `row = known[key]; row[0] <= version <= row[1]`. A request header then is
+    `api_key i16, api_version i16, correlation_id i32`, a nullable client id with an i16 length (not in
+    `short_header`), and, from the first flexible version on, a tag section.
+    """
+    heading = re.compile(r"^(\d+) \w+ request v(\d+)(?:-(\d+))? flexible (?:v(\d+)\+|none)", re.MULTILINE)
+    text = (Path(__file__).parent / "schemas" / "kafka.txt").read_text()
+    rows = [[int(group) if group else None for group in found.groups()] for found in heading.finditer(text)]
+    table = np.full((max(row[0] or 0 for row in rows) + 1, 3), -1, np.int16)
+    for key, low, high, flexible in rows:
+        table[key] = [low or 0, (low if high is None else high) or 0, NEVER_FLEXIBLE if flexible is None else flexible]
+    return table
+
+
+def short_header(key: int, version: int) -> bool:
+    """ControlledShutdown v0 alone has request header v0: no client id (ApiMessageTypeGenerator, gone in 4.0)."""
+    return key == 7 and version == 0
