@@ -2,8 +2,8 @@
 
 Knows: the reasons for which bytes are refused, each with the place where it was noticed.
 Does not know: which message, connection or batch the bytes came from; the caller adds that.
-Rule: a member is raised only for what *they* sent. What *we* did not see (left-out spans, gaps) is a value, never one of
-these; our own bugs are plain exceptions. A new member needs a builder in tests/decode/test_errors.py.
+Rule: a member is raised only for what *they* sent. What *we* did not see (left-out spans, gaps) is a value, never
+one of these; our own bugs are plain exceptions. A new member needs a builder in tests/decode/test_errors.py.
 
     DecodeError
       Truncated       fewer bytes than the length promised

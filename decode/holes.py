@@ -1,0 +1,73 @@
+"""Bytes as they were on the wire, with the spans that are not there.
+
+Knows: kept bytes and left-out spans, laid out in wire coordinates. Does not know what the bytes mean or why some are
+missing (trimmed by us, cut by a snap length).
+Rule: a hole holds zeros so that positions stay true, and whoever reads structure asks `known`: such a zero is not data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NO_HOLES = np.zeros((0, 2), np.int64)
+
+
+@njit(cache=True)
+def hidden(holes: np.ndarray, begin: int, end: int) -> int:
+    """How many bytes of [begin, end) lie in holes: rows of (begin, end), sorted and disjoint."""
+    low, high = 0, len(holes)
+    while low < high:
+        middle = (low + high) // 2
+        if holes[middle, 1] <= begin:
+            low = middle + 1
+        else:
+            high = middle
+    total = 0
+    while low < len(holes) and holes[low, 0] < end:
+        total += min(end, holes[low, 1]) - max(begin, holes[low, 0])
+        low += 1
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field's bytes in wire coordinates."""
+
+    data: np.ndarray  # uint8, zeros in the holes
+    holes: np.ndarray  # int64[n, 2]: (begin, end), sorted and disjoint
+
+    def known(self, begin: int, end: int) -> bool:
+        return not len(self.holes) or hidden(self.holes, begin, end) == 0
+
+    def bytes(self, begin: int, end: int) -> bytes:
+        return self.data[begin:end].tobytes()
+
+    def integer(self, at: int, size: int) -> int:
+        """Signed, big-endian; only where `known`."""
+        return int.from_bytes(self.data[at : at + size].tobytes(), "big", signed=True)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+def laid_out(kept: bytes | memoryview | np.ndarray, left_out: Iterable[tuple[int, int]] = ()) -> Field:
+    """Kept bytes, and spans (offset, length) as on the wire, sorted and disjoint, that were taken out of them."""
+    source = kept if isinstance(kept, np.ndarray) else np.frombuffer(kept, np.uint8)
+    spans = [(offset, offset + length) for offset, length in left_out if length]
+    if not spans:
+        return Field(source, NO_HOLES)
+    holes = np.array(spans, np.int64)
+    assert (holes[1:, 0] >= holes[:-1, 1]).all()
+    there = np.ones(len(source) + int((holes[:, 1] - holes[:, 0]).sum()), np.bool_)
+    for begin, end in spans:
+        there[begin:end] = False
+    data = np.zeros(len(there), np.uint8)
+    data[there] = source
+    return Field(data, holes)
