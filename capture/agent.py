@@ -1,0 +1,143 @@
+"""The agent: captures in, a folder of frames out. This is its offline half.
+
+Knows: one capture has one STARTED and one ENDED mark, what is counted on the way, and when an input is worth an error.
+Refuses to know: packets (packet.py), file formats (pcap.py, pcapng.py), Kafka.
+Rule: whatever could not be read, or was read and is no frame, is told twice: as a mark among the rows, for the job
+that judges them later, and in the Summary, for the person who waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from capture import frames
+from capture.merge import inputs_in_order, merged
+from capture.pcap import InputError
+from capture.spool import ROLL_BYTES, Spool
+from capture.windows import WINDOW_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from capture.merge import Input
+
+
+class NothingReadableError(InputError):
+    """None of the inputs could be read. Its text is one line per input."""
+
+    def __init__(self, errors: Sequence[InputError]) -> None:
+        super().__init__(errors[0].path, errors[0].offset, errors[0].reason)
+        self.errors = tuple(errors)
+        self.args = ("\n".join(str(error) for error in errors),)
+
+
+@dataclass
+class Summary:
+    """What a command can say about a capture it read."""
+
+    frames: int = 0
+    payload_bytes: int = 0  # on the wire
+    bytes: int = 0  # of the input files
+    dropped: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    input_errors: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        kinds = rows.column("kind").to_numpy()
+        self.frames += int((kinds == frames.FRAME).sum())
+        self.payload_bytes += int(rows.column("payload_len").to_numpy().sum())
+        for i in np.flatnonzero(kinds != frames.FRAME):
+            self._add_mark(rows.slice(i, 1).to_pylist()[0])
+
+    def _add_mark(self, mark: dict[str, object]) -> None:
+        count, reason = int(str(mark["count"])), str(mark["reason"])
+        if mark["kind"] == frames.SKIPPED:
+            self.skipped[reason] = self.skipped.get(reason, 0) + count
+        elif mark["kind"] == frames.DROPPED:
+            self.dropped += count
+        elif mark["kind"] == frames.INPUT_ERROR:
+            self.input_errors.append(f"{mark['source']}: {reason}")
+
+
+class _Capture:
+    """All inputs of one command, as one capture."""
+
+    def __init__(self, inputs: Sequence[Path], stamp: frames.Stamp, window_bytes: int) -> None:
+        if not inputs:
+            raise ValueError("no input")
+        self._inputs, self._errors = inputs_in_order(inputs)
+        if not self._inputs:
+            raise NothingReadableError(self._errors)
+        self._stamp, self._window_bytes = stamp, window_bytes
+        self.summary = Summary(bytes=sum(_size(source) for source in self._inputs))
+
+    def rows(self, on_progress: Callable[[int, int], None] | None) -> Iterator[pa.RecordBatch]:
+        """Every row from STARTED to ENDED; PROGRESS rows belong to files and are the spool's."""
+        newest_ns = self._inputs[0].first_ns
+        marks = [
+            frames.Mark(frames.STARTED, newest_ns),
+            *(frames.Mark(frames.INPUT_ERROR, newest_ns, str(e.path), reason=e.reason) for e in self._errors),
+        ]
+        yield self._counted(frames.mark_rows(marks, self._stamp))
+
+        def on_read(read_bytes: int) -> None:
+            if on_progress is not None:
+                on_progress(read_bytes, self.summary.bytes)
+
+        for rows in merged(self._inputs, self._stamp, on_read, self._window_bytes):
+            newest_ns = max(newest_ns, int(np.max(rows.column("ts_ns").to_numpy())))
+            yield self._counted(rows)
+        yield self._counted(frames.mark_rows([frames.Mark(frames.ENDED, newest_ns)], self._stamp))
+
+    def _counted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        self.summary.add(rows)
+        return rows
+
+
+def write_frames(
+    inputs: Sequence[Path],
+    out: Path,
+    cluster: str,
+    agent: str = "replay",
+    *,
+    roll_bytes: int = ROLL_BYTES,
+    on_progress: Callable[[int, int], None] | None = None,
+    window_bytes: int = WINDOW_BYTES,
+) -> Summary:
+    """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all).
+
+    Raises NothingReadableError, FolderInUseError, or OSError when it cannot write.
+    """
+    stamp = frames.Stamp(cluster, agent)
+    capture = _Capture(inputs, stamp, window_bytes)
+    spool = Spool(out, stamp, roll_bytes)
+    try:
+        for rows in capture.rows(on_progress):
+            spool.append(rows)
+        spool.close()
+    finally:
+        spool.abandon()
+    capture.summary.files = spool.files
+    return capture.summary
+
+
+def read_frames(
+    inputs: Sequence[Path], cluster: str = "", agent: str = "decode", window_bytes: int = WINDOW_BYTES
+) -> Iterator[pa.Table]:
+    """The same rows without files, for looking at a capture: from STARTED to ENDED, no PROGRESS, file_seq 0."""
+    capture = _Capture(inputs, frames.Stamp(cluster, agent), window_bytes)
+    for rows in capture.rows(None):
+        yield pa.Table.from_batches([rows])
+
+
+def _size(source: Input) -> int:
+    try:
+        return source.path.stat().st_size
+    except OSError:  # went away meanwhile: the merge says so
+        return 0

@@ -1,0 +1,110 @@
+"""The frames table: what every capture becomes and all that the judging job ever reads.
+
+Knows: the columns, their order and types, the kinds of row, and how a row that is an agent's own mark looks.
+Refuses to know: where frames come from (pcap.py), how files are named and rolled (spool.py), what TCP or Kafka is.
+Rule: a change here changes the contract with every file already on disk. No uint16 and no timestamp[ns]: Spark reads
+the first as negative numbers and refuses the second. Ports are int32, times are int64 nanoseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+FRAME = 0  # one captured TCP segment
+STARTED = 1  # first row of a capture; its time is the first packet's
+ENDED = 2  # stands just before the last PROGRESS of a capture that ended in order
+DROPPED = 3  # `count` packets were lost by whoever captured, `reason` says where it is known from
+PROGRESS = 4  # last row of every file: nothing older than its time is still to come from this agent
+SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for one `reason`
+INPUT_ERROR = 6  # `source` could not be read to its end; `reason` says what, and at which byte
+
+SPAN = pa.struct([pa.field("offset", pa.int32(), nullable=False), pa.field("length", pa.int32(), nullable=False)])
+
+# One sentence per column; the documentation is generated from it.
+COLUMNS: tuple[tuple[str, pa.DataType, str], ...] = (
+    ("kind", pa.int8(), "0 for a frame, else the kind of mark."),
+    ("cluster", pa.string(), "Label of the cluster, as given to the agent."),
+    ("agent", pa.string(), "Name of the agent that wrote the row."),
+    ("file_seq", pa.int32(), "Number of the file: 1-based, contiguous per agent and folder."),
+    ("source", pa.string(), "Capture file as given on the command line, or interface."),
+    ("frame_no", pa.int64(), "1-based number of the packet in its source: the number Wireshark shows."),
+    ("ts_ns", pa.int64(), "Capture time in nanoseconds since 1970, UTC."),
+    ("src_ip", pa.string(), "Source address."),
+    ("src_port", pa.int32(), "Source port."),
+    ("dst_ip", pa.string(), "Destination address."),
+    ("dst_port", pa.int32(), "Destination port."),
+    ("tcp_seq", pa.int64(), "TCP sequence number as on the wire."),
+    ("tcp_ack", pa.int64(), "TCP acknowledgement number as on the wire."),
+    ("tcp_flags", pa.int32(), "TCP flags, nine bits: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE, CWR, NS."),
+    ("payload", pa.binary(), "The kept bytes of the segment, concatenated."),
+    ("payload_len", pa.int32(), "Length of the segment's payload on the wire."),
+    ("left_out", pa.list_(SPAN), "Spans of the payload as on the wire that are not kept, a snaplen cut included."),
+    ("count", pa.int64(), "Of a mark: how many packets were dropped or skipped."),
+    ("reason", pa.string(), "Of a mark: why."),
+)
+FRAMES = pa.schema([pa.field(name, kind) for name, kind, _ in COLUMNS])
+STRINGS = tuple(name for name, kind, _ in COLUMNS if kind == pa.string())
+CODED = pa.dictionary(pa.int32(), pa.string())
+# The same rows in memory: strings as codes, which is how they are written and how a reader should ask for them.
+FRAMES_CODED = pa.schema([pa.field(name, CODED if name in STRINGS else kind) for name, kind, _ in COLUMNS])
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A row that is not a frame."""
+
+    kind: int
+    ts_ns: int
+    source: str | None = None
+    count: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Whose rows these are: the two labels every row carries."""
+
+    cluster: str
+    agent: str
+
+
+def mark_rows(marks: Sequence[Mark], stamp: Stamp) -> pa.RecordBatch:
+    n = len(marks)
+    columns = {name: pa.nulls(n, kind) for name, kind in zip(FRAMES_CODED.names, FRAMES_CODED.types, strict=True)}
+    numbers = ("file_seq", "frame_no", "src_port", "dst_port", "tcp_seq", "tcp_ack", "tcp_flags", "payload_len")
+    for name in numbers:
+        columns[name] = pa.array(np.zeros(n, np.int64)).cast(FRAMES_CODED.field(name).type)
+    columns["kind"] = pa.array([mark.kind for mark in marks], pa.int8())
+    columns["cluster"] = constant(stamp.cluster, n)
+    columns["agent"] = constant(stamp.agent, n)
+    columns["source"] = pa.array([mark.source for mark in marks], pa.string()).dictionary_encode().cast(CODED)
+    columns["ts_ns"] = pa.array([mark.ts_ns for mark in marks], pa.int64())
+    columns["payload"] = pa.array([b""] * n, pa.binary())
+    columns["left_out"] = pa.array([[]] * n, pa.list_(SPAN))
+    columns["count"] = pa.array([mark.count for mark in marks], pa.int64())
+    columns["reason"] = pa.array([mark.reason for mark in marks], pa.string()).dictionary_encode().cast(CODED)
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=FRAMES_CODED)
+
+
+def constant(text: str, n: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), pa.array([text], pa.string()))
+
+
+def with_file_seq(table: pa.Table, file_seq: int) -> pa.Table:
+    column = pa.array(np.full(table.num_rows, file_seq, np.int32))
+    return table.set_column(table.schema.get_field_index("file_seq"), "file_seq", column)
+
+
+def read(path: Path | str, columns: Sequence[str] | None = None) -> pa.Table:
+    """One file of frames, its strings as dictionary codes: the cheap way to read it by path."""
+    wanted = list(columns) if columns is not None else None
+    return pq.read_table(path, columns=wanted, read_dictionary=list(STRINGS))

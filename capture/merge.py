@@ -1,0 +1,147 @@
+"""Several capture files as one capture: in order of time, whatever order they were named in.
+
+Knows: files are read one after the other by their first timestamp; where they overlap their rows are merged.
+Refuses to know: what a row says beyond its place in time.
+Rule: rows of one file keep their order (the clock that orders them is the newest time seen so far in that file, which
+never goes back), ties go by the files' own order, and neither depends on how much was read at once. Memory is a few
+windows per file that is open, and a file is opened only when its first packet is due.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from capture import frames
+from capture.pcap import Batch, CaptureFile, InputError, first_ns
+from capture.windows import WINDOW_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+_SMALLEST_WINDOW_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Input:
+    """One readable file and its place in the order."""
+
+    path: Path
+    first_ns: int
+    rank: int
+
+
+def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError]]:
+    """Files by their first packet's time and by name, each once; and those that cannot be read at all."""
+    times, errors = [], []
+    for path in sorted({path.resolve(): path for path in sorted(paths)}.values()):
+        try:
+            times.append((first_ns(path), str(path), path))
+        except InputError as error:
+            errors.append(error)
+    return [Input(path, ns, rank) for rank, (ns, _, path) in enumerate(sorted(times))], errors
+
+
+class _Open:
+    """A file being read: `batch` is what is left of its newest window, None once the file is used up."""
+
+    def __init__(self, source: Input, stamp: frames.Stamp, window_bytes: int) -> None:
+        self.rank = source.rank
+        self.read_bytes = 0
+        self._batches = _batches(source, stamp, window_bytes, self)
+        self.batch: Batch | None = None
+        self.refill()
+
+    def refill(self) -> None:
+        if self.batch is None or self.batch.rows.num_rows == 0:
+            self.batch = next(self._batches, None)
+
+    def bound(self) -> tuple[int, int]:
+        """Every row still to come stands at or behind this place."""
+        assert self.batch is not None
+        return int(self.batch.clock[-1]), self.rank
+
+    def take(self, bound: tuple[int, int]) -> pa.RecordBatch:
+        """The rows up to and including the place `bound`."""
+        assert self.batch is not None
+        n = int(np.searchsorted(self.batch.clock, bound[0], "right" if self.rank <= bound[1] else "left"))
+        taken = self.batch.rows.slice(0, n)
+        self.batch = Batch(self.batch.rows.slice(n), self.batch.clock[n:])
+        return taken
+
+
+def _batches(source: Input, stamp: frames.Stamp, window_bytes: int, reader: _Open) -> Iterator[Batch]:
+    """A file's rows, then its marks; a file that went away since it was looked at is one more mark."""
+    try:
+        file = CaptureFile(source.path, window_bytes)
+    except InputError as error:
+        yield _marks([frames.Mark(frames.INPUT_ERROR, source.first_ns, str(error.path), reason=error.reason)], stamp)
+        return
+    try:
+        for batch in file.batches(stamp):
+            reader.read_bytes = file.file_bytes
+            yield batch
+        reader.read_bytes = file.file_bytes
+        if file.marks():
+            yield _marks(file.marks(), stamp)
+    finally:
+        file.close()
+
+
+def _marks(marks: list[frames.Mark], stamp: frames.Stamp) -> Batch:
+    return Batch(frames.mark_rows(marks, stamp), np.array([mark.ts_ns for mark in marks], np.int64))
+
+
+def merged(
+    inputs: Sequence[Input],
+    stamp: frames.Stamp,
+    on_read: Callable[[int], None] = lambda _: None,
+    window_bytes: int = WINDOW_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """All rows of all files in order; on_read is told how many bytes of the files have been read."""
+    waiting = deque(inputs)
+    reading: list[_Open] = []
+    finished_bytes = 0
+    while waiting or reading:
+        for file in reading:
+            file.refill()
+        finished_bytes += sum(file.read_bytes for file in reading if file.batch is None)
+        reading = [file for file in reading if file.batch is not None]
+        on_read(finished_bytes + sum(file.read_bytes for file in reading))
+        while waiting and (not reading or _place(waiting[0]) <= min(file.bound() for file in reading)):
+            share = max(min(_SMALLEST_WINDOW_BYTES, window_bytes), window_bytes // (len(reading) + 1))
+            opened = _Open(waiting.popleft(), stamp, share)
+            if opened.batch is None:
+                finished_bytes += opened.read_bytes
+            else:
+                reading.append(opened)
+        if reading:
+            bound = min(file.bound() for file in reading)
+            yield from _in_order(reading, bound)
+    on_read(finished_bytes)
+
+
+def _place(source: Input) -> tuple[int, int]:
+    return source.first_ns, source.rank
+
+
+def _in_order(reading: Sequence[_Open], bound: tuple[int, int]) -> Iterator[pa.RecordBatch]:
+    """The rows of all open files up to the bound."""
+    clocks, tables = [], []
+    for file in reading:
+        assert file.batch is not None
+        clock = file.batch.clock
+        taken = file.take(bound)
+        if taken.num_rows:
+            clocks.append(clock[: taken.num_rows])
+            tables.append(pa.Table.from_batches([taken]))
+    if len(tables) > 1:
+        order = np.argsort(np.concatenate(clocks), kind="stable")  # files stand by rank: ties keep that order
+        tables = [pa.concat_tables(tables).unify_dictionaries().combine_chunks().take(pa.array(order))]
+    for table in tables:
+        yield from table.to_batches()

@@ -1,0 +1,273 @@
+"""Link, IP and TCP headers by offset: one captured packet becomes one row of numbers, or the reason why not.
+
+Knows: where the fields stand behind each link type, in IPv4 and IPv6 with extension headers, and what a snaplen cut.
+Refuses to know: files and blocks (pcap.py, pcapng.py), connections, payload, checksums (offloading makes them wrong).
+Rule: no Python object per packet. Everything is int64 and `np.int64(byte)`, so that the same code runs jitted and
+under NUMBA_DISABLE_JIT=1; every read stands behind a comparison with the end of what was captured.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Columns of a window's matrix of rows, int64[COLUMN_COUNT, capacity].
+FRAME_NO, TS_NS, CLOCK, SRC, SRC_PORT, DST, DST_PORT, SEQ, ACK, FLAGS, AT, KEPT, LENGTH = range(13)
+COLUMN_COUNT = 13
+
+# Why a packet is not a frame; the number indexes the counters, the name goes into the table.
+TCP, NON_TCP, IPV4_FRAGMENT, IPV6_FRAGMENT, UNSUPPORTED_LINK_TYPE, NOT_IP, BAD_HEADER, SNAPLEN_HEADER, NO_PACKET = (
+    range(9)
+)
+REASONS = (
+    "",
+    "non-tcp",
+    "ipv4-fragment",
+    "ipv6-fragment",
+    "unsupported-link-type",
+    "not-ip",
+    "bad-header",
+    "snaplen-header",
+    "not-a-packet",
+)
+ADDRESSES_FULL = -1  # not a reason: the caller ends the batch and comes again with an empty address table
+
+# The counters a walk carries from call to call, int64[COUNTER_COUNT]: next byte in the window, rows of this batch,
+# packets of the file, newest time of any packet so far, packets that the file itself says were dropped.
+POSITION, ROW, PACKET_NO, NEWEST_NS, DROPPED = range(5)
+COUNTER_COUNT = 5
+OLDEST_NS = -(1 << 62)
+
+# https://www.tcpdump.org/linktypes.html; 12 and 14 are what some BSDs write for raw IP.
+LINK_NULL, LINK_ETHERNET, LINK_LOOP, LINK_SLL, LINK_SLL2 = 0, 1, 108, 113, 276
+LINK_RAW, LINK_RAW_BSD, LINK_RAW_OPENBSD, LINK_IPV4, LINK_IPV6 = 101, 12, 14, 228, 229
+
+ADDRESS_CAPACITY = 4096  # distinct addresses per batch; a batch ends early when it meets more
+ADDRESS_SLOTS = 4 * ADDRESS_CAPACITY
+
+
+Number: TypeAlias = Any  # int64: an int where jitted, np.int64 under NUMBA_DISABLE_JIT
+
+
+class State(NamedTuple):
+    """What a walk writes: the rows of this batch, and counts that go on from batch to batch."""
+
+    rows: NDArray[np.int64]  # [COLUMN_COUNT, capacity]
+    counters: NDArray[np.int64]  # [COUNTER_COUNT]
+    skipped: NDArray[np.int64]  # [len(REASONS)]
+    known: NDArray[np.int64]  # addresses of this batch: known[0, 0] counts, row 1 + code is (size, high, low)
+    slots: NDArray[np.int64]  # hash table over `known`, 0 is free
+
+
+@njit(cache=True)
+def u16(data: NDArray[np.uint8], at: int) -> Number:
+    return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
+
+
+@njit(cache=True)
+def u32(data: NDArray[np.uint8], at: int) -> Number:
+    return (u16(data, at) << 16) | u16(data, at + 2)
+
+
+@njit(cache=True)
+def _ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Number:
+    """Where the IP header begins, or minus the reason."""
+    ether_type, start = 0x0800, at
+    if link_type == LINK_ETHERNET:
+        start = at + 14
+        if start > end:
+            return -SNAPLEN_HEADER
+        ether_type = u16(data, at + 12)
+    elif link_type == LINK_SLL:
+        start = at + 16
+        if start > end:
+            return -SNAPLEN_HEADER
+        ether_type = u16(data, at + 14)
+    elif link_type == LINK_SLL2:
+        start = at + 20
+        if start > end:
+            return -SNAPLEN_HEADER
+        ether_type = u16(data, at)
+    elif link_type in (LINK_NULL, LINK_LOOP):
+        # Address family in the order of the capturing host (null) or the network (loop). Its one non-zero byte is
+        # 2 for IPv4; 10, 24, 28 or 30 for IPv6, by system.
+        start = at + 4
+        if start > end:
+            return -SNAPLEN_HEADER
+        family = u32(data, at)
+        if family >= 1 << 24:
+            family >>= 24
+        if family not in (2, 10, 24, 28, 30):
+            return -NOT_IP
+    elif link_type not in (LINK_RAW, LINK_RAW_BSD, LINK_RAW_OPENBSD, LINK_IPV4, LINK_IPV6):
+        return -UNSUPPORTED_LINK_TYPE
+    while ether_type in (0x8100, 0x88A8, 0x9100):  # VLAN tags, stacked (802.1Q, 802.1ad, and its older number)
+        if start + 4 > end:
+            return -SNAPLEN_HEADER
+        ether_type = u16(data, start + 2)
+        start += 4
+    if ether_type not in (0x0800, 0x86DD):
+        return -NOT_IP
+    return start
+
+
+@njit(cache=True)
+def _tcp_start_v4(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> tuple[Number, Number]:
+    """Where the TCP header begins and where the packet ends on the wire, or minus the reason."""
+    if ip + 20 > end:
+        return -SNAPLEN_HEADER, 0
+    header_bytes = (np.int64(data[ip]) & 15) * 4
+    total_bytes = u16(data, ip + 2)
+    if header_bytes < 20 or 0 < total_bytes < header_bytes:
+        return -BAD_HEADER, 0
+    if data[ip + 9] != 6:
+        return -NON_TCP, 0
+    if u16(data, ip + 6) & 0x3FFF:  # more fragments, or an offset
+        return -IPV4_FRAGMENT, 0
+    if total_bytes == 0:  # segmentation offload: the card would have filled it in
+        return ip + header_bytes, wire_end
+    return ip + header_bytes, ip + total_bytes
+
+
+@njit(cache=True)
+def _tcp_start_v6(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> tuple[Number, Number]:
+    """The same behind IPv6 and its chain of extension headers (RFC 8200 section 4)."""
+    if ip + 40 > end:
+        return -SNAPLEN_HEADER, 0
+    payload_bytes = u16(data, ip + 4)
+    packet_end = wire_end if payload_bytes == 0 else ip + 40 + payload_bytes  # 0: jumbo or segmentation offload
+    following: Number = np.int64(data[ip + 6])
+    at = ip + 40
+    while following != 6:
+        if following not in (0, 43, 44, 51, 60, 135, 139, 140):
+            return -NON_TCP, 0
+        if at + 8 > end:
+            return -SNAPLEN_HEADER, 0
+        size: Number = (np.int64(data[at + 1]) + 1) * 8
+        if following == 51:  # authentication header: in units of 4, less 2 (RFC 4302)
+            size = (np.int64(data[at + 1]) + 2) * 4
+        elif following == 44:
+            size = 8
+            if u16(data, at + 2) & 0xFFF9:
+                return -(IPV6_FRAGMENT if data[at] == 6 else NON_TCP), 0
+        following = np.int64(data[at])
+        at += size
+    return at, packet_end
+
+
+@njit(cache=True)
+def _address(data: NDArray[np.uint8], at: int, size: int, state: State) -> Number:
+    """Code of an address in this batch's table."""
+    known, slots = state.known, state.slots
+    high: Number = np.int64(0)
+    low = u32(data, at)
+    if size == 16:
+        high = (u32(data, at) << 32) | u32(data, at + 4)
+        low = (u32(data, at + 8) << 32) | u32(data, at + 12)
+    mixed: Number = np.int64(2166136261)
+    for part in range(0, size, 4):  # FNV-1a over 32-bit parts, kept small enough never to overflow int64
+        mixed = ((mixed ^ u32(data, at + part)) * 16777619) & 0xFFFFFFFF
+    slot = (mixed ^ (mixed >> 15)) % ADDRESS_SLOTS
+    while slots[slot] != 0:
+        row = slots[slot]
+        if known[row, 0] == size and known[row, 1] == high and known[row, 2] == low:
+            return row - 1
+        slot = (slot + 1) % ADDRESS_SLOTS
+    row = known[0, 0] + 1
+    if row > ADDRESS_CAPACITY:
+        return ADDRESSES_FULL
+    known[0, 0] = row
+    known[row, 0], known[row, 1], known[row, 2] = size, high, low
+    slots[slot] = row
+    return row - 1
+
+
+@njit(cache=True)
+def read_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], state: State) -> Number:
+    """Headers of one packet into the next row: TCP, a reason, or ADDRESSES_FULL."""
+    at, captured, wire, link_type, _ = where
+    end = at + captured
+    cut = BAD_HEADER if captured >= wire else SNAPLEN_HEADER  # too short, though all of it is here?
+    ip = _ip_start(data, at, end, link_type)
+    if ip < 0:
+        return cut if ip == -SNAPLEN_HEADER else -ip
+    if ip >= end:
+        return cut
+    version = data[ip] >> 4
+    if version == 4:
+        tcp, packet_end = _tcp_start_v4(data, ip, end, at + max(wire, captured))
+    elif version == 6:
+        tcp, packet_end = _tcp_start_v6(data, ip, end, at + max(wire, captured))
+    else:
+        return BAD_HEADER
+    if tcp < 0:
+        return cut if tcp == -SNAPLEN_HEADER else -tcp
+    if tcp + 20 > end:
+        return cut
+    payload = tcp + (np.int64(data[tcp + 12]) >> 4) * 4
+    if payload < tcp + 20 or payload > packet_end:
+        return BAD_HEADER
+    size, src_at, dst_at = (4, ip + 12, ip + 16) if version == 4 else (16, ip + 8, ip + 24)
+    src = _address(data, src_at, size, state)
+    dst = _address(data, dst_at, size, state)
+    if src < 0 or dst < 0:
+        return ADDRESSES_FULL
+    rows, row = state.rows, state.counters[ROW]
+    rows[SRC, row], rows[DST, row] = src, dst
+    rows[SRC_PORT, row], rows[DST_PORT, row] = u16(data, tcp), u16(data, tcp + 2)
+    rows[SEQ, row], rows[ACK, row] = u32(data, tcp + 4), u32(data, tcp + 8)
+    rows[FLAGS, row] = u16(data, tcp + 12) & 0x1FF
+    rows[AT, row] = payload
+    rows[LENGTH, row] = packet_end - payload
+    rows[KEPT, row] = max(0, min(packet_end, end) - payload)
+    return TCP
+
+
+@njit(cache=True)
+def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], state: State) -> bool:
+    """Count one packet and keep its row if it has one. False: the batch is full, nothing was counted.
+
+    `where` is its first byte, its captured length, its length on the wire, its link type and its time.
+    """
+    rows, counters = state.rows, state.counters
+    row, ts_ns = counters[ROW], where[4]
+    if row == rows.shape[1]:
+        return False
+    outcome = read_packet(data, where, state)
+    if outcome == ADDRESSES_FULL:
+        return False
+    counters[PACKET_NO] += 1
+    counters[NEWEST_NS] = max(counters[NEWEST_NS], ts_ns)
+    if outcome == TCP:
+        rows[FRAME_NO, row] = counters[PACKET_NO]
+        rows[TS_NS, row] = ts_ns
+        rows[CLOCK, row] = counters[NEWEST_NS]
+        counters[ROW] += 1
+    else:
+        state.skipped[outcome] += 1
+    return True
+
+
+@njit(cache=True)
+def gather(data: NDArray[np.uint8], at: NDArray[np.int64], ends: NDArray[np.int32], out: NDArray[np.uint8]) -> None:
+    """out[ends[i] : ends[i + 1]] = the kept bytes of row i, which begin at data[at[i]]."""
+    for i in range(at.size):
+        size = np.int64(ends[i + 1]) - np.int64(ends[i])
+        out[ends[i] : ends[i + 1]] = data[at[i] : at[i] + size]
+
+
+def address_texts(known: NDArray[np.int64]) -> list[str]:
+    texts = []
+    for size, high, low in known[1 : 1 + int(known[0, 0])].tolist():
+        if size == 4:
+            texts.append(socket.inet_ntop(socket.AF_INET, struct.pack(">I", low)))
+        else:
+            texts.append(socket.inet_ntop(socket.AF_INET6, struct.pack(">qq", high, low)))
+    return texts

@@ -1,0 +1,162 @@
+"""Capture files in, frames out: pcap and pcapng, packed with gzip or not.
+
+Knows: which container a file is, how its windows become Arrow batches, and how a broken file is told about.
+Refuses to know: several files and their order (merge.py), files of our own (spool.py), connections, Kafka.
+Rule: a broken file gives every packet before the damage, then one line that names the byte; nothing is skipped
+silently. The design lets scapy open what it would filter; a file needs no socket and no filter, and scapy costs
+10 us per packet, so files are walked by a jitted loop over windows and this module imports without scapy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from capture import classic, frames, packet, pcapng
+from capture.rows import Rows
+from capture.windows import WINDOW_BYTES, Windows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+_NO_LIMIT = 1 << 60
+_PEEK_BYTES = 1 << 16
+
+
+class InputError(Exception):
+    """Nothing of this file could be read: `reason` says why, `offset` is the byte where it was noticed."""
+
+    def __init__(self, path: Path | str, offset: int, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.offset, self.reason = path, offset, reason
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive rows of one source. `clock[i]` is the newest time of any packet up to row i: it never goes back."""
+
+    rows: pa.RecordBatch
+    clock: NDArray[np.int64]
+
+
+class Walk(Protocol):
+    """A container format: it knows where packets begin."""
+
+    def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]: ...
+
+    def truncated(self, rest: int) -> str: ...
+
+
+class CaptureFile:
+    """One capture file, read once from its beginning. Close it, or use it in a with statement."""
+
+    def __init__(self, path: Path, window_bytes: int = WINDOW_BYTES) -> None:
+        self.path = path
+        self.source = str(path)
+        self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken
+        try:
+            self._windows = Windows(path, window_bytes)
+        except OSError as error:
+            raise InputError(path, 0, _why_not_opened(error)) from error
+        self.rows = Rows(window_bytes)
+        try:
+            self._windows.slide(0)
+            self._walk = self._recognise()
+        except InputError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._windows.close()
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the file read so far, packed as they are."""
+        return self._windows.file_bytes
+
+    def _recognise(self) -> Walk:
+        windows = self._windows
+        head = windows.data[: min(windows.filled, classic.HEADER_BYTES)].tobytes()
+        if not head:
+            raise InputError(self.path, 0, windows.broken or "empty file")
+        if head[:4] == pcapng.MAGIC:
+            return pcapng.Blocks()
+        if head[:4] not in classic.MAGIC:
+            raise InputError(self.path, 0, "not a pcap or pcapng file")
+        if len(head) < classic.HEADER_BYTES:
+            raise InputError(self.path, len(head), f"truncated file header at byte offset {len(head)}")
+        return classic.Classic(windows, self.rows)
+
+    def batches(self, stamp: frames.Stamp) -> Iterator[Batch]:
+        going_on = True
+        while going_on:
+            self.rows.begin()
+            used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
+            if self.rows.count:
+                rows = self.rows.batch(self._windows.data, self.source, stamp)
+                yield Batch(rows, self.rows.clock())
+            going_on = self._go_on(used_up, broken)
+
+    def marks(self) -> list[frames.Mark]:
+        """What the file did not give, told once it was read to its end."""
+        now = self.rows.newest_ns
+        skipped = zip(packet.REASONS, self.rows.state.skipped.tolist(), strict=True)
+        marks = [frames.Mark(frames.SKIPPED, now, self.source, n, reason) for reason, n in skipped if n]
+        dropped = int(self.rows.state.counters[packet.DROPPED])
+        if dropped:
+            marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "said by the capture file"))
+        if self.error is not None:
+            marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=self.error[1]))
+        return marks
+
+    def first_ns(self) -> int:
+        """Time of the first packet, 0 if there is none. Uses the reader up; InputError if it is broken before that."""
+        going_on = True
+        while going_on and self.rows.packets == 0:
+            going_on = self._go_on(*self._walk.walk(self._windows, self.rows, 1))
+        if self.rows.packets == 0 and self.error is not None:
+            raise InputError(self.path, *self.error)
+        return self.rows.newest_ns
+
+    def _go_on(self, used_up: bool, broken: str | None) -> bool:
+        """Move the window on. False: the file ends here, in order or not."""
+        windows, position = self._windows, int(self.rows.state.counters[packet.POSITION])
+        if broken is not None:
+            self._fail(windows.start + position, broken)
+            return False
+        if used_up and windows.ended:
+            rest = windows.filled - position
+            if windows.broken is not None:
+                self._fail(windows.start + windows.filled, windows.broken)
+            elif rest:
+                self._fail(windows.start + position, self._walk.truncated(rest))
+            return False
+        if used_up:
+            windows.slide(position)
+            self.rows.state.counters[packet.POSITION] = 0
+        return True
+
+    def _fail(self, offset: int, what: str) -> None:
+        self.error = (offset, f"{what} at byte offset {offset}")
+
+
+def first_ns(path: Path) -> int:
+    """Time of a capture file's first packet, 0 if it holds none; InputError if nothing of it can be read."""
+    file = CaptureFile(path, _PEEK_BYTES)
+    try:
+        return file.first_ns()
+    finally:
+        file.close()
+
+
+def _why_not_opened(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, IsADirectoryError):
+        return "a folder, not a capture file"
+    return (error.strerror or str(error)).lower()
