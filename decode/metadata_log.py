@@ -68,7 +68,8 @@ class Entries:
     batches: tuple[Key, ...] = ()  # read here; give them back as `skip` when the same log is fetched again
     refused: tuple[Refused, ...] = ()
     unseen: int = 0  # records that are there but lie in holes
-    left_over: int = 0  # bytes of a cut-off batch at the end
+    read_to: int = 0  # where the last batch of the field ends that could be told from the next
+    left_over: int = 0  # bytes of a cut-off batch behind it; other bytes behind it could not be read
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -111,6 +112,7 @@ def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] =
         tuple(p.key for p in parts),
         tuple(refused),
         sum(p.unseen for p in parts) + (found.unseen_from is not None),
+        found.batches[-1].end if found.batches else 0,
         found.left_over,
     )
 
