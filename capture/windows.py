@@ -93,7 +93,7 @@ class _Gzip:
 
     def readinto(self, room: memoryview) -> int:
         while not (self._member.eof and self._at_end()):
-            piece = self._member.decompress(self._packed, min(len(room), _PIECE_BYTES))
+            piece = self._unpacked(min(len(room), _PIECE_BYTES))
             self._packed = self._member.unconsumed_tail
             if piece:
                 room[: len(piece)] = piece
@@ -104,6 +104,17 @@ class _Gzip:
             if not self._packed:
                 raise EOFError("truncated gzip stream")
         return 0
+
+    def _unpacked(self, limit: int) -> bytes:
+        """The next bytes; when they are damaged, the sound ones before."""
+        while True:
+            before = self._member.copy()
+            try:
+                return self._member.decompress(self._packed, limit)
+            except zlib.error:
+                if limit == 1:
+                    raise
+                self._member, limit = before, limit // 2
 
     def _at_end(self) -> bool:
         """After a member: is there another? Zero padding between and behind members is allowed."""

@@ -1,0 +1,13 @@
+import pytest
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes bytes to a named file and gives its path."""
+
+    def write(data, name="capture.pcap"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write

@@ -1,0 +1,295 @@
+"""Files: every variant of the two containers, damage at every byte, and windows of every size."""
+
+import contextlib
+import gzip
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from capture import frames
+from capture.agent import NothingReadableError
+from capture.pcap import InputError
+from tests import traffic as t
+from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows
+
+TALK = t.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
+MICROSECONDS = t.pcap(t.packets(TALK))
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("nanoseconds", [False, True])
+def test_a_pcap_of_either_unit_and_order_gives_its_segments(order, nanoseconds, written):
+    path = written(t.pcap(t.packets(TALK), order=order, nanoseconds=nanoseconds))
+    assert as_segments(frames_of(path)) == expected(TALK)
+
+
+def test_nanoseconds_are_kept(written):
+    path = written(t.pcap([t.Packet(1_700_000_000_123_456_789, t.ethernet(t.ip(TALK[0])))], nanoseconds=True))
+    assert [row["ts_ns"] for row in frames_of(path)] == [1_700_000_000_123_456_789]
+
+
+def test_frame_numbers_are_those_of_wireshark(written):
+    noise = t.Packet(TALK[0].ts_ns, t.ethernet(bytes(28), kind=0x0806))
+    first, second = t.packets(TALK[:2])
+    path = written(t.pcap([noise, first, noise, second]))
+    assert [row["frame_no"] for row in frames_of(path)] == [2, 4]
+    assert marks_of(path) == [(frames.SKIPPED, 2, "not-ip")]
+
+
+RESOLUTIONS = [None, 0, 3, 6, 9, 12, 0x80 | 10, 0x80 | 30, 0x80 | 40]
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+def test_pcapng_times_are_read_in_their_interface_s_unit(order, resolution, written):
+    interface = t.Interface(resolution=resolution, offset_s=1_699_999_000)
+    packets = [t.Packet(s.ts_ns // 10**9 * 10**9, t.ethernet(t.ip(s))) for s in TALK]
+    path = written(t.pcapng(packets, [interface], order=order))
+    assert [row["ts_ns"] for row in frames_of(path)] == [packet.ts_ns for packet in packets]
+
+
+def test_a_power_of_two_keeps_its_fraction(written):
+    half = t.Packet(1_700_000_000_500_000_000, t.ethernet(t.ip(TALK[0])))
+    for resolution in (0x80 | 1, 0x80 | 20, 0x80 | 34):
+        path = written(t.pcapng([half], [t.Interface(resolution=resolution, offset_s=1_699_999_000)]))
+        assert [row["ts_ns"] for row in frames_of(path)] == [half.ts_ns]
+
+
+def test_a_time_beyond_reason_does_not_overflow(written):
+    body = struct.pack("<IIIII", 0, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0)
+    for resolution in (0, 6, 9, 0x80, 0x80 | 40):
+        interface = t.Interface(resolution=resolution)
+        rows(written(t.section() + t.interface_block(interface) + t.block(6, body)))
+
+
+def test_interfaces_of_several_sections_are_their_own(written):
+    raw, ether = t.Interface(t.RAW), t.Interface(t.ETHERNET)
+    first = t.pcapng([t.Packet(TALK[0].ts_ns, t.ip(TALK[0]), interface=1)], [ether, raw], order="<")
+    second = t.pcapng([t.Packet(TALK[1].ts_ns, t.ethernet(t.ip(TALK[1])))], [ether], order=">")
+    found = frames_of(written(first + second, "two.pcapng"))
+    assert as_segments(found) == expected(TALK[:2])
+    assert [row["frame_no"] for row in found] == [1, 2]
+
+
+def test_old_and_simple_packet_blocks_are_packets_too(written):
+    ethernet = t.Interface(snaplen=60)
+    packet = t.packets(TALK)[0]
+    data = t.section() + t.interface_block(ethernet) + t.old_packet(packet, ethernet, dropped=3)
+    data += t.simple_packet(t.Packet(0, packet.data[:60], wire=90))
+    found = frames_of(written(data))
+    assert as_segments(found[:1]) == expected(TALK[:1])
+    assert [row["ts_ns"] for row in found] == [packet.ts_ns] * 2  # a simple packet has no time: the one before it
+    assert marks_of(written(data)) == [(frames.DROPPED, 3, "said by the capture file")]
+
+
+def test_unknown_blocks_are_stepped_over_and_journal_entries_numbered(written):
+    data = t.section() + t.block(0xBAD, bytes(20)) + t.interface_block(t.Interface()) + t.block(4, bytes(8))
+    data += t.block(9, b"MESSAGE=x") + t.enhanced_packet(t.packets(TALK)[0], t.Interface(), options=t.option(0, b""))
+    found = frames_of(written(data))
+    assert [row["frame_no"] for row in found] == [2]
+    assert marks_of(written(data)) == [(frames.SKIPPED, 1, "not-a-packet")]
+
+
+def test_drops_that_pcapng_states_are_told(written):
+    data = t.pcapng(t.packets(TALK)) + t.statistics_block(0, 5) + t.statistics_block(0, 7)
+    assert marks_of(written(data)) == [(frames.DROPPED, 7, "said by the capture file")]
+
+
+NG = t.section() + t.interface_block(t.Interface())
+ONE = t.enhanced_packet(t.packets(TALK)[0], t.Interface())
+BROKEN = {
+    "block of 8 bytes": (NG + ONE + struct.pack("<II", 6, 8) + bytes(8), "impossible block length"),
+    "block of a gigabyte": (NG + ONE + struct.pack("<II", 6, 1 << 30) + bytes(8), "impossible block length"),
+    "two lengths": (NG + ONE + ONE[:-4] + struct.pack("<I", 64), "block lengths that disagree"),
+    "interface 7": (
+        NG + ONE + t.enhanced_packet(t.Packet(0, b"", interface=7), t.Interface()),
+        "packet of an undeclared interface",
+    ),
+    "packet larger than its block": (
+        NG + ONE + t.block(6, struct.pack("<IIIII", 0, 0, 0, 99, 99)),
+        "impossible packet length",
+    ),
+    "packet block too short": (NG + ONE + t.block(6, bytes(8)), "impossible packet length"),
+    "simple packet block too short": (NG + ONE + t.block(3, b""), "impossible packet length"),
+    "section of no byte order": (
+        NG + ONE + b"\n\r\r\n" + bytes(24),
+        "section of no known byte order",
+    ),
+    "section of 12 bytes": (NG + ONE + struct.pack("<III", 0x0A0D0D0A, 12, 0x1A2B3C4D), "impossible block length"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), BROKEN.values(), ids=BROKEN)
+def test_a_damaged_pcapng_gives_what_stands_before(data, reason, written):
+    path = written(data)
+    assert as_segments(frames_of(path)) == expected(TALK[:1])
+    assert marks_of(path) == [(frames.INPUT_ERROR, 0, f"{reason} at byte offset {len(NG + ONE)}")]
+
+
+def test_an_impossible_packet_length_in_a_pcap_ends_it(written):
+    path = written(MICROSECONDS + struct.pack("<IIII", 0, 0, 0x7FFFFFFF, 0))
+    assert as_segments(frames_of(path)) == expected(TALK)
+    reason = f"impossible packet length {0x7FFFFFFF} at byte offset {len(MICROSECONDS)}"
+    assert marks_of(path) == [(frames.INPUT_ERROR, 0, reason)]
+
+
+def whole_packets(data, at, size_of):
+    """(packets before the cut, where the cut one begins) for every record's end."""
+    ends = [at]
+    while ends[-1] < len(data):
+        ends.append(ends[-1] + size_of(data, ends[-1]))
+    return ends
+
+
+def record_bytes(data, at):
+    return 16 + struct.unpack_from("<I", data, at + 8)[0]
+
+
+def block_bytes(data, at):
+    return struct.unpack_from("<I", data, at + 4)[0]
+
+
+FEW = t.packets(TALK[:5])
+CUTS = {
+    "pcap": (t.pcap(FEW), whole_packets(t.pcap(FEW), 24, record_bytes), 0),
+    "pcapng": (t.pcapng(FEW), whole_packets(t.pcapng(FEW), 0, block_bytes), 2),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_file_cut_at_any_byte_gives_the_packets_before_and_one_line(name, written):
+    data, ends, headers = CUTS[name]
+    for size in range(len(data)):
+        path = written(data[:size])
+        before = sum(end <= size for end in ends[1:])
+        count = max(before - headers, 0)
+        if count == 0 and not (size in ends and size):
+            with pytest.raises(InputError):
+                rows(path)
+            continue
+        found = rows(path)
+        assert as_segments(row for row in found if row["kind"] == frames.FRAME) == expected(TALK[:count])
+        errors = [row["reason"] for row in found if row["kind"] == frames.INPUT_ERROR]
+        if size in ends:
+            assert errors == []
+        else:
+            assert [reason.split(" at ")[1] for reason in errors] == [f"byte offset {ends[before]}"]
+            assert errors[0].startswith("truncated ")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(window=st.integers(1, 4096), form=st.sampled_from(["pcap", "pcapng", "pcap.gz"]))
+def test_windows_of_any_size_give_the_same_rows(window, form, written):
+    data = {"pcap": MICROSECONDS, "pcapng": t.pcapng(t.packets(TALK)), "pcap.gz": gzip.compress(MICROSECONDS)}[form]
+    path = written(data)
+    assert rows(path, window_bytes=window) == rows(path)
+
+
+@st.composite
+def segments(draw):
+    version = draw(st.sampled_from([4, 6]))
+    ends = st.tuples(st.ip_addresses(v=version).map(canonical), st.integers(0, 65535))
+    seconds, rest = draw(st.integers(0, 2**32 - 1)), draw(st.integers(0, 10**9 - 1))
+    numbers = [draw(st.integers(0, 2**32 - 1)) for _ in range(2)]
+    return t.Segment(
+        draw(ends),
+        draw(ends),
+        *numbers,
+        draw(st.integers(0, 511)),
+        draw(st.binary(max_size=60)),
+        seconds * 10**9 + rest,
+    )
+
+
+def canonical(address):
+    """The text that inet_ntop makes: ipaddress writes embedded IPv4 differently."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    return socket.inet_ntop(family, address.packed)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given_segments=st.lists(segments(), max_size=12), big=st.booleans(), ng=st.booleans())
+def test_what_was_written_is_read(given_segments, big, ng, written):
+    order = ">" if big else "<"
+    packets = t.packets(given_segments)
+    if ng:
+        data = t.pcapng(packets, [t.Interface(resolution=9)], order=order)
+    else:
+        data = t.pcap(packets, order=order, nanoseconds=True)
+    found = frames_of(written(data))
+    assert as_segments(found) == expected(given_segments)
+    assert [row["frame_no"] for row in found] == list(range(1, len(given_segments) + 1))
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(prefix=st.sampled_from([MICROSECONDS, MICROSECONDS[:24], NG, NG + ONE, b""]), garbage=st.binary(max_size=300))
+def test_garbage_is_an_input_error_or_ends_the_file_and_never_anything_else(prefix, garbage, written):
+    with contextlib.suppress(InputError):
+        rows(written(prefix + garbage))
+
+
+def test_gzip_of_several_members_with_padding_is_one_file(written):
+    half = len(MICROSECONDS) // 2
+    data = gzip.compress(MICROSECONDS[:half]) + bytes(512) + gzip.compress(MICROSECONDS[half:]) + bytes(512)
+    assert as_segments(frames_of(written(data))) == expected(TALK)
+    assert marks_of(written(data)) == []
+
+
+def test_a_cut_gzip_gives_what_could_be_unpacked(written):
+    many = t.Talk(mss=40).open().request(bytes(range(256)) * 40).segments
+    packed = gzip.compress(t.pcap(t.packets(many)), compresslevel=1)
+    path = written(packed[: len(packed) - 40])
+    found = as_segments(frames_of(path))
+    assert 0 < len(found) <= len(many)
+    assert found == expected(many)[: len(found)]
+    ((kind, _, reason),) = marks_of(path)
+    assert (kind, reason.split(" at ")[0]) == (frames.INPUT_ERROR, "truncated gzip stream")
+
+
+def test_a_damaged_gzip_and_garbage_behind_one_are_told(written):
+    packed = bytearray(gzip.compress(MICROSECONDS, compresslevel=0))
+    behind = written(bytes(packed) + b"garbage")
+    assert as_segments(frames_of(behind)) == expected(TALK)
+    assert "garbage after the gzip stream" in marks_of(behind)[0][2]
+    packed[-6] ^= 1  # its checksum
+    corrupt = written(bytes(packed))
+    assert "corrupt gzip stream" in marks_of(corrupt)[0][2]
+    assert as_segments(frames_of(corrupt)) == expected(TALK[:-1])  # zlib gives the last byte with its check only
+
+
+UNREADABLE = {
+    "an empty file": (b"", "empty file"),
+    "a text file": (b"this is no capture\n" * 9, "not a pcap or pcapng file"),
+    "one byte": (b"\xd4", "not a pcap or pcapng file"),
+    "half a file header": (MICROSECONDS[:20], "truncated file header at byte offset 20"),
+    "half a first packet": (MICROSECONDS[:50], "truncated packet at byte offset 24"),
+    "a packed text file": (gzip.compress(b"text"), "not a pcap or pcapng file"),
+    "an empty packed file": (gzip.compress(b""), "empty file"),
+    "two bytes of gzip": (b"\x1f\x8b", "truncated gzip stream"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_with_nothing_to_read_says_why_in_one_line(data, reason, written):
+    path = written(data)
+    with pytest.raises(NothingReadableError) as caught:
+        rows(path)
+    assert str(caught.value) == f"{path}: {reason}"
+
+
+def test_a_missing_file_and_a_folder_say_so(tmp_path):
+    with pytest.raises(NothingReadableError, match=r"a folder, not a capture file\n.*missing.pcap: no such file$"):
+        rows(tmp_path / "missing.pcap", tmp_path)
+
+
+def test_a_capture_without_packets_is_readable(written):
+    assert marks_of(written(MICROSECONDS[:24])) == []
+
+
+def test_a_path_is_named_as_it_was_given(written, monkeypatch):
+    monkeypatch.chdir(written(MICROSECONDS).parent)
+    assert {row["source"] for row in frames_of(Path("capture.pcap"))} == {"capture.pcap"}
