@@ -23,10 +23,10 @@ _FIRST_CONTROL, _LAST_CONTROL = 2, 6  # LEADER_CHANGE to KRAFT_VOTERS; ABORT and
 # Columns of a frame table.
 STATUS, TYPE, VERSION, BODY_AT, BODY_END = range(5)
 
-OK, _NULL, _TRUNCATED, _BAD_VARINT, _UNKNOWN_VERSION, _UNKNOWN_TYPE, IN_HOLE = range(7)
+OK, _NULL, TRUNCATED, _BAD_VARINT, _UNKNOWN_VERSION, _UNKNOWN_TYPE, IN_HOLE = range(7)
 REASONS: dict[int, type[DecodeError]] = {
     _NULL: UnexpectedNull,
-    _TRUNCATED: Truncated,
+    TRUNCATED: Truncated,
     _BAD_VARINT: BadVarint,
     _UNKNOWN_VERSION: UnknownVersion,
     _UNKNOWN_TYPE: UnknownApi,
@@ -41,12 +41,12 @@ def frames(records: Records, *, control: bool) -> np.ndarray:
 
 
 @njit(cache=True)
-def _uvarint(data: np.ndarray, at: int, end: int) -> tuple[int, int]:
+def read_uvarint(data: np.ndarray, at: int, end: int) -> tuple[int, int]:
     """(value, next position); the value is minus the status where there is none."""
     value = 0
     for i in range(5):
         if at + i >= end:
-            return -_TRUNCATED, at
+            return -TRUNCATED, at
         byte = int(data[at + i])
         value |= (byte & 0x7F) << (7 * i)
         if byte < 0x80:
@@ -57,15 +57,15 @@ def _uvarint(data: np.ndarray, at: int, end: int) -> tuple[int, int]:
 @njit(cache=True)
 def _frame(data: np.ndarray, begin: int, end: int, out: np.ndarray) -> int:
     """Status of the frame (uvarint frame version, type, version) that opens a value."""
-    version, at = _uvarint(data, begin, end)
+    version, at = read_uvarint(data, begin, end)
     if version < 0:
         return -int(version)
     if version != FRAME_VERSION:
         return _UNKNOWN_VERSION
-    kind, at = _uvarint(data, at, end)
+    kind, at = read_uvarint(data, at, end)
     if kind < 0 or kind > _LARGEST:
         return -kind if kind < 0 else _UNKNOWN_TYPE
-    version, at = _uvarint(data, at, end)
+    version, at = read_uvarint(data, at, end)
     if version < 0 or version > _LARGEST:
         return -version if version < 0 else _UNKNOWN_VERSION
     out[TYPE], out[VERSION], out[BODY_AT] = kind, version, at
@@ -76,7 +76,7 @@ def _frame(data: np.ndarray, begin: int, end: int, out: np.ndarray) -> int:
 def _control(data: np.ndarray, row: np.ndarray, out: np.ndarray) -> int:
     """Status of a control record: its type is in the key, its version opens the value and is part of the message."""
     if row[KEY_BYTES] < CONTROL_KEY_BYTES or row[VALUE_BYTES] < 2:
-        return _TRUNCATED
+        return TRUNCATED
     key, value = row[KEY_AT], row[VALUE_AT]
     out[TYPE] = int(data[key + 2]) << 8 | int(data[key + 3])
     out[VERSION] = int(data[value]) << 8 | int(data[value + 1])

@@ -28,9 +28,9 @@ NOTHING_UNSEEN, CONTENT_UNSEEN, STRUCTURE_UNSEEN = range(3)
 SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, two lengths, header count
 VARINT_BYTES, VARLONG_BYTES = 5, 10
 
-_OK, _TRUNCATED, _BAD_LENGTH, _BAD_VARINT, _LEFTOVER, _UNSEEN = range(6)
+_OK, TRUNCATED, _BAD_LENGTH, _BAD_VARINT, _LEFTOVER, _UNSEEN = range(6)
 _ERRORS: dict[int, type[DecodeError]] = {
-    _TRUNCATED: Truncated,
+    TRUNCATED: Truncated,
     _BAD_LENGTH: BadLength,
     _BAD_VARINT: BadVarint,
     _LEFTOVER: LeftoverBytes,
@@ -44,7 +44,7 @@ def read_zigzag(data: np.ndarray, at: int, end: int, most: int) -> tuple[int, in
     sign = 0
     for i in range(most):
         if at + i >= end:
-            return 0, at + i, _TRUNCATED
+            return 0, at + i, TRUNCATED
         byte = int(data[at + i])
         if i == 0:
             sign = byte & 1
@@ -67,7 +67,7 @@ def _field(data: np.ndarray, at: int, end: int, least: int) -> tuple[int, int, i
     if length < least:
         return 0, at, _BAD_LENGTH
     if length > end - begin:
-        return 0, at, _TRUNCATED
+        return 0, at, TRUNCATED
     return length, begin, _OK
 
 
@@ -89,7 +89,7 @@ def _headers(data: np.ndarray, at: int, end: int, count: int) -> tuple[int, int]
 def _record(data: np.ndarray, at: int, end: int, row: np.ndarray) -> tuple[int, int]:
     """(next position, status): what is between a record's length and its end, into `row`."""
     if at == end:
-        return at, _TRUNCATED
+        return at, TRUNCATED
     row[TIMESTAMP_MS], at, status = read_zigzag(data, at + 1, end, VARLONG_BYTES)  # the attributes are unused
     if status != _OK:
         return at, status

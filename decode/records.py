@@ -26,9 +26,9 @@ from decode.record import COLUMNS, OFFSET, STRUCTURE_UNSEEN, TIMESTAMP_MS, UNSEE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["CONTROL_TYPES", "Batch", "Batches", "Record", "Records", "batches", "read_batches"]
+__all__ = ["CONTROL_TYPES", "Batch", "Batches", "Record", "Records", "batches", "header", "read_batches"]
 
-_TO_MAGIC_BYTES = 17  # Records.HEADER_SIZE_UP_TO_MAGIC
+TO_MAGIC_BYTES = 17  # Records.HEADER_SIZE_UP_TO_MAGIC
 HEADER_BYTES = 61  # DefaultRecordBatch.RECORD_BATCH_OVERHEAD
 _SMALLEST_BYTES = (*SMALLEST_BYTES, HEADER_BYTES - OVERHEAD_BYTES)  # by magic
 _HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -170,33 +170,42 @@ def read_batches(field: Field) -> Batches:
     """The batches of a records field up to the first that is none, which is told, not raised."""
     found: list[Batch] = []
     at, end = 0, len(field)
-    while end - at >= _TO_MAGIC_BYTES:
-        if not field.known(at, at + _TO_MAGIC_BYTES):
+    while end - at >= TO_MAGIC_BYTES:
+        if not field.known(at, at + TO_MAGIC_BYTES):
             return Batches(tuple(found), 0, at)
-        size, magic = field.integer(at + 8, 4), field.integer(at + 16, 1)
-        if not 0 <= magic <= 2:
-            return Batches(tuple(found), refused=BadMagic(at + 16, "magic"))
-        if size < _SMALLEST_BYTES[magic]:
-            return Batches(tuple(found), refused=BadLength(at + 8, "size"))
-        if size > end - at - OVERHEAD_BYTES:
+        try:
+            size, magic = size_and_magic(field, at)
+        except DecodeError as error:
+            return Batches(tuple(found), refused=error)
+        if size > end - at:
             break
-        header_end = at + (HEADER_BYTES if magic == 2 else OVERHEAD_BYTES + _SMALLEST_BYTES[magic] - 8)
+        header_end = at + (HEADER_BYTES if magic == 2 else OVERHEAD_BYTES + SMALLEST_BYTES[magic] - 8)
         if not field.known(at, header_end):
             return Batches(tuple(found), 0, at)
-        found.append(_batch(field, at, size) if magic == 2 else _message_as_batch(field, at, size))
+        found.append(header(field, at))
         at = found[-1].end
     return Batches(tuple(found), end - at)
 
 
-def _batch(field: Field, at: int, size: int) -> Batch:
+def size_and_magic(field: Field, at: int) -> tuple[int, int]:
+    """The size of a whole batch, and its format, from its first TO_MAGIC_BYTES; raises if it is none."""
+    size, magic = field.integer(at + 8, 4), field.integer(at + 16, 1)
+    if not 0 <= magic <= 2:
+        raise BadMagic(at + 16, "magic")
+    if size < _SMALLEST_BYTES[magic]:
+        raise BadLength(at + 8, "size")
+    return OVERHEAD_BYTES + size, magic
+
+
+def header(field: Field, at: int) -> Batch:
+    """The batch that begins here; its records need not be there yet."""
+    size, magic = size_and_magic(field, at)
+    if magic < 2:
+        m = Message(field, at, size - OVERHEAD_BYTES)
+        return Batch(field, at, size, magic, m.offset, m.crc, m.attributes, m.offset, m.timestamp_ms)
     (base_offset, _, epoch, magic, crc, attributes, last_delta, base_ms, max_ms, producer_id, producer_epoch, sequence,
      count) = _HEADER.unpack_from(field.data.data, at)  # fmt: skip
     return Batch(
-        field, at, OVERHEAD_BYTES + size, magic, base_offset, crc, attributes, base_offset + last_delta, max_ms,
-        base_ms, epoch, producer_id, producer_epoch, sequence, count,
+        field, at, size, magic, base_offset, crc, attributes, base_offset + last_delta, max_ms, base_ms, epoch,
+        producer_id, producer_epoch, sequence, count,
     )  # fmt: skip
-
-
-def _message_as_batch(field: Field, at: int, size: int) -> Batch:
-    m = Message(field, at, size)
-    return Batch(field, at, OVERHEAD_BYTES + size, m.magic, m.offset, m.crc, m.attributes, m.offset, m.timestamp_ms)
