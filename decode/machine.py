@@ -1,0 +1,437 @@
+"""The one interpreter: walks any message by the instruction rows that decode/program.py compiled.
+
+Knows the instruction set, the encodings of Kafka's primitives, what makes bytes malformed. Refuses to know any layout.
+One row is `op, field, a, b, c, d`; what a to d mean stands at each op below. A token is one value met, in wire order:
+  field   number of its slot (decode/slot.py)
+  row     running number, in its level, of the array element or message it stands in
+  value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all of it was kept;
+          or count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
+  length  bytes of text and bytes, count of a fixed-width array; -1 null
+Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
+yields no tokens; left-out bytes may be skipped as content but never read as structure. Plain arrays and integers only:
+the same code runs under numba and, with NUMBA_DISABLE_JIT=1, as Python. Op and status numbers live here, because
+numba's cache is keyed by this file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# -- statuses of a message ------------------------------------------------------------------------------------------
+OK = 0
+UNKNOWN_API, UNKNOWN_VERSION, LEFT_OUT, NO_REQUEST = 1, 2, 3, 4
+TRUNCATED, BAD_LENGTH, BAD_VARINT, BAD_TEXT, UNEXPECTED_NULL, BAD_TAG, LEFTOVER_BYTES = 5, 6, 7, 8, 9, 10, 11
+FULL, TOLERATED = 12, 13  # never seen outside: the token buffer is full; well but for the trailing bytes allowed
+
+# -- instructions ---------------------------------------------------------------------------------------------------
+INT8, INT16, UINT16, INT32, UINT32, INT64, BOOL, UUID = 0, 1, 2, 3, 4, 5, 6, 7  # a: bytes of it; float64 is INT64
+TEXT, COMPACT_TEXT = 8, 9  # a: 1 nullable
+BYTES, COMPACT_BYTES = 10, 11  # a: 1 nullable
+FIXED, COMPACT_FIXED = 12, 13  # array of fixed width. a: 1 nullable, b: bytes of an element
+ARRAY, COMPACT_ARRAY = 14, 15  # a: 1 nullable, b: least bytes of an element, d: row of its NEXT
+NEXT = 16  # one element more, or the end of the array. c: level, d: row of the element's first field
+STRUCT = 17  # begins a struct; nothing on the wire
+NULLABLE_STRUCT = 18  # a presence byte. d: row behind the struct
+TAGS = 19  # a tag section. d: row behind it; NEXT_TAG follows
+NEXT_TAG = 20  # one tag more, or the end of the section. a: row of the first TAG or 0, c: level of unknown tags
+TAG = 21  # a: number, -1 for any. b: size it must have, -1 for any. d: row of the next TAG or 0
+TAG_END = 22  # end of a known tag's content
+END = 23  # end of the message
+MESSAGE = 24  # begin of the message. c: its level, d: how many levels it has
+
+OP, FIELD, A, B, C, D = 0, 1, 2, 3, 4, 5
+DEEPEST = 24  # frames: arrays and known tags around one field; program.py refuses a layout that needs more
+MOST_LEVELS = 64  # of one message; likewise
+LARGEST = 0x7FFFFFFF  # Kafka's lengths are Java ints
+
+# -- where `run` begins, and ended ----------------------------------------------------------------------------------
+NEXT_MESSAGE, TOKENS = 0, 1
+
+
+@njit(cache=True)
+def run(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
+    data, at, span_at, span_offset, span_length,  # the messages  # noqa: ANN001
+    program, entry, second, spare,  # row each message begins at, another to try, trailing bytes allowed  # noqa: ANN001
+    wanted, counters,  # fields to keep, rows used of each level  # noqa: ANN001
+    field, row, value, length, token_at,  # tokens, and where each message's begin  # noqa: ANN001
+    status, error_at, error_field, chosen, tolerated,  # per message  # noqa: ANN001
+    done,  # NEXT_MESSAGE, TOKENS  # noqa: ANN001
+):  # fmt: skip
+    """Walks messages from done[NEXT_MESSAGE] on until all are done or the token buffer is full."""
+    frames = np.zeros((DEEPEST, 5), np.int64)
+    saved = np.zeros(MOST_LEVELS, np.int64)
+    used = done[TOKENS]
+    for message in range(done[NEXT_MESSAGE], len(entry)):
+        token_at[message] = used
+        for attempt in range(2):
+            begin = entry[message] if attempt == 0 else second[message]
+            if begin < 0:
+                continue
+            levels = program[begin, C], program[begin, C] + program[begin, D]
+            for level in range(levels[0], levels[1]):
+                saved[level - levels[0]] = counters[level]
+            problem, used, where, culprit = walk(
+                data, at[message], at[message + 1], span_offset, span_length, span_at[message], span_at[message + 1],
+                program, begin, message, spare[message], wanted, counters, frames,
+                field, row, value, length, token_at[message],
+            )  # fmt: skip
+            if problem in (OK, TOLERATED):
+                status[message] = OK
+                tolerated[message] = problem == TOLERATED
+                chosen[message] = begin
+                break
+            used = token_at[message]
+            for level in range(levels[0], levels[1]):
+                counters[level] = saved[level - levels[0]]
+            if problem == FULL:
+                done[NEXT_MESSAGE] = message
+                done[TOKENS] = used
+                return
+            if attempt == 0:  # what is wrong with the second reading is of no interest
+                status[message] = problem
+                error_at[message] = where
+                error_field[message] = culprit
+    token_at[len(entry)] = used
+    done[NEXT_MESSAGE] = len(entry)
+    done[TOKENS] = used
+
+
+@njit(cache=True)
+def uvarint(data, at, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Value and the place behind it; -1 if cut off, -2 if its fifth byte asks for a sixth (Kafka's ByteUtils)."""
+    number = np.int64(0)
+    shift = 0
+    while at < limit:
+        byte = np.int64(data[at])
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+        if shift == 35:
+            return np.int64(-2), at
+    return np.int64(-1), at
+
+
+@njit(cache=True)
+def int16(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    number = np.int64(data[at]) << 8 | np.int64(data[at + 1])
+    return number - ((number & 0x8000) << 1)
+
+
+@njit(cache=True)
+def int32(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    number = (
+        np.int64(data[at]) << 24 | np.int64(data[at + 1]) << 16 | np.int64(data[at + 2]) << 8 | np.int64(data[at + 3])
+    )
+    return number - ((number & 0x80000000) << 1)
+
+
+@njit(cache=True)
+def int64(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    return int32(data, at) << 32 | (int32(data, at + 4) & 0xFFFFFFFF)
+
+
+@njit(cache=True)
+def is_text(data, at, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Whether the bytes are UTF-8 (RFC 3629: shortest form, no surrogates, up to U+10FFFF)."""
+    while at < end:
+        first = np.int64(data[at])
+        at += 1
+        if first < 0x80:
+            continue
+        if first < 0xC2 or first > 0xF4:
+            return False
+        more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+        if end - at < more:
+            return False
+        lowest = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
+        highest = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
+        for i in range(more):
+            byte = np.int64(data[at + i])
+            if byte < lowest or byte > highest:
+                return False
+            lowest, highest = 0x80, 0xBF
+        at += more
+    return True
+
+
+@njit(cache=True)
+def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
+    data, start, end, span_offset, span_length, span, span_end,  # one message  # noqa: ANN001
+    program, pc, message, spare, wanted, counters, frames,  # noqa: ANN001
+    field, row, value, length, used,  # noqa: ANN001
+):  # fmt: skip
+    """Status, tokens used, and, if it failed, where on the wire and in which field."""
+    while span < span_end and span_length[span] == 0:
+        span += 1
+    hidden = np.int64(0)  # left-out bytes still ahead
+    for i in range(span, span_end):
+        hidden += span_length[i]
+    wire = end - start + hidden
+    passed = np.int64(0)  # left-out bytes behind
+    hole = np.int64(0)  # what remains of the span at `limit`
+    limit = end  # kept bytes are contiguous up to here
+    if span < span_end:
+        limit = min(end, start + span_offset[span])
+        hole = span_length[span]
+    at = start
+    depth = 0
+    here = np.int64(0)  # row of the element or message being read
+    problem = OK
+
+    while True:
+        op = program[pc, OP]
+        number = np.int64(0)
+        extent = np.int64(0)
+        what = program[pc, FIELD]
+
+        if op <= UUID:
+            width = program[pc, A]
+            if limit - at < width:
+                problem = TRUNCATED if end - at + hidden < width else LEFT_OUT
+                break
+            if op == INT32:
+                number = int32(data, at)
+            elif op == INT64:
+                number = int64(data, at)
+            elif op == INT16:
+                number = int16(data, at)
+            elif op == UUID:
+                number = at
+            elif op == INT8:
+                number = np.int64(data[at])
+                number -= (number & 0x80) << 1
+            elif op == BOOL:
+                number = np.int64(1 if data[at] else 0)
+            elif op == UINT16:
+                number = int16(data, at) & 0xFFFF
+            else:
+                number = int32(data, at) & 0xFFFFFFFF
+            at += width
+            pc += 1
+
+        elif op <= COMPACT_ARRAY:
+            behind = at
+            if op & 1:
+                count, behind = uvarint(data, at, limit)
+                if count < 0:
+                    problem = BAD_VARINT if count == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                    break
+                if count > LARGEST:
+                    problem = BAD_LENGTH
+                    break
+                count -= 1
+            else:
+                width = 2 if op == TEXT else 4
+                if limit - at < width:
+                    problem = TRUNCATED if end - at + hidden < width else LEFT_OUT
+                    break
+                count = int16(data, at) if op == TEXT else int32(data, at)
+                behind += width
+            if count < 0:
+                if count < -1 or program[pc, A] == 0:
+                    problem = BAD_LENGTH if count < -1 else UNEXPECTED_NULL
+                    break
+                at = behind
+                number = np.int64(-1)
+                extent = np.int64(-1)
+                pc = program[pc, D] + 1 if op >= ARRAY else pc + 1
+            else:
+                least = 1 if op < FIXED else program[pc, B]
+                if count * least > end - behind + hidden:
+                    problem = TRUNCATED
+                    break
+                at = behind
+                extent = count
+                if op >= ARRAY:
+                    number = count
+                    frames[depth, 0] = count
+                    frames[depth, 1] = here
+                    depth += 1
+                    pc = program[pc, D]
+                else:
+                    rest = count * least
+                    number = at
+                    if rest <= limit - at:
+                        if op <= COMPACT_TEXT and not is_text(data, at, at + rest):
+                            problem = BAD_TEXT
+                            break
+                        at += rest
+                    else:  # content that was left out, wholly or in part
+                        number = -1 - at
+                        at, limit, span, hole, hidden, passed = skip(
+                            rest, at, limit, start, end, span, span_end, span_offset, span_length, hole, hidden, passed
+                        )
+                    pc += 1
+
+        elif op == NEXT:
+            if frames[depth - 1, 0] == 0:
+                depth -= 1
+                here = frames[depth, 1]
+                pc += 1
+                continue
+            frames[depth - 1, 0] -= 1
+            number = frames[depth - 1, 1]
+            here = counters[program[pc, C]]
+            counters[program[pc, C]] += 1
+            pc = program[pc, D]
+
+        elif op == TAGS:
+            if at < limit and data[at] == 0:  # nearly all of them
+                at += 1
+                pc = program[pc, D]
+                continue
+            count, behind = uvarint(data, at, limit)
+            if count < 0:
+                problem = BAD_VARINT if count == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                break
+            if count * 2 > end - behind + hidden:
+                problem = TRUNCATED
+                break
+            at = behind
+            pc += 1
+            frames[depth, 0] = count
+            frames[depth, 1] = -1  # the tag before
+            frames[depth, 2] = pc
+            frames[depth, 4] = 0
+            depth += 1
+            continue
+
+        elif op == NEXT_TAG:
+            if frames[depth - 1, 0] == 0:
+                depth -= 1
+                pc = program[pc, D]
+                continue
+            frames[depth - 1, 0] -= 1
+            tag, behind = uvarint(data, at, limit)
+            if tag < 0:
+                problem = BAD_VARINT if tag == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                break
+            if tag <= frames[depth - 1, 1]:
+                problem = BAD_TAG
+                break
+            extent, behind = uvarint(data, behind, limit)
+            if extent < 0:
+                problem = BAD_VARINT if extent == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                break
+            if tag > LARGEST or extent > LARGEST:
+                problem = BAD_LENGTH
+                break
+            if extent > end - behind + hidden:
+                problem = TRUNCATED
+                break
+            at = behind
+            frames[depth - 1, 1] = tag
+            frames[depth - 1, 3] = end - at + hidden - extent  # bytes that must remain behind the tag
+            known = program[pc, A]
+            while known > 0:
+                if program[known, A] == tag:
+                    break
+                if program[known, A] < 0 and program[known, B] == extent and frames[depth - 1, 4] != known:
+                    frames[depth - 1, 4] = known
+                    break
+                known = program[known, D]
+            if known > 0:
+                pc = known + 1
+                continue
+            if wanted[what]:
+                if used + 3 > len(field):
+                    problem = FULL
+                    break
+                level = program[pc, C]
+                used = put(field, row, value, length, used, what, counters[level], here, 0)
+                used = put(field, row, value, length, used, what + 1, counters[level], tag, 0)
+                complete = extent <= limit - at
+                used = put(
+                    field, row, value, length, used, what + 2, counters[level], at if complete else -1 - at, extent
+                )
+                counters[level] += 1
+            if extent <= limit - at:
+                at += extent
+            else:
+                at, limit, span, hole, hidden, passed = skip(
+                    extent, at, limit, start, end, span, span_end, span_offset, span_length, hole, hidden, passed
+                )
+            continue
+
+        elif op == TAG_END:
+            if end - at + hidden != frames[depth - 1, 3]:
+                problem = BAD_TAG
+                break
+            pc = frames[depth - 1, 2]
+            continue
+
+        elif op == STRUCT:
+            number = np.int64(1)
+            pc += 1
+
+        elif op == NULLABLE_STRUCT:
+            if limit - at < 1:
+                problem = TRUNCATED if hidden == 0 else LEFT_OUT
+                break
+            if data[at] < 0x80:  # any non-negative byte is "present" to Kafka's readers
+                number = np.int64(1)
+                pc += 1
+            else:
+                extent = np.int64(-1)
+                pc = program[pc, D]
+            at += 1
+
+        elif op == END:
+            left = end - at + hidden
+            if left == spare and spare > 0:
+                problem = TOLERATED
+            elif left > 0:
+                problem = LEFTOVER_BYTES
+            break
+
+        else:  # MESSAGE
+            here = counters[program[pc, C]]
+            counters[program[pc, C]] += 1
+            number = np.int64(message)
+            pc += 1
+
+        if wanted[what]:
+            if used == len(field):
+                problem = FULL
+                break
+            used = put(field, row, value, length, used, what, here, number, extent)
+
+    return problem, used, wire - (end - at + hidden), program[pc, FIELD]
+
+
+@njit(cache=True)
+def put(field, row, value, length, used, what, here, number, extent):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, PLR0917
+    field[used] = what
+    row[used] = here
+    value[used] = number
+    length[used] = extent
+    return used + 1
+
+
+@njit(cache=True)
+def skip(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
+    rest, at, limit, start, end, span, span_end, span_offset, span_length, hole, hidden, passed  # noqa: ANN001
+):  # fmt: skip
+    """Steps over `rest` bytes of content of which some were left out; there are that many."""
+    while True:
+        step = min(rest, limit - at)
+        at += step
+        rest -= step
+        if rest == 0:
+            return at, limit, span, hole, hidden, passed
+        step = min(rest, hole)
+        hole -= step
+        hidden -= step
+        passed += step
+        rest -= step
+        if hole == 0:
+            span += 1
+            while span < span_end and span_length[span] == 0:
+                span += 1
+            limit = end
+            if span < span_end:
+                limit = min(end, start + span_offset[span] - passed)
+                hole = span_length[span]

@@ -1,0 +1,241 @@
+"""Layouts to instruction rows: what decode/machine.py walks.
+
+Knows layouts, slots and the instruction set; refuses to know bytes. One program reads one whole message of one side,
+api, version and dialect, header included.
+Rule: everything is compiled once per process into one table, in the order of the files of decode/schemas; nothing here
+depends on traffic, and whatever bounds the machine relies on (depth, levels) is asserted here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cache
+
+import numpy as np
+
+from decode import machine as m
+from decode.layout import NEVER, Field, Layout, layouts
+from decode.slot import WIDTHS, Form, Kind, Slot, number
+from decode.wire import DATA, RECORD, REQUEST, SIDES
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Dialect", "Programs", "form", "programs"]
+
+KEYS, VERSIONS = 128, 32  # bounds of the entry table
+
+
+class Dialect(IntEnum):
+    """Which layouts a message is read by."""
+
+    KAFKA = 0
+    """What Kafka's releases put on the wire; of a version changed in place, its last layout."""
+    KAFKA_CHANGED = 1
+    """The layout before the last change in place."""
+    KAFKA_CHANGED_TWICE = 2
+    """The layout before the change before that."""
+    KIP516_DRAFT = 3
+    """KIP-516 as drafted, its versions read as flexible."""
+    KIP516_DRAFT_INLINE = 4
+    """KIP-516 as drafted, its fields taken literally where they stand, in inflexible versions."""
+    KIP4_DRAFT = 5
+    """KIP-4 as first drafted."""
+
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", "-")
+
+
+OPS = {
+    "bool": m.BOOL, "int8": m.INT8, "int16": m.INT16, "uint16": m.UINT16, "int32": m.INT32, "uint32": m.UINT32,
+    "int64": m.INT64, "float64": m.INT64, "uuid": m.UUID,
+}  # fmt: skip
+SIZED_OPS = {"string": m.TEXT, "bytes": m.BYTES, "records": m.BYTES}
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Everything compiled."""
+
+    table: NDArray[np.int32]
+    """Instruction rows of all messages, one program after the other."""
+    entries: NDArray[np.int32]
+    """[dialect, side, key, version] to the program's first row, -1 if there is none."""
+    forms: dict[tuple[int, int], Form]
+    """(side, key) to message kind."""
+    names: dict[tuple[str, str], Form]
+    """(side, api name, an older one too) to message kind."""
+    slots: tuple[Slot, ...]
+    """By number."""
+    levels: int
+    """How many there are."""
+
+
+@cache
+def programs() -> Programs:
+    sources = list(_sources())
+    forms: dict[tuple[int, int], Form] = {}
+    names: dict[tuple[str, str], Form] = {}
+    for _, layout, _ in sources:
+        side = SIDES.index(layout.side)
+        form = forms.setdefault((side, layout.key), Form(layout.api, side, layout.key))
+        names |= {(layout.side, name): form for name in (layout.api, *layout.aka)}
+    compiler = _Compiler()
+    entries = np.full((len(Dialect), len(SIDES), KEYS, VERSIONS), -1, np.int32)
+    for dialect, layout, version in sources:
+        side = SIDES.index(layout.side)
+        entries[dialect, side, layout.key, version] = compiler.message(forms[side, layout.key], layout, version)
+    slots, levels = number(forms.values())
+    assert all(len(form.levels) <= m.MOST_LEVELS for form in forms.values())
+    compiler.resolve(forms.values())
+    return Programs(np.array(compiler.rows, np.int32), entries, forms, names, slots, levels)
+
+
+def form(api: str | int, side: str) -> Form:
+    """The message kind of an api, by name or key."""
+    return programs().forms[SIDES.index(side), api] if isinstance(api, int) else programs().names[side, api]
+
+
+def _sources() -> Iterator[tuple[Dialect, Layout, int]]:
+    """What is compiled: dialect, layout, version."""
+    for name in ("kafka", "metadata_records", "other"):
+        for layout in layouts(name):
+            if layout.side != "header":
+                yield from ((Dialect.KAFKA, layout, version) for version in layout.versions)
+                yield from _changed(layout)
+
+
+def _changed(layout: Layout) -> Iterator[tuple[Dialect, Layout, int]]:
+    for dialect, changed in zip(
+        (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE), layout.changed[::-1], strict=False
+    ):
+        flexible = changed.versions if changed.flexible else NEVER
+        former = replace(layout, versions=changed.versions, flexible=flexible, fields=changed.fields, changed=())
+        yield from ((dialect, former, version) for version in changed.versions)
+
+
+class _Compiler:
+    """Appends programs to `rows`. Until `resolve`, a row's field and level are slots, not numbers."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[int]] = []
+        self.slots: list[Slot] = []  # of each row
+        self.headers = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
+
+    def row(self, op: int, slot: Slot, a: int = 0, b: int = 0, d: int = 0) -> int:
+        self.rows.append([op, 0, a, b, 0, d])
+        self.slots.append(slot)
+        return len(self.rows) - 1
+
+    def resolve(self, forms: Iterable[Form]) -> None:
+        """Puts in what is known once all layouts were seen: slot and level numbers."""
+        levels = {form.root.number: len(form.levels) for form in forms}
+        for row, slot in zip(self.rows, self.slots, strict=True):
+            row[m.FIELD], row[m.C] = slot.number, slot.level
+            if row[m.OP] == m.MESSAGE:
+                row[m.D] = levels[slot.number]
+
+    def message(self, form: Form, layout: Layout, version: int) -> int:
+        first = self.row(m.MESSAGE, form.root)
+        if form.side not in {RECORD, DATA}:
+            header = self.headers["RequestHeader" if form.side == REQUEST else "ResponseHeader"]
+            header_version = layout.header_version(version)
+            self.struct("header", form.root, _Shape(header.fields, header_version, header_version in header.flexible))
+        self.struct("body", form.root, _Shape(layout.fields, version, version in layout.flexible))
+        self.row(m.END, form.root)
+        return first
+
+    def struct(self, name: str, parent: Slot, shape: _Shape) -> None:
+        slot = parent.child(name, Kind.STRUCT)
+        self.row(m.STRUCT, slot)
+        self.content(slot, shape)
+
+    def content(self, slot: Slot, shape: _Shape) -> None:
+        """A struct's fields, then its tag section."""
+        for field in shape.ordinary:
+            self.field(slot.of(field), field, shape)
+        if shape.flexible:
+            self.tags(slot, shape)
+
+    def field(self, slot: Slot, field: Field, shape: _Shape) -> None:
+        nullable = int(shape.version in field.nullable)
+        compact = int(shape.flexible and not field.inflexible)
+        if field.array and field.type in {"struct", "string"}:
+            self.array(slot, field, shape)
+        elif field.array:
+            self.row(m.FIXED + compact, slot, nullable, WIDTHS[field.type])
+        elif field.type == "struct":
+            opening = self.row(m.NULLABLE_STRUCT if nullable else m.STRUCT, slot)
+            self.content(slot, shape.inner(field))
+            self.rows[opening][m.D] = len(self.rows)
+        elif field.type in SIZED_OPS:
+            self.row(SIZED_OPS[field.type] + compact, slot, nullable)
+        else:
+            self.row(OPS[field.type], slot, WIDTHS[field.type])
+
+    def array(self, slot: Slot, field: Field, shape: _Shape) -> None:
+        compact = int(shape.flexible and not field.inflexible)
+        inner = shape.inner(field)
+        least = inner.least if field.type == "struct" else 2 - compact
+        opening = self.row(m.ARRAY + compact, slot, int(shape.version in field.nullable), max(1, least))
+        if field.type == "struct":
+            element = slot.element(Kind.ELEMENT)
+            self.content(element, inner)
+        else:
+            element = slot.element(Kind.ENTRY)
+            self.row(m.TEXT + compact, element.child("value", Kind.TEXT, replace(field, array=False, default="")))
+        self.rows[opening][m.D] = self.row(m.NEXT, element, d=opening + 1)
+
+    def tags(self, slot: Slot, shape: _Shape) -> None:
+        opening = self.row(m.TAGS, slot.unknown_tag())
+        turn = self.row(m.NEXT_TAG, slot.unknown_tag())
+        before = None
+        for field in shape.tagged:
+            any_number = field.tag is not None and field.tag < 0
+            start = self.row(m.TAG, slot.of(field), field.tag or 0, WIDTHS[field.type] if any_number else -1)
+            self.field(slot.of(field), field, shape)
+            self.row(m.TAG_END, slot.of(field))
+            if before is None:
+                self.rows[turn][m.A] = start
+            else:
+                self.rows[before][m.D] = start
+            before = start
+        self.rows[opening][m.D] = self.rows[turn][m.D] = len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A struct at one version."""
+
+    fields: tuple[Field, ...]
+    version: int
+    flexible: bool
+
+    def inner(self, field: Field) -> _Shape:
+        return _Shape(field.fields, self.version, self.flexible)
+
+    @property
+    def ordinary(self) -> list[Field]:
+        return [field for field in self.fields if self.version in field.versions and field.tag is None]
+
+    @property
+    def tagged(self) -> list[Field]:
+        return [field for field in self.fields if self.version in field.versions and field.tag is not None]
+
+    @property
+    def least(self) -> int:
+        """Bytes that the smallest value takes."""
+        return sum(self._least(field) for field in self.ordinary) + int(self.flexible)
+
+    def _least(self, field: Field) -> int:
+        if field.type in WIDTHS and not field.array:
+            return WIDTHS[field.type]
+        if field.type == "struct" and not field.array:
+            return 1 if self.version in field.nullable else self.inner(field).least
+        if self.flexible and not field.inflexible:
+            return 1
+        return 2 if field.type == "string" and not field.array else 4
