@@ -1,0 +1,1 @@
+"""Claims in, verdicts out: the ledger, the clusters, the checks and their catalogue. Plain Python, no Spark."""

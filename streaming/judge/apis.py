@@ -1,0 +1,32 @@
+"""API keys and their names.
+
+Knows the layouts' names for keys. Does not know versions.
+Rule: an unknown key keeps its number as its name; nothing is guessed.
+"""
+
+from functools import cache
+
+from decode.layout import layouts
+
+
+@cache
+def names() -> dict[int, str]:
+    return {layout.key: layout.api for layout in layouts("kafka") if layout.side == "request"}
+
+
+@cache
+def keys() -> dict[str, int]:
+    return {name: key for key, name in names().items()}
+
+
+def name_of(key: int) -> str:
+    return names().get(key, str(key))
+
+
+def key_of(name: str) -> int:
+    return keys()[name] if name in keys() else int(name)
+
+
+def newest(key: int) -> int:
+    """The highest version the layouts reach."""
+    return max((layout.versions.high for layout in layouts("kafka") if layout.key == key), default=-1)

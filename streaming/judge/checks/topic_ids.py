@@ -1,0 +1,158 @@
+"""TID: which topic is which.
+
+Knows what two statements about one name, or about one id, may not say together. Does not know messages.
+Rule: an id that was never bound contradicts nothing, and what could be a recreation is never called anything worse.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from streaming.judge.claim import ZERO, Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, times
+
+
+def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A name that had one topic id has another one, after a deletion or with leader epochs that start again: the
+    topic was deleted and created anew. Once per new id.
+
+    Why it matters. The old data is gone; consumers' offsets, and clients or brokers that still use the old id, belong
+    to a topic that no longer exists. Whoever does so later has a finding of its own.
+
+    When it is innocent. Always by itself: it is how topics are emptied. Ids of validate-only CreateTopics bind nothing,
+    and an id that nothing bound is no earlier incarnation.
+
+    Source. KIP-516; ReplicationControlManager and TopicDeletionManager of Kafka 3.9.
+    """
+    topic = Topic(cell[1], group, scene)
+    for old, new in pairwise(topic.histories):
+        reason = recreation(topic, old, new)
+        if reason is not None:
+            sides = (last_before(old, new), first_of(new.first), *reason)
+            yield Evidence(
+                (topic.name, new.topic_id),
+                sides,
+                topic=topic.name,
+                topic_ids=(old.topic_id, new.topic_id),
+                words={
+                    "old": old.topic_id,
+                    "topic_id": new.topic_id,
+                    "time": clock(new.born_ns),
+                    "how": f" (deleted at {clock(reason[0].sighting.ts_ns)})" if reason else "",
+                },
+            )
+
+
+def recreation(topic: Topic, old: History, new: History) -> tuple[Side, ...] | None:
+    """What shows that the topic was made anew: () if only its epochs do, None if nothing does."""
+    ended = topic.ended(old)
+    if ended is not None:
+        return (first_of(ended),)
+    created = [claim for claim in topic.creations if made(claim, old, new)]
+    if created:
+        return ()
+    if new.offset is not None or new.is_new:
+        return ()
+    starts_again = any(new.epochs[p][0] < old.epochs[p][1] for p in new.epochs.keys() & old.epochs.keys())
+    return () if starts_again else None
+
+
+def made(creation: Claim, old: History, new: History) -> bool:
+    if creation["topic_id"] is not None:
+        return bool(creation["topic_id"] == new.topic_id)
+    return any(old.born_ns + SKEW_NS < ts_ns <= new.born_ns + SKEW_NS for ts_ns in times(creation))
+
+
+def last_before(old: History, new: History) -> Side:
+    """The last word for the old id before the new one was heard of, as far as the ledger kept it."""
+    earlier = [claim for claim in old.bindings if claim.last.ts_ns <= new.born_ns]
+    if earlier:
+        return last_of(max(earlier, key=lambda claim: claim.last))
+    return first_of(old.first)
+
+
+def leader_and_isr_inconsistent_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker answers the controller's LeaderAndIsr with INCONSISTENT_TOPIC_ID (103): the replica on its disk
+    carries another topic id (partition.metadata) than the one the controller names.
+
+    Why it matters. The broker neither leads nor follows these partitions: one replica less, without any other sign. The
+    controller does not try again until the broker or the controller restarts. Do not delete the folder before the other
+    replicas are known to be in sync.
+
+    When it is innocent. Never; the answer is the broker's own word. The id on its disk is not on the wire: earlier ids
+    of the name are listed because it is often one of them (a replica that slept through a recreation), but need not be.
+
+    Source. ReplicaManager.becomeLeaderOrFollower of Kafka 2.8 to 3.9; KIP-516; KAFKA-14190.
+    """
+    topic_id = cell[1]
+    asked = scene.claims("id_asked", group, *cell)
+    refused: dict[int | str, list[Claim]] = {}
+    for claim in scene.claims("id_refused", group, *cell):
+        broker = scene.broker(claim)
+        refused.setdefault(host(claim) if broker is None else broker, []).append(claim)
+    name = name_of(cell, group, scene)
+    earlier = [h.topic_id for h in Topic(name, group, scene).histories if h.topic_id != topic_id] if name else []
+    for where, claims in sorted(refused.items(), key=str):
+        partitions = sorted({claim["partition"] for claim in claims})
+        endpoints = {claim["endpoint"] for claim in claims}
+        orders = [claim for claim in asked if claim["endpoint"] in endpoints]
+        yield Evidence(
+            (topic_id, where),
+            tuple(side for claim in orders + claims for side in (first_of(claim), last_of(claim))),
+            topic=name,
+            topic_ids=(topic_id,),
+            brokers=(where,) if isinstance(where, int) else (),
+            count=sum(claim.count for claim in claims),
+            words={
+                "where": where,
+                "partitions": f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}",
+                "earlier": f" (other ids of that name: {', '.join(earlier)})" if earlier else "",
+            },
+        )
+
+
+def topic_ids_assigned(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A topic that brokers and controllers named without an id has one from now on, with its data going on.
+
+    Why it matters. It is the migration of KIP-516: the inter-broker protocol reached 2.8, or ZooKeeper gave way to
+    KRaft. From here on an id that changes is news.
+
+    When it is innocent. Always. A name that had an id before it was named without one is not meant, nor one that was
+    deleted in between.
+
+    Source. KIP-516, "Migration"; KafkaController.processTopicIds of Kafka 3.9.
+    """
+    topic = Topic(cell[1], group, scene)
+    if not topic.histories:
+        return
+    new = topic.histories[0]
+    bare = [claim for claim in topic.without_id if claim.first.ts_ns < new.born_ns and strong(claim, new, scene)]
+    ended = [c for c in topic.deletions if any(ts_ns <= new.born_ns + SKEW_NS for ts_ns in times(c))]
+    if bare and not ended and not new.is_new:
+        yield Evidence(
+            (topic.name, new.topic_id),
+            (first_of(bare[0]), first_of(new.first)),
+            topic=topic.name,
+            topic_ids=(new.topic_id,),
+            words={"time": clock(new.born_ns)},
+        )
+
+
+def strong(claim: Claim, new: History, scene: Scene) -> bool:
+    """Whether a statement without id means that there was none, and not that its version cannot carry one."""
+    if claim["source"] in CONTROL:
+        return True
+    return bool(claim["topic_id"] == ZERO and claim.first.ts_ns + scene.settings.broker_grace_ns < new.born_ns)
+
+
+def name_of(cell: Cell, group: Group, scene: Scene) -> str | None:
+    """The name an id is bound to; the strongest word for it."""
+    names = [claim["name"] for claim in scene.claims("binding", group, *cell)]
+    return names[0] if names else None
+
+
+def host(claim: Claim) -> str:
+    return claim.server().rpartition(":")[0]

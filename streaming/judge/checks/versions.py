@@ -1,0 +1,142 @@
+"""VER: who speaks which request versions, and to whom.
+
+Knows what a range of versions allows and what an upgrade looks like. Does not know messages.
+Rule: what a server accepts is read from its own ApiVersions answers; a server that was never heard to give one is
+never said to have refused anything.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from streaming.judge.apis import key_of
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.releases import accepts, estimate, lowest_in_4, read
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+
+
+def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker closes the connection within a second of a request, without an answer, and its own ApiVersions
+    answers (or its release, which they show) say that it does not accept that version.
+
+    Why it matters. The client cannot work with this cluster at all, and sees nothing but a lost connection. After an
+    upgrade to 4.x these are the clients that were left behind.
+
+    When it is innocent. A client that closes first was not refused; neither was one whose authentication failed, nor a
+    request in flight when a broker shuts down: its version is accepted. A server whose ranges were never seen is not
+    judged.
+
+    Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
+    refuses 0 to 2 all the same.
+    """
+    refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
+    for claim in scene.claims("closed_on", group, *cell):
+        if -claim.peak["soonest"] > scene.settings.refusal_s * 1_000_000_000:
+            continue
+        ranges = advertised(claim, group, scene)
+        key = key_of(claim["api"])
+        if ranges is not None and not accepts(read(ranges["ranges"]), key, claim["version"]):
+            refused.setdefault((claim["api"], claim["version"]), []).append((claim, ranges))
+    for (api, version), pairs in sorted(refused.items()):
+        claims = [claim for claim, _ in pairs]
+        low, high = read(pairs[0][1]["ranges"]).get(key_of(api), (-1, -1))
+        yield Evidence(
+            (*cell[1:], api, version),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
+            + tuple(told(ranges, api, low, high) for _, ranges in pairs),
+            client_ids=(claims[0]["client_id"],),
+            brokers=tuple(scene.broker(claim) for claim in claims),
+            count=sum(claim.count for claim in claims),
+            first_ns=claims[0].first.ts_ns,
+            last_ns=max(claim.last.ts_ns for claim in claims),
+            words={
+                "server": ", ".join(sorted({claim["endpoint"] for claim in claims})),
+                "api": api,
+                "version": version,
+                "software": software(cell, group, scene),
+                "range": f" (it advertises {low} to {high})" if high >= 0 else " (it does not advertise the API)",
+            },
+        )
+
+
+def told(ranges: Claim, api: str, low: int, high: int) -> Side:
+    return Side(ranges.first, f"{ranges['endpoint']} advertises {api} {low} to {high}")
+
+
+def advertised(claim: Claim, group: Group, scene: Scene) -> Claim | None:
+    """The ranges the server of a claim told at that time, or told first if that was later."""
+    found = [
+        ranges for ranges in scene.claims("advertised", group, "server") if ranges["endpoint"] == claim["endpoint"]
+    ]
+    before = [ranges for ranges in found if ranges.first.ts_ns <= claim.last.ts_ns]
+    return before[-1] if before else found[0] if found else None
+
+
+def software(cell: Cell, group: Group, scene: Scene) -> str:
+    """What the client calls itself, in brackets; nothing where it never said."""
+    claims = scene.claims("software", group, *cell)
+    return f" ({claims[-1]['name']} {claims[-1]['version']})" if claims else ""
+
+
+def removed_in_kafka_4(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client that sends request versions which Kafka 4.0 no longer accepts.
+
+    Why it matters. It will lose its connection on every such request once the brokers run 4.x; it has to be upgraded
+    first.
+
+    When it is innocent. Until the cluster is upgraded nothing is wrong. Requests between brokers (LeaderAndIsr and its
+    kin) go with the brokers themselves and are not counted.
+
+    Source. KIP-896; the versions of Kafka 4.0.0.
+    """
+    by_api: dict[str, list[Claim]] = {}
+    for claim in scene.claims("request_version", group, *cell):
+        by_api.setdefault(claim["api"], []).append(claim)
+    for api, claims in sorted(by_api.items()):
+        versions = sorted({claim["version"] for claim in claims})
+        yield Evidence(
+            (*cell[1:], api),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            client_ids=(claims[0]["client_id"],),
+            count=sum(claim.count for claim in claims),
+            words={
+                "api": api,
+                "versions": ", ".join(f"v{version}" for version in versions),
+                "minimum": lowest_in_4().get(key_of(api), "nowhere"),
+                "software": software(cell, group, scene),
+            },
+        )
+
+
+def rolling_upgrade_seen(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A server that advertises the versions of one release and later those of another.
+
+    Why it matters. It was restarted with other software: the time from which its behaviour may differ, and, until all
+    brokers show the same, the reason for mixed versions.
+
+    When it is innocent. Always. Behind a load balancer several brokers share an address and may seem to change to and
+    fro.
+
+    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
+    """
+    by_endpoint: dict[str, list[Claim]] = {}
+    for claim in scene.claims("advertised", group, *cell):
+        by_endpoint.setdefault(claim["endpoint"], []).append(claim)
+    for endpoint, claims in sorted(by_endpoint.items()):
+        for before, after in pairwise(claims):
+            old, new = estimate(before["ranges"]), estimate(after["ranges"])
+            if old is None or new is None or old == new:
+                continue
+            broker = scene.broker(after)
+            where = endpoint.rpartition(":")[0] if broker is None else broker
+            yield Evidence(
+                (where, old, new),
+                (
+                    Side(before.last, f"{endpoint} advertises the versions of Kafka {old}"),
+                    Side(after.first, f"{endpoint} advertises the versions of Kafka {new}"),
+                ),
+                brokers=(broker,),
+                words={"where": where, "before": old, "after": new, "time": clock(after.first.ts_ns)},
+            )

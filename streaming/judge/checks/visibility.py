@@ -1,0 +1,122 @@
+"""VIS: what was on the wire and could not be seen, or not be read.
+
+Knows what a connection lacks. Blames nobody: what we did not see says nothing about those we watched.
+Rule: findings are per client host and server endpoint; the client's port is no part of what a connection is.
+"""
+
+from collections.abc import Iterator
+
+from streaming.judge.checks.wire import gathered, sides
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.coverage import protocol_of
+from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.scene import Scene
+
+
+def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Bytes of a connection that were on the wire and are not in the capture: packets the capture dropped, or
+    that took another way.
+
+    Why it matters. Messages in and across the gap were not read. Every absence in the verdict is weaker for it.
+
+    When it is innocent. A busy capture host; a snap length below the packet size; a capture that began or ended within
+    a segment. Retransmissions that filled a hole are no gap.
+
+    Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
+    """
+    gaps = scene.claims("gap", group, *cell)
+    for claims in gathered(gaps, lambda claim: (claim["host"], claim["endpoint"])):
+        host, endpoint = claims[0]["host"], claims[0]["endpoint"]
+        yield Evidence(
+            (host, endpoint),
+            sides(claims),
+            count=len(claims),
+            words={
+                "host": host,
+                "server": endpoint,
+                "bytes": sum(claim["bytes"] for claim in claims),
+                "gaps": len(claims),
+                "connections": len({(claim["client"], claim["started_ns"]) for claim in claims}),
+            },
+        )
+
+
+def joined_mid_stream(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Connections whose beginning is not in the capture.
+
+    Why it matters. Their ApiVersions, authentication and full fetches were not seen: topic ids in their fetch sessions
+    may stay without a name, and nothing that needs the beginning is said about them.
+
+    When it is innocent. Always: the capture began while they were open.
+
+    Source. RFC 9293: no SYN was seen.
+    """
+    midway = [
+        claim
+        for claim in scene.claims("connection", group, *cell)
+        if not claim.peak.get("from_start") and protocol_of(claim) in {"kafka", "tls"}
+    ]
+    yield from per_pair(midway)
+
+
+def encrypted(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Connections that speak TLS.
+
+    Why it matters. Nothing in them was read. If clients are missing from the verdict, this is where they are.
+
+    When it is innocent. Always: encryption is a choice. Capture behind the endpoint that ends it, or on a listener
+    without it, to see more.
+
+    Source. RFC 8446: a TLS ClientHello was seen.
+    """
+    hidden = [claim for claim in scene.claims("connection", group, *cell) if protocol_of(claim) == "tls"]
+    if hidden:
+        endpoint = hidden[0]["endpoint"]
+        yield Evidence(
+            (endpoint,), sides(hidden), count=len(hidden), words={"connections": len(hidden), "server": endpoint}
+        )
+
+
+def request_unanswered(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Requests whose response is not in the capture although one was due.
+
+    Why it matters. Nobody can say what the broker answered: an error may have gone unseen.
+
+    When it is innocent. A connection that was closed with a request open, as clients do when they stop and brokers
+    when they restart; a gap on the response's side; the end of the capture. Produce with acks=0 has no response.
+
+    Source. Kafka protocol guide, "Network".
+    """
+    found = [claim for claim in scene.claims("unanswered", group, *cell) if due(claim, scene)]
+    for claims in gathered(found, lambda claim: claim.key[:3]):
+        host, endpoint, api = claims[0].key[:3]
+        yield Evidence(
+            (host, endpoint, api),
+            sides(claims),
+            count=sum(claim.count for claim in claims),
+            words={
+                "host": host,
+                "server": endpoint,
+                "api": api,
+                "why": ", ".join(sorted({claim["outcome"].replace("_", " ") for claim in claims})),
+            },
+        )
+
+
+def due(claim: Claim, scene: Scene) -> bool:
+    """A request still open when the capture ends was not long enough in it, unless it is old."""
+    if claim["outcome"] != "pending":
+        return True
+    return scene.passed(claim.first.ts_ns + scene.settings.unanswered_s * 1_000_000_000)
+
+
+def per_pair(claims: list[Claim]) -> Iterator[Evidence]:
+    for found in gathered(claims, lambda claim: (claim["host"], claim["endpoint"])):
+        host, endpoint = found[0]["host"], found[0]["endpoint"]
+        yield Evidence(
+            (host, endpoint),
+            tuple(side for claim in found for side in (first_of(claim), last_of(claim))),
+            count=len(found),
+            words={"connections": len(found), "host": host, "server": endpoint},
+        )

@@ -1,0 +1,119 @@
+"""WIR: bytes that are not as Kafka writes them, or that this release cannot read.
+
+Knows why a message was not read. Does not know what it would have said.
+Rule: what follows a gap, or comes before synchronisation is certain, is never malformed: it is unseen.
+"""
+
+from collections.abc import Callable, Iterator
+
+from streaming.judge.apis import key_of, newest
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.scene import Scene
+
+
+def malformed_message(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A message of a known API and version whose bytes do not follow its layout: a length beyond the end, text
+    that is not UTF-8, bytes left over.
+
+    Why it matters. A client or a proxy that writes such bytes will be misunderstood by brokers, or refused; or it
+    speaks a dialect under a number that is not its own.
+
+    When it is innocent. After a gap or in the middle of a connection nothing is called malformed. What real clients are
+    known to send too much is tolerated by name (WIR006).
+
+    Source. Kafka's message definitions, 0.9 to 4.4; KIP-482.
+    """
+    for claims in gathered(scene.claims("malformed", group, *cell), lambda claim: claim.key[:5]):
+        api, version, side, reason, client_id, _ = claims[0].key
+        yield Evidence(
+            (api, version, side, reason, client_id),
+            sides(claims),
+            client_ids=(client_id,),
+            count=sum(claim.count for claim in claims),
+            words={"api": api, "version": version, "side": side, "reason": reason},
+        )
+
+
+def api_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Messages with an API key that no layout exists for.
+
+    Why it matters. They were not read; what they say about topics is missing from the verdict.
+
+    When it is innocent. A vendor's private API, or a Kafka newer than this release.
+
+    Source. The keys of Kafka 0.9 to 4.4.
+    """
+    unknown = [claim for claim in scene.claims("unknown", group, *cell) if claim["reason"] == "api"]
+    for claims in gathered(unknown, lambda claim: (claim["key"], claim["endpoint"])):
+        key, endpoint = claims[0]["key"], claims[0]["endpoint"]
+        yield Evidence(
+            (key, endpoint),
+            sides(claims),
+            count=sum(claim.count for claim in claims),
+            words={"key": key, "server": endpoint},
+        )
+
+
+def version_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Messages of a known API in a version that no layout exists for.
+
+    Why it matters. They were not read; what they say about topics is missing from the verdict.
+
+    When it is innocent. A Kafka newer than this release; a client that probes for versions.
+
+    Source. The versions of Kafka 0.9 to 4.4.
+    """
+    unknown = [claim for claim in scene.claims("unknown", group, *cell) if claim["reason"] == "version"]
+    for claims in gathered(unknown, lambda claim: (claim["key"], claim["version"])):
+        api, version = claims[0]["key"], claims[0]["version"]
+        yield Evidence(
+            (api, version),
+            sides(claims),
+            count=sum(claim.count for claim in claims),
+            words={"api": api, "version": version, "newest": newest(key_of(api))},
+        )
+
+
+def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A message that deviates from its layout in a way real clients are known for, and that brokers let pass.
+
+    Why it matters. It was read all the same; but a stricter server or proxy may refuse it.
+
+    When it is innocent. librdkafka 2.x asks for all topics with three bytes too many; its issue 5049 is open.
+
+    Source. Captures of confluent-kafka 2.16 against Kafka 4.4; Kafka's brokers never look for bytes left over.
+    """
+    tolerated = scene.claims("tolerated", group, *cell)
+    named = {id(claim): software(claim, group, scene) for claim in tolerated}
+    for claims in gathered(tolerated, lambda claim: (claim["tolerance"], named[id(claim)])):
+        tolerance, who = claims[0]["tolerance"], named[id(claims[0])]
+        yield Evidence(
+            (tolerance, who),
+            sides(claims),
+            client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
+            count=sum(claim.count for claim in claims),
+            words={
+                "software": who,
+                "apis": ", ".join(sorted({claim["api"] for claim in claims})),
+                "tolerance": tolerance.replace("_", " ").replace("-", " "),
+            },
+        )
+
+
+def software(claim: Claim, group: Group, scene: Scene) -> str:
+    said = scene.claims("software", group, "client", claim["client_id"] or "", claim["host"])
+    return str(said[-1]["name"]) if said else "unnamed software"
+
+
+def gathered(claims: list[Claim], key: Callable[[Claim], object]) -> list[list[Claim]]:
+    """Claims that make one finding, in the order of their first sighting."""
+    found: dict[object, list[Claim]] = {}
+    for claim in claims:
+        found.setdefault(key(claim), []).append(claim)
+    return list(found.values())
+
+
+def sides(claims: list[Claim]) -> tuple[Side, ...]:
+    return tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))

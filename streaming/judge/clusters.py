@@ -1,0 +1,204 @@
+"""Which endpoints make one cluster, and which broker is behind each.
+
+Knows the three ways to join endpoints (DESIGN section 6): a ClusterId that a server states or accepts, addresses that
+servers hand out as literals, and topic ids, which are never shared by two clusters. Knows nothing of topics' names.
+Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
+second ClusterId later is a new incarnation from then on. What cannot be joined stays apart.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from streaming.judge.claim import Claim
+
+ALWAYS = -(1 << 63)
+Node = tuple[str, int]
+"""An endpoint and which incarnation of it."""
+Nodes = Callable[[str, int], Node]
+"""From an endpoint and a time to the node it was then."""
+
+
+@dataclass(eq=False)
+class Group:
+    """Endpoints known to be one cluster. Claims are compared only inside a group."""
+
+    key: str
+    """What the cluster is called in rows: its ClusterId, else the label's only one, else the label."""
+    cluster_id: str | None = None
+    endpoints: list[str] = field(default_factory=list)
+    brokers: set[int] = field(default_factory=set)
+    first_ns: int = 0
+    last_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """An endpoint from a time on."""
+
+    since_ns: int
+    group: Group
+    broker: int | None
+
+    def facts(self) -> tuple[object, ...]:
+        return (self.since_ns, self.group.key, self.group.cluster_id, self.group.endpoints[0], self.broker)
+
+
+class Clusters:
+    """All endpoints of one label in their groups."""
+
+    def __init__(self, label: str, claims: Iterable[Claim] = ()) -> None:
+        by_kind: dict[str, list[Claim]] = defaultdict(list)
+        for claim in sorted(claims, key=lambda claim: (claim.first, repr(claim.key))):
+            by_kind[claim.kind].append(claim)
+        self.unknown = Group(label)
+        self.births = births(by_kind["cluster_id"])
+        spans = spans_of(claim for found in by_kind.values() for claim in found)
+        joined = Joined(self.births)
+        for first, second in edges(by_kind, self.node):
+            joined.unite(first, second)
+        self.groups = self.named(label, joined, spans)
+        self.places = self.placed(by_kind["address"], joined)
+
+    def node(self, endpoint: str, ts_ns: int) -> Node:
+        starts = [since for since, _ in self.births.get(endpoint, [])]
+        return endpoint, max((n for n, since in enumerate(starts) if since <= ts_ns), default=0)
+
+    def of(self, endpoint: str, ts_ns: int) -> Group:
+        place = self.place(endpoint, ts_ns)
+        return place.group if place else self.unknown
+
+    def broker(self, endpoint: str, ts_ns: int) -> int | None:
+        place = self.place(endpoint, ts_ns)
+        return place.broker if place else None
+
+    def place(self, endpoint: str, ts_ns: int) -> Place | None:
+        found = None
+        for place in self.places.get(endpoint, []):
+            if found is None or place.since_ns <= ts_ns:
+                found = place
+        return found
+
+    def group_of(self, claim: Claim) -> Group:
+        return self.of(claim.server(), claim.first.ts_ns)
+
+    def named(self, label: str, joined: "Joined", spans: dict[str, tuple[int, int]]) -> list[Group]:
+        """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""
+        members: dict[Node, list[Node]] = defaultdict(list)
+        for endpoint in spans:
+            for number in range(max(1, len(self.births.get(endpoint, [])))):
+                members[joined.root((endpoint, number))].append((endpoint, number))
+        known = {joined.cluster_id[root] for root in members if root in joined.cluster_id}
+        only = next(iter(known)) if len(known) == 1 else label
+        self.unknown = Group(only)
+        self.group_at: dict[Node, Group] = {}
+        groups = []
+        for root, nodes in sorted(members.items(), key=lambda item: min(item[1])):
+            cluster_id = joined.cluster_id.get(root)
+            ends = sorted({endpoint for endpoint, _ in nodes})
+            group = Group(cluster_id or only, cluster_id, ends)
+            group.first_ns = min(spans[endpoint][0] for endpoint in ends)
+            group.last_ns = max(spans[endpoint][1] for endpoint in ends)
+            self.group_at.update(dict.fromkeys(nodes, group))
+            groups.append(group)
+        return groups
+
+    def placed(self, addresses: list[Claim], joined: "Joined") -> dict[str, list[Place]]:
+        brokers: dict[tuple[int, str], tuple[int, int]] = {}
+        for claim in addresses:
+            group = self.group_at[joined.root(self.node(claim["endpoint"], claim.first.ts_ns))]
+            group.brokers.add(claim["broker"])
+            told = (id(group), claim["address"])
+            brokers[told] = max(brokers.get(told, (0, -1)), (claim.last.ts_ns, claim["broker"]))
+        places: dict[str, list[Place]] = defaultdict(list)
+        for (endpoint, number), group in sorted(self.group_at.items(), key=lambda item: item[0]):
+            since = self.births[endpoint][number][0] if number else ALWAYS
+            broker = brokers.get((id(group), endpoint))
+            places[endpoint].append(Place(since, group, broker[1] if broker else None))
+        return places
+
+    def moved(self, before: "Clusters") -> bool:
+        """Whether an endpoint that was known before now belongs elsewhere."""
+        return any(
+            endpoint in self.places
+            and [place.facts() for place in places] != [place.facts() for place in self.places[endpoint]]
+            for endpoint, places in before.places.items()
+        ) or (before.unknown.key != self.unknown.key)
+
+
+class Joined:
+    """Union of nodes; a root may have a ClusterId, and roots with different ones stay apart."""
+
+    def __init__(self, known: dict[str, list[tuple[int, str]]]) -> None:
+        self.parent: dict[Node, Node] = {}
+        self.cluster_id: dict[Node, str] = {}
+        for endpoint, found in known.items():
+            for number, (_, cluster_id) in enumerate(found):
+                self.cluster_id[endpoint, number] = cluster_id
+
+    def root(self, node: Node) -> Node:
+        while (parent := self.parent.get(node, node)) != node:
+            node = parent
+        return node
+
+    def unite(self, one: Node, other: Node) -> None:
+        kept, lost = sorted((self.root(one), self.root(other)))
+        ids = {self.cluster_id[root] for root in (kept, lost) if root in self.cluster_id}
+        if kept == lost or len(ids) > 1:
+            return
+        self.parent[lost] = kept
+        if ids:
+            self.cluster_id[kept] = ids.pop()
+
+
+def births(claims: list[Claim]) -> dict[str, list[tuple[int, str]]]:
+    """Per endpoint its ClusterIds with the time from which each holds."""
+    found: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for claim in claims:
+        if claim["cluster_id"] not in {cluster_id for _, cluster_id in found[claim["endpoint"]]}:
+            found[claim["endpoint"]].append((claim.first.ts_ns, claim["cluster_id"]))
+    return dict(found)
+
+
+def spans_of(claims: Iterable[Claim]) -> dict[str, tuple[int, int]]:
+    spans: dict[str, tuple[int, int]] = {}
+    for claim in claims:
+        first, last = spans.get(claim["endpoint"], (claim.first.ts_ns, claim.last.ts_ns))
+        spans[claim["endpoint"]] = (min(first, claim.first.ts_ns), max(last, claim.last.ts_ns))
+    return spans
+
+
+def edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
+    """Which nodes are one cluster, the strongest reasons first."""
+    yield from same(claims["cluster_id"], node)
+    yield from address_edges(claims, node)
+    yield from same(claims["carries"], node)
+
+
+def same(told: list[Claim], node: Nodes) -> Iterator[tuple[Node, Node]]:
+    """Nodes of which the same ClusterId, or the same topic id, was told."""
+    seen: dict[str, tuple[Node, Node]] = {}
+    for claim in told:
+        here = node(claim["endpoint"], claim.first.ts_ns)
+        first, previous = seen.get(claim.key[1], (here, here))
+        yield first, here
+        yield previous, here
+        seen[claim.key[1]] = (first, here)
+
+
+def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
+    servers = {claim["endpoint"] for found in claims.values() for claim in found}
+    for claim in claims["address"]:
+        if claim["address"] in servers and is_literal(claim["address"]):
+            ts_ns = claim.first.ts_ns
+            yield node(claim["endpoint"], ts_ns), node(claim["address"], ts_ns)
+
+
+def is_literal(address: str) -> bool:
+    """An IP address and port, not a name that resolves differently for everyone; loopback of one host is fine."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return not ip_address(host).is_unspecified
+    except ValueError:
+        return False

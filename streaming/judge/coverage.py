@@ -1,0 +1,64 @@
+"""Rows of the coverage table: how much of the traffic a verdict rests on.
+
+Knows: what is counted, per connection and per agent, and by which name. Does not know what was wrong.
+Rule: totals are sums over rows of one measure; a count of nothing has no row. A measure is only added, never renamed.
+"""
+
+from collections.abc import Iterator
+
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.scene import Scene
+from streaming.judge.tables import Told
+
+CUMULATIVE = (
+    "frames",
+    "payload_bytes",
+    "requests",
+    "responses",
+    "raw_frames",
+    "unseen_bytes",
+    "skipped_bytes",
+    "conflicting_bytes",
+    "resynchronised",
+)
+"""Facts of a connection that only grow: the greatest value told holds."""
+
+
+def connections(cell: Cell, scene: Scene) -> Iterator[Told]:
+    """Rows of all connections between one host and one endpoint."""
+    for claim in scene.ledger.claims("connection", *cell):
+        name = f"{claim['client']}>{claim['endpoint']}"
+        identity = f"{name}@{claim['started_ns']}"
+        for measure, detail, count in measures(claim):
+            if count:
+                yield told(f"{identity}|{measure}|{detail or ''}", name, measure, count, detail)
+
+
+def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
+    protocol = protocol_of(claim)
+    yield "connections", protocol, 1
+    yield "encrypted_connections", None, int(protocol == "tls")
+    for measure in CUMULATIVE:
+        yield measure, None, claim.peak.get(measure, 0)
+    for measure, count in claim.tally.items():
+        name, _, detail = measure.partition(":")
+        yield name, detail or None, count
+
+
+def protocol_of(claim: Claim) -> str:
+    """What the connection turned out to speak, by the latest word on it."""
+    return str(claim.peak.get("protocol", [0, "undecided"])[1])
+
+
+def marks(scene: Scene) -> Iterator[Told]:
+    """What agents say about themselves: frames skipped or dropped, input that could not be read."""
+    for claim in scene.ledger.claims("mark", "agent"):
+        agent, what, source, reason = claim.key
+        detail = reason if source is None else f"{source}: {reason}"
+        count = claim.tally["count"]
+        yield told(f"{agent}|{what}|{detail}", None, what, count, detail)
+
+
+def told(identity: str, connection: str | None, measure: str, count: int, detail: str | None) -> Told:
+    body = {"connection": connection, "measure": measure, "count": count, "detail": detail}
+    return Told("coverage", identity, body)

@@ -1,0 +1,112 @@
+"""What a check yields, and how it becomes a finding's row.
+
+Knows: the identity of a finding (code, cluster, subject) and the columns of its row. Does not know why a check spoke.
+Rule: an identity holds no times, counts, frames, client ports or names that may come later; everything that grows is
+in the row. Times in rows are nanoseconds of capture time; people's formats are made at the edge.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streaming.judge.claim import Claim, Sighting
+
+SIDES = 16
+"""A finding shows so many sides; its count says how often it was seen."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One claim a finding rests on, with the exchange it was seen in."""
+
+    sighting: Sighting
+    claim: str
+
+    def row(self) -> dict[str, Any]:
+        seen = self.sighting
+        return {
+            "time": seen.ts_ns,
+            "claim": self.claim,
+            "connection": seen.connection,
+            "api": seen.api,
+            "version": seen.version,
+            "correlation_id": seen.correlation_id,
+            "frame": {"source": seen.source, "first": seen.frame_first, "last": seen.frame_last},
+        }
+
+
+def first_of(claim: Claim) -> Side:
+    return Side(claim.first, claim.sentence())
+
+
+def last_of(claim: Claim) -> Side:
+    return Side(claim.last, claim.sentence())
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One contradiction, or one broken rule, and what it rests on."""
+
+    subject: tuple[Any, ...]
+    """What makes it one finding; with code and cluster it is the identity."""
+    sides: tuple[Side, ...]
+    topic: str | None = None
+    topic_ids: tuple[str, ...] = ()
+    client_ids: tuple[str | None, ...] = ()
+    brokers: tuple[int | None, ...] = ()
+    count: int = 1
+    first_ns: int | None = None
+    """Where the sides do not show the first time."""
+    last_ns: int | None = None
+    words: Mapping[str, object] = field(default_factory=dict)
+    """What the check's summary names besides the columns."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check as the catalogue lists it: what a finding says of it."""
+
+    code: str
+    name: str
+    kind: str
+    summary: str
+
+
+def identity(code: str, cluster: str, subject: tuple[Any, ...]) -> str:
+    """16 base32 characters of SHA-256 over (code, cluster, subject) as canonical JSON."""
+    canonical = json.dumps([code, cluster, list(subject)], separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    digest = hashlib.sha256(canonical.encode()).digest()
+    return base64.b32encode(digest[:10]).decode().lower()
+
+
+def finding(rule: Rule, cluster: str, evidence: Evidence) -> dict[str, Any]:
+    """The row of one finding, without revision and state."""
+    sides = sorted(set(evidence.sides), key=lambda side: (side.sighting, side.claim))
+    times = [side.sighting.ts_ns for side in sides]
+    brokers = sorted({broker for broker in evidence.brokers if broker is not None})
+    words = {
+        "topic": evidence.topic or "(not named)",
+        "topic_id": evidence.topic_ids[0] if evidence.topic_ids else "",
+        "client": ", ".join(client or "(no client id)" for client in evidence.client_ids),
+        "brokers": ", ".join(map(str, brokers)),
+        "count": evidence.count,
+        **evidence.words,
+    }
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "kind": rule.kind,
+        "cluster": cluster,
+        "topic": evidence.topic,
+        "topic_ids": list(evidence.topic_ids),
+        "client_ids": [client or "" for client in evidence.client_ids],
+        "brokers": brokers,
+        "summary": rule.summary.format(**words),
+        "first_seen": min(times) if evidence.first_ns is None else evidence.first_ns,
+        "last_seen": max(times) if evidence.last_ns is None else evidence.last_ns,
+        "count": evidence.count,
+        "sides": [side.row() for side in sides[: SIDES // 2] + sides[SIDES // 2 :][-SIDES // 2 :]],
+    }

@@ -1,0 +1,98 @@
+"""The ledger: every claim of one label, merged, in shards.
+
+Knows: in which cells a claim is filed (by topic name, topic id, client, link, ...), which shard holds a cell, and which
+shards have changed. Does not know what a claim means, nor which cluster it belongs to.
+Rule: the ledger is a pure function of the set of claims, whatever their order and batches. Only shards that are asked
+for are loaded, only changed ones are given back.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+
+from streaming.judge.claim import SPACES, Cell, Claim, Key, pack, unpack
+
+STATE_VERSION = 1
+Load = Callable[[str], bytes | None]
+Claims = dict[tuple[str, Key], Claim]
+
+
+class StateVersionError(Exception):
+    """The stored state was written by another version of the judge."""
+
+
+class Ledger:
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self.loaded: dict[str, dict[Cell, Claims]] = {}
+        self.changed: set[str] = set()
+        self.touched: set[Cell] = set()
+        """Cells that have changed since they were last judged."""
+
+    def absorb(self, claim: Claim) -> None:
+        for cell in claim.cells():
+            name = shard_of(cell)
+            claims = self.shard(name).setdefault(cell, {})
+            known = claims.get(claim.identity)
+            if known is None:
+                claims[claim.identity] = claim.copy()
+            else:
+                known.merge(claim)
+            self.changed.add(name)
+            self.touched.add(cell)
+
+    def cell(self, *cell: str) -> Claims:
+        """The claims about one subject; empty where nothing was said about it."""
+        return self.shard(shard_of(cell)).get(cell, {})
+
+    def cells(self, space: str) -> Iterator[Cell]:
+        for number in range(SPACES[space]):
+            yield from self.shard(f"{space}-{number:02d}")
+
+    def claims(self, kind: str, *cell: str) -> list[Claim]:
+        """All claims of one kind about one subject, in the order of their first sighting."""
+        found = [claim for claim in self.cell(*cell).values() if claim.kind == kind]
+        return sorted(found, key=lambda claim: (claim.first, repr(claim.key)))
+
+    def shard(self, name: str) -> dict[Cell, Claims]:
+        if name not in self.loaded:
+            blob = self.load(name)
+            self.loaded[name] = unpacked(name, blob) if blob else {}
+        return self.loaded[name]
+
+    def shards(self) -> dict[str, bytes]:
+        """The shards that have changed since they were last asked for, as bytes."""
+        changed = {name: packed(self.loaded[name]) for name in sorted(self.changed)}
+        self.changed.clear()
+        return changed
+
+
+def shard_of(cell: Cell) -> str:
+    number = zlib.crc32("\0".join(cell).encode()) % SPACES[cell[0]]
+    return f"{cell[0]}-{number:02d}"
+
+
+def packed(cells: dict[Cell, Claims]) -> bytes:
+    unique = {claim.identity: claim for claims in cells.values() for claim in claims.values()}
+    return versioned(pack(unique.values()))
+
+
+def unpacked(name: str, blob: bytes) -> dict[Cell, Claims]:
+    """A shard's cells again; a claim that is filed in several shards is a copy of its own in each."""
+    cells: dict[Cell, Claims] = {}
+    for claim in unpack(unversioned(blob)):
+        for cell in claim.cells():
+            if shard_of(cell) == name:
+                cells.setdefault(cell, {})[claim.identity] = claim
+    return cells
+
+
+def versioned(blob: bytes) -> bytes:
+    return b"%d\n" % STATE_VERSION + blob
+
+
+def unversioned(blob: bytes) -> bytes:
+    version, _, rest = blob.partition(b"\n")
+    if version != b"%d" % STATE_VERSION:
+        message = f"the checkpoint holds a ledger of state version {version.decode()}, this is {STATE_VERSION}"
+        raise StateVersionError(message)
+    return rest

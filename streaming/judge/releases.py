@@ -1,0 +1,71 @@
+"""Which release speaks which versions: what a set of advertised ranges tells, and what Kafka 4.0 cut off.
+
+Knows how ranges are written in claims, how a release is recognised by them, the lowest versions 4.0 accepts. Does not
+know who sent what.
+Rule: a release is estimated, never proven: servers that are not Apache Kafka match none, and are named by none.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+from decode import schemas
+
+BASELINE = "4.0.0"
+"""The first release without the versions of before 2.1 (KIP-896)."""
+CONTROL_KEYS = frozenset({4, 5, 6, 7})
+"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: between brokers, gone with ZooKeeper."""
+PRODUCE, FETCH = 0, 1
+ENOUGH = 0.9
+"""Share of the advertised APIs whose highest version must be that of a release to be taken for it."""
+Ranges = Mapping[int, tuple[int, int]]
+
+
+def written(ranges: Ranges) -> str:
+    """Ranges as one short text, in the order of the keys."""
+    return " ".join(f"{key}:{low}-{high}" for key, (low, high) in sorted(ranges.items()))
+
+
+def read(text: str) -> dict[int, tuple[int, int]]:
+    found = {}
+    for part in text.split():
+        key, _, versions = part.partition(":")
+        low, _, high = versions.partition("-")
+        found[int(key)] = (int(low), int(high))
+    return found
+
+
+@cache
+def lowest_in_4() -> dict[int, int]:
+    """Per key the lowest version that 4.0 accepts."""
+    return {key: versions.low for key, versions in schemas.releases()[BASELINE].items()}
+
+
+def removed_in_4(key: int, version: int) -> bool:
+    """Whether a client's request of this version is refused from 4.0 on. Control requests are brokers' own affair."""
+    return key not in CONTROL_KEYS and version < lowest_in_4().get(key, 0)
+
+
+def is_4(ranges: Ranges) -> bool:
+    """4.x advertises Produce from 0 and refuses 0 to 2 (PROTOCOL 8.2); Fetch tells the truth."""
+    return FETCH in ranges and ranges[FETCH][0] >= lowest_in_4()[FETCH]
+
+
+def accepts(ranges: Ranges, key: int, version: int) -> bool:
+    low, high = ranges.get(key, (0, -1))
+    if key == PRODUCE and is_4(ranges):
+        low = max(low, lowest_in_4()[PRODUCE])
+    return low <= version <= high
+
+
+@cache
+def estimate(text: str) -> str | None:
+    """The release line, as 3.9, that advertises these ranges; several if they cannot be told apart; None if none."""
+    ranges = read(text)
+    scores: dict[str, float] = {}
+    for release, known in schemas.releases().items():
+        same = sum(1 for key, (_, high) in ranges.items() if key in known and known[key].high == high)
+        line = release.rpartition(".")[0]
+        scores[line] = max(scores.get(line, 0.0), same / max(1, len(ranges)))
+    best = max(scores.values())
+    lines = [line for line, score in scores.items() if score == best]
+    return None if best < ENOUGH else lines[0] if len(lines) == 1 else f"{lines[0]} to {lines[-1]}"

@@ -1,0 +1,39 @@
+"""Grace periods and thresholds of the judge.
+
+Knows: every number a check compares with, its unit, and why it is that number. Knows nothing of claims or checks.
+Rule: a number that an operator may want to change stands here, with its reason; a check holds none of its own.
+"""
+
+from dataclasses import dataclass
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    broker_grace_s: int = 30
+    """Brokers agree on a topic within seconds of a change; three times as long as the slowest seen on real clusters."""
+    client_grace_s: int = 300
+    """Clients refresh their metadata at least this often (metadata.max.age)."""
+    roll_window_s: int = 3600
+    """A rolling upgrade may take this long before mixed versions are worth a word."""
+    refusal_s: int = 1
+    """A broker that refuses a version closes within milliseconds of the request; later closes have other causes."""
+    unanswered_s: int = 60
+    """A request without response this long before the capture ends was not merely cut off by its end."""
+    agent_silent_s: int = 60
+    """An agent this far behind the others no longer holds judgement back."""
+    horizon_s: int = 86_400
+    """Claims older than this are counted as late and not judged."""
+    stuck_answers: int = 10
+    """At least so many error answers without a success make a client stuck."""
+    stuck_s: int = 30
+    """... over at least this long."""
+
+    @property
+    def broker_grace_ns(self) -> int:
+        return self.broker_grace_s * SECOND_NS
+
+    @property
+    def client_grace_ns(self) -> int:
+        return self.client_grace_s * SECOND_NS

@@ -1,0 +1,184 @@
+"""The judge of one cluster label: claims and progress in, revisions of rows out.
+
+Knows: what must be judged again (what was touched, what waited for the watermark, what moved to another cluster), and
+which rows were told before. Does not know what a finding is: that is each check's affair.
+Rule: what is told is a pure function of the ledger, the settings and the watermark; a row is told again only if it
+differs, and withdrawn when nothing says it any more. Time is capture time.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from capture import frames
+from streaming.judge import units
+from streaming.judge.claim import SPACES, Cell, Claim, Sighting
+from streaming.judge.clusters import Clusters
+from streaming.judge.ledger import Ledger, Load, shard_of, unversioned, versioned
+from streaming.judge.scene import Scene
+from streaming.judge.settings import Settings
+from streaming.judge.tables import Body
+
+MAIN = "main"
+SERVERS: Cell = ("server",)
+
+
+class Row(NamedTuple):
+    """One revision of one row of a result table."""
+
+    route: str
+    key: str
+    revision: int
+    body: Body
+
+
+class Marks(Protocol):
+    """What an agent says about itself, in order."""
+
+    @property
+    def agent(self) -> str: ...
+    @property
+    def marks(self) -> tuple[frames.Mark, ...]: ...
+    @property
+    def missing_files(self) -> int: ...
+
+
+MARKS = {frames.DROPPED: "dropped_frames", frames.SKIPPED: "skipped_frames", frames.INPUT_ERROR: "input_errors"}
+"""Marks that are counted, and the measure of coverage each adds to."""
+
+
+class Front(NamedTuple):
+    """How far one agent has shown its traffic."""
+
+    ts_ns: int
+    ended: bool
+
+
+Known = dict[str, dict[str, tuple[int, bool, Body]]]
+"""Per cell (as text) the rows it has told: route and id to (revision, open, body)."""
+
+
+class Judge:
+    def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
+        self.label, self.settings = label, settings or Settings()
+        self.load: Load = load or (lambda _name: None)
+        self.ledger = Ledger(self.load)
+        self.known: dict[str, Known] = {}
+        self.changed: set[str] = set()
+        stored = self.stored(MAIN) or {"agents": {}, "due": [], "late": 0}
+        self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
+        self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
+        self.late: int = stored["late"]
+        self.clusters = Clusters(label, self.ledger.cell(*SERVERS).values())
+
+    def absorb(self, claims: Iterable[Claim]) -> None:
+        oldest = self.watermark_ns - self.settings.horizon_s * 1_000_000_000
+        for claim in claims:
+            if claim.last.ts_ns < oldest:
+                self.late += 1
+            else:
+                self.ledger.absorb(claim)
+
+    def hear(self, said: Marks) -> None:
+        """What an agent says about itself: frames skipped or dropped, input it could not read."""
+        for mark in said.marks:
+            if mark.kind in MARKS:
+                seen = Sighting(mark.ts_ns, "", "", -1, -1, mark.source or "", 0, 0)
+                key = (said.agent, MARKS[mark.kind], mark.source, mark.reason)
+                self.ledger.absorb(Claim("mark", key, seen, tally={"count": max(1, mark.count)}))
+        if said.missing_files:
+            seen = Sighting(self.watermark_ns, "", "", -1, -1, "", 0, 0)
+            key = (said.agent, "missing_files", None, None)
+            self.ledger.absorb(Claim("mark", key, seen, tally={"count": said.missing_files}))
+
+    def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
+        """The agent has shown everything up to this capture time (in every bucket)."""
+        before = self.agents.get(agent, Front(0, ended=False))
+        self.agents[agent] = Front(max(before.ts_ns, last_ts_ns), before.ended or ended)
+
+    @property
+    def watermark_ns(self) -> int:
+        """Up to where all agents have shown their traffic; ended and silent agents are not waited for."""
+        newest = max((front.ts_ns for front in self.agents.values()), default=0)
+        silent_ns = newest - self.settings.agent_silent_s * 1_000_000_000
+        waited = [front.ts_ns for front in self.agents.values() if not front.ended and front.ts_ns >= silent_ns]
+        return min(waited, default=newest)
+
+    def rows(self) -> list[Row]:
+        """The revisions of rows that are new or have changed since the last call."""
+        clusters = Clusters(self.label, self.ledger.cell(*SERVERS).values())
+        moved = clusters.moved(self.clusters)
+        self.clusters = clusters
+        scene = Scene(self.ledger, clusters, self.settings, self.watermark_ns)
+        cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
+        self.ledger.touched.clear()
+        told = [row for cell in sorted(cells) for row in self.retold(cell, scene)]
+        self.due.update(scene.due)
+        return told
+
+    def stirred(self) -> set[Cell]:
+        """Cells that were touched, whose time has come, or that look at one that was touched."""
+        watermark_ns = self.watermark_ns
+        ripe = {cell for cell, due_ns in self.due.items() if due_ns <= watermark_ns}
+        stirred = self.ledger.touched | ripe
+        return stirred | {near for cell in stirred for near in units.neighbours(cell, self.ledger)}
+
+    def retold(self, cell: Cell, scene: Scene) -> Iterator[Row]:
+        """Judge one cell again and compare with what it told before."""
+        scene.cell = cell
+        self.due.pop(cell, None)
+        now = {f"{told.route}|{told.id}": told for told in units.told(cell, scene)}
+        shard = f"told-{shard_of(cell)}"
+        known = self.told_before(shard).setdefault(json.dumps(cell), {})
+        for name in sorted({*known, *now}):
+            revision, was_open, before = known.get(name, (0, False, {}))
+            told = now.get(name)
+            body = told.body if told else withdrawn(before)
+            if (told or was_open) and body != before:
+                known[name] = (revision + 1, told is not None, body)
+                self.changed.add(shard)
+                route, _, key = name.partition("|")
+                yield Row(route, key, revision + 1, body)
+
+    def told_before(self, shard: str) -> Known:
+        if shard not in self.known:
+            self.known[shard] = self.stored(shard) or {}
+        return self.known[shard]
+
+    def stored(self, name: str) -> Any:
+        blob = self.load(name)
+        return json.loads(unversioned(blob)) if blob else None
+
+    def shards(self) -> dict[str, bytes]:
+        """State that has changed since the last call, by the name it is loaded by."""
+        main = {
+            "agents": self.agents,
+            "due": sorted(([*cell], due_ns) for cell, due_ns in self.due.items()),
+            "late": self.late,
+        }
+        told: dict[str, Any] = {MAIN: main, **{name: self.known[name] for name in sorted(self.changed)}}
+        self.changed.clear()
+        return {**self.ledger.shards(), **{name: as_bytes(state) for name, state in told.items()}}
+
+
+def withdrawn(body: Body) -> Body:
+    """The last revision of a row that nothing says any more."""
+    return {**body, "state": "withdrawn"} if "code" in body else {**body, "withdrawn": True}
+
+
+def as_bytes(state: Any) -> bytes:
+    return versioned(json.dumps(state, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def open_rows(rows: Iterable[Row]) -> dict[str, dict[str, Body]]:
+    """Per route the rows that stand after all revisions."""
+    last: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        if row.revision >= last.get((row.route, row.key), row).revision:
+            last[row.route, row.key] = row
+    found: dict[str, dict[str, Body]] = defaultdict(dict)
+    for (route, key), row in sorted(last.items()):
+        if not row.body.get("withdrawn") and row.body.get("state") != "withdrawn":
+            found[route][key] = row.body
+    return found

@@ -1,0 +1,124 @@
+"""One name in one cluster: the ids it had, in their order, and what ended each.
+
+Knows: which sources bind an id to a name and how strong each is, when an id was born, whether a deletion lies between
+two ids. Does not know which of this is worth a finding.
+Rule: an id is a topic's identity for ever and is never reused; the order of ids is the order of the metadata log where
+it is known, else of their first sightings. An id that only an error answer or a request named is never bound.
+"""
+
+from functools import cached_property
+
+from streaming.judge.claim import ZERO, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.scene import Scene
+
+STRENGTH = {
+    "metadata-log": 1,
+    "create-topics": 2,
+    "leader-and-isr": 3,
+    "update-metadata": 3,
+    "metadata": 4,
+    "describe-topic-partitions": 4,
+    "delete-topics": 4,
+    "group-describe": 4,
+}
+"""Sources that bind an id to a name, 1 the strongest (PROTOCOL 5.0)."""
+CONTROL = ("leader-and-isr", "update-metadata")
+SKEW_NS = 1_000_000_000
+"""Two capture points, or the two ends of one change, may disagree about the order by this much."""
+
+
+class History:
+    """One id under one name."""
+
+    def __init__(self, topic_id: str, bindings: list[Claim], scene: Scene, group: Group) -> None:
+        self.topic_id, self.bindings, self.scene, self.group = topic_id, bindings, scene, group
+        self.first = min(bindings, key=lambda claim: (claim.first, repr(claim.key)))
+        self.last = max(bindings, key=lambda claim: (claim.last, repr(claim.key)))
+
+    @property
+    def born_ns(self) -> int:
+        return self.first.first.ts_ns
+
+    @cached_property
+    def offset(self) -> int | None:
+        """Where the metadata log created it; None where the log was not seen to."""
+        offsets: list[int] = [claim.peak["offset"] for claim in self.bindings if "offset" in claim.peak]
+        return min(offsets, default=None)
+
+    @cached_property
+    def partitions(self) -> list[Claim]:
+        return self.scene.claims("partition", self.group, "id", self.topic_id)
+
+    @cached_property
+    def epochs(self) -> dict[int, tuple[int, int]]:
+        """Per partition the lowest and the highest leader epoch said."""
+        found: dict[int, tuple[int, int]] = {}
+        for claim in self.partitions:
+            epoch, partition = claim["leader_epoch"], claim["partition"]
+            if epoch >= 0:
+                low, high = found.get(partition, (epoch, epoch))
+                found[partition] = (min(low, epoch), max(high, epoch))
+        return found
+
+    @cached_property
+    def is_new(self) -> bool:
+        """The controller introduced its partitions as new."""
+        return any(claim.tally.get("is_new") for claim in self.partitions)
+
+    @property
+    def sources(self) -> list[str]:
+        return sorted({claim["source"] for claim in self.bindings})
+
+
+class Topic:
+    """A name in a group."""
+
+    def __init__(self, name: str, group: Group, scene: Scene) -> None:
+        self.name, self.group, self.scene = name, group, scene
+        self.bindings = scene.claims("binding", group, "name", name)
+        self.deletions = scene.claims("deletion", group, "name", name)
+        self.creations = scene.claims("creation", group, "name", name)
+
+    @cached_property
+    def histories(self) -> list[History]:
+        """All ids the name had, oldest first."""
+        by_id: dict[str, list[Claim]] = {}
+        for claim in self.bindings:
+            if claim["topic_id"] not in {None, ZERO} and claim["source"] in STRENGTH:
+                by_id.setdefault(claim["topic_id"], []).append(claim)
+        found = [History(topic_id, claims, self.scene, self.group) for topic_id, claims in by_id.items()]
+        found.sort(key=lambda history: (history.born_ns, history.topic_id))
+        return in_log_order(found)
+
+    @cached_property
+    def without_id(self) -> list[Claim]:
+        """Bindings that name the topic and give it no id."""
+        return [claim for claim in self.bindings if claim["topic_id"] in {None, ZERO}]
+
+    def ended(self, history: History) -> Claim | None:
+        """The deletion that ended an id, if one was seen."""
+        later = [other.born_ns for other in self.histories if other.born_ns > history.born_ns]
+        until = min(later, default=1 << 63) + SKEW_NS
+        removed = self.scene.claims("deletion", self.group, "id", history.topic_id)
+        by_name = [
+            claim
+            for claim in self.deletions
+            if claim["topic_id"] is None and any(history.born_ns < ts_ns <= until for ts_ns in times(claim))
+        ]
+        return min(removed or by_name, key=lambda claim: claim.first, default=None)
+
+    def deleted(self, history: History) -> bool:
+        """Whether nothing bound the id any more after its deletion (but for answers that crossed it)."""
+        ended = self.ended(history)
+        return ended is not None
+
+
+def times(claim: Claim) -> tuple[int, int]:
+    return claim.first.ts_ns, claim.last.ts_ns
+
+
+def in_log_order(histories: list[History]) -> list[History]:
+    """Those the metadata log created take the order of its offsets among themselves."""
+    logged = iter(sorted((h for h in histories if h.offset is not None), key=lambda h: h.offset or 0))
+    return [next(logged) if history.offset is not None else history for history in histories]

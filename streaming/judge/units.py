@@ -1,0 +1,66 @@
+"""Which checks and tables look at which cells of the ledger.
+
+Knows: for each space, the rows that its cells tell, and which other cells a change may concern. Does not know what a
+check thinks.
+Rule: a row is told by one cell only, so that its revisions have one owner; what a check reads beyond its own cell lies
+in a neighbour.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from streaming.judge import catalogue, coverage, tables
+from streaming.judge.claim import Cell
+from streaming.judge.evidence import Evidence, finding, identity
+from streaming.judge.ledger import Ledger
+from streaming.judge.scene import Scene
+from streaming.judge.tables import Told
+
+TABLES: Mapping[str, Callable[[Cell, Scene], Iterator[Told]]] = {
+    "name": tables.topics_of_name,
+    "id": tables.topics_of_id,
+    "client": tables.clients,
+    "link": coverage.connections,
+    "server": lambda _cell, scene: tables.clusters(scene),
+    "agent": lambda _cell, scene: coverage.marks(scene),
+}
+
+
+def told(cell: Cell, scene: Scene) -> Iterator[Told]:
+    """Every row that one cell tells now."""
+    if cell[0] in TABLES:
+        yield from TABLES[cell[0]](cell, scene)
+    for check in catalogue.CHECKS.values():
+        if check.function is not None and check.unit == cell[0]:
+            yield from findings(check, cell, scene)
+
+
+def findings(check: catalogue.Check, cell: Cell, scene: Scene) -> Iterator[Told]:
+    """One check's findings about one cell; what two groups of one name say is one finding."""
+    assert check.function is not None
+    found: dict[tuple[str, str], Evidence] = {}
+    for group in scene.groups(cell):
+        for evidence in check.function(cell, group, scene):
+            key = (group.key, identity(check.code, group.key, evidence.subject))
+            found[key] = both(found[key], evidence) if key in found else evidence
+    for (cluster, name), evidence in found.items():
+        yield Told("findings", name, {"state": "open", **finding(check, cluster, evidence)})
+
+
+def both(one: Evidence, other: Evidence) -> Evidence:
+    return replace(
+        one,
+        sides=one.sides + other.sides,
+        count=one.count + other.count,
+        client_ids=tuple(sorted({*one.client_ids, *other.client_ids}, key=str)),
+        brokers=tuple(sorted({*one.brokers, *other.brokers}, key=str)),
+    )
+
+
+def neighbours(cell: Cell, ledger: Ledger) -> Iterator[Cell]:
+    """Cells whose rows may change when this one does: a name and its ids look at each other."""
+    if cell[0] not in {"name", "id"}:
+        return
+    for claim in list(ledger.cell(*cell).values()):
+        if claim.kind in {"binding", "deletion", "creation"}:
+            yield from claim.cells()

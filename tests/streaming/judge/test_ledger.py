@@ -1,0 +1,92 @@
+"""The ledger is a pure function of the set of claims; it survives being stored and loaded in pieces."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.judge.claim import Claim, Sighting, merged, pack, unpack
+from streaming.judge.ledger import STATE_VERSION, Ledger, StateVersionError
+from tests.streaming.judge.made import ID_1, bound, seen
+
+sightings = st.builds(
+    Sighting,
+    st.integers(0, 10**12),
+    st.sampled_from(["1.1.1.1:5>2.2.2.2:9", "1.1.1.1:6>2.2.2.2:9"]),
+    st.just("Fetch"),
+    st.integers(0, 18),
+    st.integers(0, 9),
+    st.sampled_from(["a", "b"]),
+    st.integers(1, 9),
+    st.integers(1, 9),
+)
+claims = st.builds(
+    Claim,
+    st.just("use"),
+    st.tuples(st.sampled_from([ID_1, "x"]), st.just("Fetch"), st.sampled_from(["c", None]), st.just("h"), st.just("e")),
+    sightings,
+    count=st.integers(1, 5),
+    tally=st.dictionaries(st.sampled_from("abc"), st.integers(1, 9), max_size=3),
+    peak=st.dictionaries(st.sampled_from("xy"), st.integers(-9, 9), max_size=2),
+)
+
+
+def ledger_of(parts):
+    ledger = Ledger(lambda _name: None)
+    for claim in parts:
+        ledger.absorb(claim)
+    return ledger
+
+
+def content(ledger):
+    return {
+        (name, cell): {identity: claim.state() for identity, claim in claims.items()}
+        for name, cells in ledger.loaded.items()
+        for cell, claims in cells.items()
+    }
+
+
+@given(st.lists(claims, max_size=20), st.randoms(use_true_random=False))
+def test_any_order_and_any_reduction_before_gives_the_same_ledger(parts, rng: random.Random):
+    expected = content(ledger_of(parts))
+    shuffled = [claim.copy() for claim in parts]
+    rng.shuffle(shuffled)
+    cut = rng.randint(0, len(shuffled))
+    assert expected == content(ledger_of(merged(shuffled[:cut]) + merged(shuffled[cut:])))
+
+
+@given(st.lists(claims, max_size=10))
+def test_packed_claims_come_back_as_they_were(parts):
+    assert [claim.state() for claim in parts] == [claim.state() for claim in unpack(pack(parts))]
+
+
+def test_a_ledger_loaded_from_its_shards_goes_on_as_if_never_stopped():
+    store = {}
+    first = ledger_of([bound("orders", ID_1, 1)])
+    store.update(first.shards())
+    again = Ledger(store.get)
+    again.absorb(bound("orders", ID_1, 9))
+    assert content(ledger_of([bound("orders", ID_1, 1), bound("orders", ID_1, 9)])) == content(again)
+    assert len(again.shards()) == 2  # the name's and the id's
+
+
+def test_only_the_shards_of_touched_cells_are_loaded():
+    asked = []
+    ledger = Ledger(asked.append)
+    ledger.absorb(bound("orders", ID_1, 1))
+    assert [name.split("-")[0] for name in asked] == ["name", "id"]
+
+
+def test_state_of_another_version_is_refused_with_a_clear_word():
+    shards = ledger_of([bound("orders", ID_1, 1)]).shards()
+    name, blob = next(iter(shards.items()))
+    old = blob.replace(b"%d\n" % STATE_VERSION, b"0\n", 1)
+    with pytest.raises(StateVersionError, match="state version 0"):
+        Ledger({name: old}.get).shard(name)
+
+
+def test_the_first_sighting_is_the_least_and_the_last_the_greatest():
+    claim = bound("orders", ID_1, 5)
+    claim.merge(bound("orders", ID_1, 2, until=3))
+    assert (claim.first, claim.last, claim.count) == (seen(2), seen(5), 2)

@@ -1,0 +1,116 @@
+"""The judge tells what changed, withdraws what no longer holds, and ends the same whatever the cuts."""
+
+import random
+
+from streaming.judge.claim import ZERO
+from streaming.judge.step import Judge, open_rows
+from tests.streaming.judge.made import EAST, ID_1, ID_2, ID_3, WEST, S, bound, claim, cluster
+
+STORY = [
+    cluster(),
+    bound("orders", ID_1, 1, until=20),
+    claim("partition", ID_1, 0, "metadata", 4, 1, "1,2", "1,2", at=1, until=20),
+    claim("deletion", "orders", ID_1, "delete-topics", EAST, at=21),
+    bound("orders", ID_2, 30, until=40),
+    bound("steady", ID_3, 1, until=40),
+    bound("bare", None, 2, source="leader-and-isr", by="1@3"),
+    bound("bare", ZERO, 3, source="metadata"),
+    claim("use", "uuuuuuuuuuuuuuuuuuuuuA", "Fetch", "c", "10.0.0.99", EAST, at=5),
+    claim("client", "c", "10.0.0.99", EAST, at=5, until=9, count=7, tally={"Fetch:13": 6, "Metadata:12": 1}),
+    claim("software", "c", "10.0.0.99", EAST, "librdkafka", "2.1", at=5),
+]
+
+
+def judged(batches, store=None):
+    """All rows told over batches of claims, by one judge, or by a new one per batch from stored shards."""
+    rows = []
+    judge = Judge("lab")
+    for number, batch in enumerate(batches):
+        if store is not None and number:
+            judge = Judge("lab", store.get)
+        judge.absorb(part.copy() for part in batch)
+        judge.progress("agent", int(max([p.last.ts_ns for p in batch], default=0)), ended=number == len(batches) - 1)
+        rows += judge.rows()
+        if store is not None:
+            store.update(judge.shards())
+    return rows
+
+
+def ends(rows):
+    return open_rows(rows)
+
+
+def test_a_recreation_is_told_once_with_both_ids_in_order():
+    found = list(ends(judged([STORY]))["findings"].values())
+    assert [(f["code"], f["topic"], f["topic_ids"]) for f in found] == [("TID001", "orders", [ID_1, ID_2])]
+    assert "deleted at 1970-01-01 00:00:21.000 UTC" in found[0]["summary"]
+
+
+def test_topics_have_one_row_per_id_and_one_for_a_name_without_any():
+    rows = {(row["name"], row["topic_id"]): row for row in ends(judged([STORY]))["topics"].values()}
+    states = {key: (row["state"], row["earlier_ids"]) for key, row in rows.items()}
+    assert states == {
+        ("orders", ID_1): ("replaced", []),
+        ("orders", ID_2): ("current", [ID_1]),
+        ("steady", ID_3): ("current", []),
+        ("bare", None): ("current", []),
+        (None, "uuuuuuuuuuuuuuuuuuuuuA"): ("unresolved", []),
+    }
+
+
+def test_a_name_that_arrives_later_resolves_the_id():
+    late = bound("named", "uuuuuuuuuuuuuuuuuuuuuA", 50)
+    rows = ends(judged([STORY, [late]]))["topics"].values()
+    assert [(r["name"], r["state"]) for r in rows if r["topic_id"] == late["topic_id"]] == [("named", "current")]
+
+
+def test_a_client_row_names_software_and_versions():
+    (row,) = ends(judged([STORY]))["clients"].values()
+    assert (row["software_name"], row["software_version"], row["requests"]) == ("librdkafka", "2.1", 7)
+    assert row["apis"] == [{"api": "Fetch", "versions": [13]}, {"api": "Metadata", "versions": [12]}]
+
+
+def test_any_order_cut_and_restart_ends_with_the_same_open_rows():
+    expected = ends(judged([STORY]))
+    rng = random.Random(7)
+    for _ in range(25):
+        story = STORY[:]
+        rng.shuffle(story)
+        cuts = sorted(rng.sample(range(len(story) + 1), 3))
+        batches = [story[a:b] for a, b in zip([0, *cuts], [*cuts, len(story)], strict=True)]
+        batches.append([claim("server", EAST, at=40)])  # the end: all capture time has passed
+        assert ends(judged([STORY, batches[-1]])) == ends(judged(batches)) == ends(judged(batches, store={}))
+    assert expected["findings"] == ends(judged([STORY, []]))["findings"]
+
+
+def test_nothing_is_told_twice():
+    judge = Judge("lab")
+    judge.absorb(part.copy() for part in STORY)
+    assert judge.rows()
+    assert judge.rows() == []
+
+
+def test_a_finding_is_withdrawn_when_its_cluster_becomes_known():
+    named, rest = STORY[:1], STORY[1:]
+    rows = [row for row in judged([rest, named]) if row.route == "findings"]
+    told = sorted((row.body["cluster"], row.revision, row.body["state"]) for row in rows)
+    assert [(cluster()["cluster_id"], 1, "open"), ("lab", 1, "open"), ("lab", 2, "withdrawn")] == told
+
+
+def test_names_are_never_compared_across_clusters():
+    west = [cluster("west-cluster-id-22-chars", WEST), bound("orders", ID_3, 35, server=WEST)]
+    found = ends(judged([STORY + west]))
+    assert [f["topic_ids"] for f in found["findings"].values()] == [[ID_1, ID_2]]
+    assert len(found["clusters"]) == 2
+
+
+def test_an_agent_that_is_behind_holds_the_watermark_until_it_is_silent_too_long():
+    judge = Judge("lab")
+    judge.progress("a", 100 * S, ended=False)
+    judge.progress("b", 50 * S, ended=False)
+    assert judge.watermark_ns == 50 * S
+    judge.progress("a", 111 * S, ended=False)
+    assert judge.watermark_ns == 111 * S
+    judge.progress("b", 60 * S, ended=True)
+    judge.progress("a", 115 * S, ended=True)
+    assert judge.watermark_ns == 115 * S
