@@ -1,0 +1,146 @@
+"""Stateful, by bucket: files of frames in their order, exchanges out.
+
+Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
+exchanges is `decode.connection`'s affair.
+Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
+snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from decode.connection import Exchanges, Follower
+
+from capture import frames
+from streaming.pack import FrameFile, read_file, together
+from streaming.packed import from_cell, to_cell
+from streaming.settings import AgentFiles, Settings
+from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
+
+STATE_VERSION = 1
+
+
+class StateVersionMismatch(Exception):  # noqa: N818 - reads as what happened
+    """The checkpoint was written by another version of this step."""
+
+
+@dataclass
+class Agent:
+    """One agent, as one bucket knows it."""
+
+    next_seq: int = 0
+    """The file awaited; 0 until the first is known."""
+    held: dict[int, bytes] = field(default_factory=dict)
+    """Files that came early, as they came."""
+    ts_ns: int = 0
+    """Everything up to this capture time has been shown."""
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far one agent has been followed in one bucket."""
+
+    agent: str
+    ts_ns: int
+    ended: bool
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What an agent said about itself, in order."""
+
+    agent: str
+    marks: tuple[frames.Mark, ...]
+    missing_files: int
+    """Files given up since the last time."""
+
+
+class Bucket:
+    """The connections of one bucket under one label."""
+
+    def __init__(self, label: str, number: int, settings: Settings) -> None:
+        self.label, self.number, self.settings = label, number, settings
+        self.follower = Follower(ports=settings.ports)
+        self.agents: dict[str, Agent] = {}
+
+    def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
+        """All rows that one batch has for this bucket."""
+        ready, missing = self.in_order(cells)
+        pieces = [file.segments for file in ready if file.segments is not None]
+        learned = [self.follower.receive(together(pieces))] if pieces else []
+        for file in ready:
+            learned += self.advance(file)
+        if self.all_ended():
+            learned.append(self.follower.drain())
+        return chain(self.exchanges(learned), self.progress(ready), self.marks(ready, missing))
+
+    def in_order(self, cells: Iterable[bytes]) -> tuple[list[FrameFile], dict[str, int]]:
+        """The files that can be followed now, each agent's in order; the number of files given up per agent."""
+        for cell in cells:
+            file = read_file(cell)
+            agent = self.agents.setdefault(file.agent, Agent())
+            if file.file_seq >= agent.next_seq:  # older: given up before it came
+                agent.held[file.file_seq] = cell
+        ready: list[FrameFile] = []
+        missing: dict[str, int] = {}
+        for name in sorted(self.agents):
+            agent, known = self.agents[name], self.settings.agents.get(name)
+            while (seq := due(agent, known, self.settings.held_files)) is not None:
+                missing[name] = missing.get(name, 0) + (seq - agent.next_seq if agent.next_seq else 0)
+                agent.next_seq = seq + 1
+                ready.append(read_file(agent.held.pop(seq)))
+        return ready, missing
+
+    def advance(self, file: FrameFile) -> list[Exchanges]:
+        agent = self.agents[file.agent]
+        agent.ended = agent.ended or any(mark.kind == frames.ENDED for mark in file.marks)
+        shown = max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0)
+        if shown <= agent.ts_ns:
+            return []
+        agent.ts_ns = shown
+        return [self.follower.advance(file.agent, shown)]
+
+    def all_ended(self) -> bool:
+        expected = {*self.settings.agents, *self.agents}
+        return all(name in self.agents and self.agents[name].ended for name in expected)
+
+    def exchanges(self, learned: list[Exchanges]) -> Iterator[Tagged]:
+        for exchanges in learned:
+            if len(exchanges.connections):
+                yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
+
+    def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
+        for name in sorted({file.agent for file in ready}):
+            agent = self.agents[name]
+            yield Tagged(self.label, self.number, PROGRESS, to_cell(Progress(name, agent.ts_ns, agent.ended)))
+
+    def marks(self, ready: list[FrameFile], missing: dict[str, int]) -> Iterator[Tagged]:
+        """Every bucket hears an agent's marks; the first passes them on."""
+        for name in sorted({file.agent for file in ready}) if self.number == 0 else ():
+            said = tuple(mark for file in ready if file.agent == name for mark in file.marks)
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0))))
+
+    def snapshot(self) -> bytes:
+        return to_cell((STATE_VERSION, to_cell(self.agents), self.follower.snapshot()))
+
+    def restore(self, cell: bytes) -> None:
+        version, agents, follower = from_cell(cell)
+        if version != STATE_VERSION:
+            msg = f"the checkpoint holds connections of state version {version}, this is {STATE_VERSION}"
+            raise StateVersionMismatch(msg)
+        self.agents = from_cell(agents, Agent)
+        self.follower = Follower.restore(follower, ports=self.settings.ports)
+
+
+def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:
+    """The number of the file to follow next, if it is there and its turn has come."""
+    if not agent.held:
+        return None
+    seq = agent.next_seq or (known.first if known else 1)
+    while known and seq in known.missing:
+        seq += 1
+    if seq in agent.held:
+        return seq
+    return min(agent.held) if len(agent.held) > bound else None

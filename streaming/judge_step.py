@@ -1,0 +1,86 @@
+"""Stateful, by cluster label: claims in, rows of the result tables out.
+
+Knows: which state the judge has touched, and how far all buckets have come together. What is a finding is
+`streaming.judge`'s affair.
+Rule: the judge hears an agent's progress only once every bucket has passed it, and only what changed is written back.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from capture import frames
+from streaming import tagged
+from streaming.decode_udf import Claimed
+from streaming.follow import Marks, Progress
+from streaming.judge.claim import unpack
+from streaming.judge.step import Judge
+from streaming.packed import from_cell, to_cell
+from streaming.settings import Settings
+from streaming.tables import to_ipc
+from streaming.tagged import Tagged
+
+FRONTS = "fronts"  # the shard this step keeps for itself
+COUNTED = {frames.DROPPED: "dropped_frames", frames.SKIPPED: "skipped_frames", frames.INPUT_ERROR: "input_errors"}
+Load = Callable[[str], bytes | None]
+Shards = dict[str, bytes]
+
+
+class Fronts:
+    """How far each agent has come in each bucket."""
+
+    def __init__(self, buckets: int, cell: bytes | None) -> None:
+        self.buckets = buckets
+        self.by_agent: dict[str, dict[int, Progress]] = from_cell(cell, Progress) if cell else {}
+        self.touched: set[str] = set()
+
+    def moved(self, bucket: int, progress: Progress) -> None:
+        self.by_agent.setdefault(progress.agent, {})[bucket] = progress
+        self.touched.add(progress.agent)
+
+    def common(self) -> Iterator[Progress]:
+        """The agents that moved, as far as every bucket has come."""
+        for agent in sorted(self.touched):
+            fronts = self.by_agent[agent].values()
+            if len(fronts) == self.buckets:
+                yield Progress(agent, min(front.ts_ns for front in fronts), all(front.ended for front in fronts))
+
+    def cell(self) -> bytes:
+        return to_cell(self.by_agent)
+
+
+def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
+    """One batch of one label: the rows to write, and the shards that changed."""
+    judge = Judge(label, load, settings.judge)
+    fronts = Fronts(settings.buckets, load(FRONTS))
+    passing: list[Tagged] = []
+    for row in rows:
+        match row.route:
+            case tagged.CLAIMS:
+                claimed: Claimed = from_cell(row.cell, Claimed)
+                judge.absorb(unpack(claimed.claims))
+                passing += [Tagged(label, -1, tagged.EXCHANGES, claimed.exchanges)] if claimed.exchanges else []
+            case tagged.PROGRESS:
+                fronts.moved(row.bucket, from_cell(row.cell, Progress))
+            case tagged.MARKS:
+                hear(judge, from_cell(row.cell, Marks, frames.Mark))
+    for front in fronts.common():
+        judge.progress(front.agent, front.ts_ns, front.ended)
+    told = [Tagged(label, -1, table, to_ipc(table, lines)) for table, lines in by_table(label, judge).items()]
+    return told + passing, {**judge.shards(), FRONTS: fronts.cell()}
+
+
+def hear(judge: Judge, said: Marks) -> None:
+    for mark in said.marks:
+        if mark.kind in COUNTED:
+            judge.hear(said.agent, COUNTED[mark.kind], mark)
+    if said.missing_files:
+        last = frames.Mark(frames.SKIPPED, said.marks[-1].ts_ns, None, said.missing_files, "never came")
+        judge.hear(said.agent, "missing_files", last)
+
+
+def by_table(label: str, judge: Judge) -> dict[str, list[dict[str, Any]]]:
+    lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in judge.rows():
+        lines[row.route].append({"id": row.key, "revision": row.revision, "label": label, **row.body})
+    return lines

@@ -1,0 +1,65 @@
+"""The whole job as a plain loop: the same steps as the query, called one after the other, without Spark.
+
+Knows: the order of the steps, and that state is what is kept between batches. It is the road that tests, notebooks and
+a debugger take; the query must give the same rows.
+Rule: it calls the functions that `operators.py` calls, with the rows in the same shape, and adds nothing.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from streaming.decode_udf import decode_row
+from streaming.follow import Bucket
+from streaming.judge_step import judge_rows
+from streaming.pack import pack_files
+from streaming.result import Result
+from streaming.settings import Settings
+from streaming.tables import from_ipc
+from streaming.tagged import Tagged
+
+
+class Loop:
+    """One run: give it batches of frames files, ask it for what holds."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.buckets: dict[tuple[str, int], bytes] = {}
+        self.shards: dict[str, dict[str, bytes]] = {}
+        self.told: list[Tagged] = []
+
+    def batch(self, files: Iterable[Path]) -> None:
+        packed = (row for rows in pack_files(map(str, files), self.settings) for row in rows)
+        claims = (decode_row(row, self.settings) for row in self.follow(packed))
+        self.told += self.judge(claims)
+
+    def follow(self, packed: Iterable[Tagged]) -> Iterator[Tagged]:
+        for key, rows in groupby(sorted(packed, key=bucket_of), key=bucket_of):
+            bucket = Bucket(*key, self.settings)
+            if key in self.buckets:
+                bucket.restore(self.buckets[key])
+            yield from bucket.receive([row.cell for row in rows])
+            self.buckets[key] = bucket.snapshot()
+
+    def judge(self, claims: Iterable[Tagged]) -> Iterator[Tagged]:
+        for label, rows in groupby(sorted(claims, key=label_of), key=label_of):
+            shards = self.shards.setdefault(label, {})
+            told, changed = judge_rows(label, rows, shards.get, self.settings)
+            shards.update(changed)
+            yield from told
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Every revision told, in order."""
+        return [line for row in self.told if row.route == table for line in from_ipc(row.cell).to_pylist()]
+
+    def result(self) -> Result:
+        return Result.of({table: self.rows(table) for table in {row.route for row in self.told}})
+
+
+def bucket_of(row: Tagged) -> tuple[str, int]:
+    return row.label, row.bucket
+
+
+def label_of(row: Tagged) -> str:
+    return row.label

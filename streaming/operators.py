@@ -1,0 +1,121 @@
+"""Spark around the steps: how tagged rows reach a plain function and its rows come back.
+
+Knows: Spark's four ways to call Python that the query uses, and where state is loaded and stored. Knows nothing of
+frames, exchanges or claims.
+Rule: no thought here. What a step does is in `pack`, `follow`, `decode_udf` and `judge_step`, imported only inside the
+calls: Spark starts a bare Python per stateful step just to ask for the names of its state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from streaming.tagged import SCHEMA, Tagged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from streaming.settings import Settings
+
+
+def tagged(rows: pd.DataFrame) -> Iterator[Tagged]:
+    return (Tagged(*row) for row in rows[list(Tagged._fields)].itertuples(index=False, name=None))
+
+
+def frame(rows: Iterable[Tagged]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(rows), columns=list(Tagged._fields))
+
+
+def record_batch(rows: Iterable[Tagged]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = [("label", pa.string()), ("bucket", pa.int32()), ("route", pa.string()), ("cell", pa.binary())]
+    return pa.RecordBatch.from_pandas(frame(rows), pa.schema(columns), preserve_index=False)
+
+
+def pack_paths(paths: DataFrame, settings: Settings) -> DataFrame:
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from streaming.pack import pack_files
+
+        for rows in pack_files((path for batch in batches for path in batch.column("path").to_pylist()), settings):
+            yield record_batch(rows)
+
+    return paths.mapInArrow(pack, SCHEMA)
+
+
+def follow_buckets(frames: DataFrame, settings: Settings) -> DataFrame:
+    step = FollowBuckets(settings)
+    return frames.groupBy("label", "bucket").transformWithStateInPandas(step, SCHEMA, "Append", "None")
+
+
+def decode_cells(exchanges: DataFrame, settings: Settings) -> DataFrame:
+    import pandas as pd
+    from pyspark.sql.functions import pandas_udf, struct
+
+    def decode(rows: pd.DataFrame) -> pd.DataFrame:
+        from streaming.decode_udf import decode_row
+
+        return frame(decode_row(row, settings) for row in tagged(rows))
+
+    decode.__annotations__ = {"rows": pd.DataFrame, "return": pd.DataFrame}  # Spark reads the kind of UDF off its types
+    return exchanges.select(pandas_udf(decode, SCHEMA)(struct(*exchanges.columns)).alias("row")).select("row.*")
+
+
+def judge_labels(claims: DataFrame, settings: Settings) -> DataFrame:
+    step = JudgeLabels(settings)
+    return claims.groupBy("label").transformWithStateInPandas(step, SCHEMA, "Append", "None")
+
+
+class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
+    """State: one blob per bucket."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.blob = handle.getValueState("bucket", "blob binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
+        from streaming.follow import Bucket
+
+        bucket = Bucket(*key, self.settings)
+        if self.blob.exists():
+            bucket.restore(bytes(self.blob.get()[0]))
+        yield frame(bucket.receive(row.cell for part in rows for row in tagged(part)))
+        self.blob.update((bucket.snapshot(),))
+
+    def close(self) -> None:
+        """Nothing is kept outside the state."""
+
+
+class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
+    """State: the judge's shards by name; only touched ones are loaded and stored."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.shards = handle.getMapState("shards", "name string", "blob binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
+        from streaming.judge_step import judge_rows
+
+        arrived = (row for part in rows for row in tagged(part))
+        told, changed = judge_rows(key[0], arrived, self.load, self.settings)
+        for name, blob in changed.items():
+            self.shards.updateValue((name,), (blob,))
+        yield frame(told)
+
+    def load(self, name: str) -> bytes | None:
+        return bytes(self.shards.getValue((name,))[0]) if self.shards.containsKey((name,)) else None
+
+    def close(self) -> None:
+        """Nothing is kept outside the state."""

@@ -1,0 +1,122 @@
+"""Files of frames in, one row per file and bucket out.
+
+Knows: how a frames file is found by its path on any Arrow file system, and how its frames are dealt to buckets of
+connections. Knows nothing of TCP or Kafka: `decode.segments` owns the arrays and the bucket of a connection.
+Rule: every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from capture import frames
+from decode.segments import Segments, segments
+from streaming.packed import from_cell, to_cell
+from streaming.tagged import FRAMES, Tagged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from streaming.settings import Settings
+
+ARRAYS = tuple(f.name for f in fields(Segments) if f.name not in {"label", "names", "endpoints"})
+
+
+@dataclass(frozen=True)
+class FrameFile:
+    """What one bucket sees of one frames file."""
+
+    agent: str
+    file_seq: int
+    marks: tuple[frames.Mark, ...]
+    """The agent's own rows, in file order: the last is its progress."""
+    segments: Segments | None
+    """The frames of this bucket's connections; None where the file has none."""
+
+
+def read_file(cell: bytes) -> FrameFile:
+    file: FrameFile = from_cell(cell, FrameFile, frames.Mark, Segments)
+    return file
+
+
+def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[list[Tagged]]:
+    """One file at a time, so that a worker holds one."""
+    for path in paths:
+        yield pack(read(path), settings)
+
+
+def read(path: str) -> pa.Table:
+    scheme, tail = urlsplit(path).scheme, path.partition(":")[2]
+    if scheme in {"", "file"}:
+        return frames.read("/" + tail.lstrip("/") if scheme else path)
+    system, inside = fs.FileSystem.from_uri(path.replace("s3a:", "s3:", 1))
+    with system.open_input_file(inside) as file:
+        return frames.read(file)
+
+
+def pack(table: pa.Table, settings: Settings) -> list[Tagged]:
+    is_frame = pc.equal(table["kind"], frames.FRAME)
+    marks = table.filter(pc.invert(is_frame))
+    label, agent, file_seq = (marks[name][0].as_py() for name in ("cluster", "agent", "file_seq"))
+    said = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
+    dealt = deal(segments(table.filter(is_frame)), settings.buckets)
+    return [
+        Tagged(label, bucket, FRAMES, to_cell(FrameFile(agent, file_seq, said, dealt.get(bucket))))
+        for bucket in range(settings.buckets)
+    ]
+
+
+def mark(row: dict[str, Any]) -> frames.Mark:
+    return frames.Mark(row["kind"], row["ts_ns"], row["source"], row["count"], row["reason"])
+
+
+def deal(whole: Segments, buckets: int) -> dict[int, Segments]:
+    """The rows of each bucket, in their order, with the endpoints they need."""
+    bucket = whole.buckets(buckets)
+    order = np.argsort(bucket, kind="stable")
+    edges = np.searchsorted(bucket[order], np.arange(buckets + 1))
+    return {
+        b: own_endpoints(whole.take(order[edges[b] : edges[b + 1]])) for b in range(buckets) if edges[b] < edges[b + 1]
+    }
+
+
+def own_endpoints(part: Segments) -> Segments:
+    used = np.zeros(len(part.endpoints), np.bool_)
+    used[part.src] = used[part.dst] = True
+    new = (np.cumsum(used) - 1).astype(np.int32)
+    endpoints = tuple(part.endpoints[i] for i in np.flatnonzero(used).tolist())
+    return replace(part, endpoints=endpoints, src=new[part.src], dst=new[part.dst])
+
+
+def together(parts: list[Segments]) -> Segments:
+    """Several files' rows of one bucket as one, in the order given."""
+    if len(parts) == 1:
+        return parts[0]
+    names: dict[str, int] = {}
+    endpoints: dict[tuple[str, int], int] = {}
+    columns: dict[str, list[NDArray[Any]]] = {}
+    for part in parts:
+        name = np.array([names.setdefault(text, len(names)) for text in part.names], np.int32)
+        endpoint = np.array([endpoints.setdefault(pair, len(endpoints)) for pair in part.endpoints], np.int32)
+        indices = {
+            "agent": name[part.agent],
+            "source": name[part.source],
+            "src": endpoint[part.src],
+            "dst": endpoint[part.dst],
+        }
+        lengths = {"payload_at": np.diff(part.payload_at), "left_at": np.diff(part.left_at)}
+        for column in ARRAYS:
+            columns.setdefault(column, []).append({**indices, **lengths}.get(column, getattr(part, column)))
+    joined = {column: np.concatenate(pieces) for column, pieces in columns.items()}
+    for column in ("payload_at", "left_at"):
+        joined[column] = np.concatenate([[0], np.cumsum(joined[column])])
+    return Segments(label=parts[0].label, names=tuple(names), endpoints=tuple(endpoints), **joined)

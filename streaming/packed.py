@@ -1,0 +1,74 @@
+"""Values in binary cells: how arrays cross between the steps.
+
+Knows: a cell is a JSON head and the raw little-endian buffers of its arrays behind it, so that a step's whole work for
+a bucket is one row and unpacking is one copy. Knows nothing of what the values mean.
+Rule: what goes in is a dataclass of arrays, bytes, tuples, texts, numbers and other such dataclasses; what comes out
+is equal to it. Cells live as long as a batch, or as long as a checkpoint where a step keeps them as state.
+"""
+
+import json
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 8  # numpy reads int64 buffers in place only where they are aligned
+
+
+def to_cell(value: Any) -> bytes:
+    """One value as bytes."""
+    buffers: list[bytes] = []
+    head = json.dumps(described(value, buffers), separators=(",", ":")).encode()
+    sizes = [len(head), *(len(b) for b in buffers)]
+    preamble = np.array([len(sizes), *sizes], "<i8").tobytes()
+    pieces = (part for piece in (head, *buffers) for part in (piece, b"\0" * (-len(piece) % ALIGNMENT)))
+    return b"".join([preamble, *pieces])
+
+
+def from_cell(cell: bytes, *classes: type) -> Any:
+    """The value again. `classes`: every dataclass that may occur in it."""
+    count = int(np.frombuffer(cell, "<i8", 1)[0])
+    sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)
+    starts = ALIGNMENT * (1 + count) + np.concatenate([[0], np.cumsum(sizes + -sizes % ALIGNMENT)])
+    view = memoryview(bytearray(cell))  # one copy: a read-only array would make numba compile every kernel anew
+    pieces = [view[start : start + size] for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True)]
+    return rebuilt(json.loads(bytes(pieces[0])), pieces[1:], {cls.__name__: cls for cls in classes})
+
+
+def described(value: Any, buffers: list[bytes]) -> Any:
+    """JSON for a value; arrays and bytes go to `buffers` and are named by their place there."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return value.item()
+        case np.ndarray():
+            buffers.append(np.ascontiguousarray(value).tobytes())
+            return {"array": value.dtype.newbyteorder("<").str, "shape": value.shape, "at": len(buffers) - 1}
+        case bytes() | bytearray() | memoryview():
+            buffers.append(bytes(value))
+            return {"bytes": len(buffers) - 1}
+        case tuple() | list():
+            return [described(item, buffers) for item in value]
+        case dict():
+            return {"pairs": [[described(k, buffers), described(v, buffers)] for k, v in value.items()]}
+    if is_dataclass(value):
+        return {type(value).__name__: [described(getattr(value, f.name), buffers) for f in fields(value) if f.init]}
+    msg = f"a {type(value).__name__} does not fit into a cell"
+    raise TypeError(msg)
+
+
+def rebuilt(head: Any, pieces: list[memoryview], classes: dict[str, type]) -> Any:
+    match head:
+        case {"array": dtype, "shape": shape, "at": at}:
+            return np.frombuffer(pieces[at], dtype).reshape(shape)
+        case {"bytes": at}:
+            return bytes(pieces[at])
+        case {"pairs": pairs}:
+            return {rebuilt(k, pieces, classes): rebuilt(v, pieces, classes) for k, v in pairs}
+        case dict():
+            ((name, values),) = head.items()
+            return classes[name](*(rebuilt(item, pieces, classes) for item in values))
+        case list():
+            return tuple(rebuilt(item, pieces, classes) for item in head)
+    return head

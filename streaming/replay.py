@@ -1,0 +1,129 @@
+"""Frames that are there, judged to their end.
+
+Knows: which agents and files a replay has, how to run the query over all of them once, and how to say in one line why
+it failed. Knows nothing of pcaps (the door had them written as frames) or of how results look.
+Rule: frames are read where they lie, by path; what a replay leaves behind is under `out` and `work`, nowhere else.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streaming.java import JavaMissing
+from streaming.pipeline import Job, start
+from streaming.result import Result
+from streaming.session import Session, close_session, open_session
+from streaming.settings import AgentFiles, Settings
+
+NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
+SMALL_BYTES = 16 << 20  # of frames; below this a second partition of every stateful step costs more than it gives
+Progress = Callable[[int, int], None]
+
+
+class ReplayError(Exception):
+    """Why there is no result, in one line for a person."""
+
+
+def prepare(work: Path, settings: Settings) -> None:
+    """Start Java in the background, to be ready when the frames are."""
+
+    def early() -> None:
+        with suppress(JavaMissing):  # `run` will say it
+            open_session(session(work, settings))
+
+    Thread(target=early, daemon=True).start()
+
+
+def run(
+    frames: Path | Iterable[Path], out: Path, work: Path, settings: Settings, on_progress: Progress | None = None
+) -> Result:
+    """Judge all frames files in one or several folders. `work` is for what Spark leaves behind."""
+    folders = [frames] if isinstance(frames, Path) else list(frames)
+    try:
+        spark = open_session(session(work, settings))
+    except JavaMissing as missing:
+        raise ReplayError(str(missing)) from missing
+    try:
+        return judge(spark, folders, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
+    finally:
+        close_session(spark)
+
+
+def session(work: Path, settings: Settings) -> Session:
+    return Session(work / "spark", verbose=settings.verbose)
+
+
+def judge(
+    spark: SparkSession, folders: list[Path], job: Job, settings: Settings, on_progress: Progress | None = None
+) -> Result:
+    """The same in a session that is there and stays."""
+    files = frames_files(folders)
+    gather(files, Path(job.frames))
+    settings = replace(settings, agents=agents_of(files))
+    small = sum(file.stat().st_size for file in files) < SMALL_BYTES
+    spark.conf.set("spark.sql.shuffle.partitions", "1" if small else str(spark.sparkContext.defaultParallelism))
+    query = start(spark, job, settings)
+    try:
+        finish(query, len(files), on_progress)
+    except PySparkException as failure:
+        raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
+    return Result.read(job.out, str(query.id))
+
+
+def frames_files(folders: list[Path]) -> list[Path]:
+    files = []
+    for folder in folders:
+        found = sorted(file for file in folder.glob("*.parquet") if not file.name.startswith((".", "_")))
+        strange = [file.name for file in found if not NAME.fullmatch(file.name)]
+        if strange:
+            raise ReplayError(f"{folder}: {strange[0]} is not a file of frames (AGENT-NNNNNNNNNN.parquet)")
+        if not found:
+            raise ReplayError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet)")
+        files += found
+    names = [file.name for file in files]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ReplayError(f"{twice[0]} is in more than one folder: the agents need names of their own")
+    return files
+
+
+def gather(files: list[Path], folder: Path) -> None:
+    """One folder for Spark to list, whatever characters the users' folders have in their names."""
+    folder.mkdir(parents=True)
+    for file in files:
+        (folder / file.name).symlink_to(file.resolve())
+
+
+def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
+    numbers: dict[str, set[int]] = {}
+    for file in files:
+        if name := NAME.fullmatch(file.name):
+            numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
+    return {
+        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)))
+        for agent, there in sorted(numbers.items())
+    }
+
+
+def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> None:
+    """Wait for the end; says how many files are judged."""
+    while not query.awaitTermination(0.2):
+        if on_progress:
+            on_progress(sum(batch["numInputRows"] for batch in query.recentProgress), files)
+    if on_progress:
+        on_progress(files, files)
+
+
+def reason(text: str) -> str:
+    """The line of a long Spark failure that a person can use: what our Python raised, else Spark's first line."""
+    raised = re.findall(
+        r"^(?:[\w.]+\.)?(?!Py4J|PySpark|Spark)(\w*(?:Error|Exception|Mismatch|Missing)): (.*)$", text, re.MULTILINE
+    )
+    return ": ".join(raised[-1]) if raised else text.strip().splitlines()[0]

@@ -1,0 +1,126 @@
+"""The result tables of one run, read back as the one JSON object that people and scripts get.
+
+Knows: that the last revision of an id holds, and the JSON's names and order. Knows nothing of Spark; a query that is
+still running may be read too.
+Rule: nothing is computed here that is not in the tables; the JSON is a view of them.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from streaming.tables import TABLES
+
+Row = dict[str, Any]
+ALWAYS = (  # measures that are shown even where there is nothing to count
+    "frames",
+    "connections",
+    "messages",
+    "exchanges",
+    "decoded_messages",
+    "unseen_bytes",
+    "encrypted_connections",
+    "undecoded_messages",
+)
+HIDDEN = ("id", "revision", "label", "withdrawn")  # what the JSON does not show of topics and clients
+
+
+@dataclass(frozen=True)
+class Result:
+    """Open last revisions, by table."""
+
+    rows: dict[str, list[Row]]
+
+    @classmethod
+    def read(cls, out: Path, run: str) -> "Result":
+        return cls(
+            {table: list(last(revisions(out / table / f"run={run}"))) for table in TABLES if table != "exchanges"}
+        )
+
+    @classmethod
+    def of(cls, rows: dict[str, list[Row]]) -> "Result":
+        """From rows in the order they were told."""
+        return cls({table: list(last(iter(rows.get(table, [])))) for table in TABLES if table != "exchanges"})
+
+    def json(self) -> Row:
+        """Coverage comes first: what a verdict rests on."""
+        return {
+            "coverage": coverage(self.rows["coverage"]),
+            "clusters": [cluster(row) for row in by_columns(self.rows["clusters"], "label", "cluster_id")],
+            "topics": [shown(row) for row in by_columns(self.rows["topics"], "cluster", "name", "first_seen")],
+            "clients": [client(row) for row in by_columns(self.rows["clients"], "cluster", "client_id", "address")],
+            "findings": [finding(row) for row in by_columns(self.rows["findings"], "first_seen", "code", "id")],
+        }
+
+
+def coverage(rows: list[Row]) -> Row:
+    """Totals of every measure, and of its details where it has some."""
+    totals: dict[str, int] = dict.fromkeys(ALWAYS, 0)
+    details: dict[str, dict[str, int]] = {}
+    for row in rows:
+        measure, detail = row["measure"], row["detail"]
+        totals[measure] = totals.get(measure, 0) + row["count"]
+        if detail is not None:
+            by_detail = details.setdefault(measure, {})
+            by_detail[detail] = by_detail.get(detail, 0) + row["count"]
+    errors = sorted(details.pop("input_errors", {}))
+    return {
+        **totals,
+        "input_errors": errors,
+        "details": {name: dict(sorted(found.items())) for name, found in details.items()},
+    }
+
+
+def cluster(row: Row) -> Row:
+    return {"label": row["label"], **shown(row)}
+
+
+def client(row: Row) -> Row:
+    return {**shown(row), "apis": {used["api"]: used["versions"] for used in row["apis"]}}
+
+
+def finding(row: Row) -> Row:
+    return {name: plain(value) for name, value in row.items() if name not in {"revision", "label", "state"}}
+
+
+def shown(row: Row) -> Row:
+    return {name: plain(value) for name, value in row.items() if name not in HIDDEN}
+
+
+def plain(value: Any) -> Any:
+    """Times as RFC 3339 in UTC with microseconds, wherever they stand."""
+    match value:
+        case dt.datetime():
+            return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        case dict():
+            return {name: plain(item) for name, item in value.items()}
+        case list():
+            return [plain(item) for item in value]
+    return value
+
+
+def by_columns(rows: list[Row], *columns: str) -> list[Row]:
+    """Sorted; what is not known comes last."""
+    return sorted(
+        rows, key=lambda row: [(row[name] is None, "" if row[name] is None else str(row[name])) for name in columns]
+    )
+
+
+def revisions(run: Path) -> Iterator[Row]:
+    """Every row of a run, in the order of its batches."""
+    for folder in sorted(run.glob("batch_id=*"), key=lambda path: int(path.name.partition("=")[2])):
+        yield from pq.read_table(folder / "part.parquet").to_pylist()
+
+
+def last(rows: Iterator[Row]) -> Iterator[Row]:
+    """The last revision of each id, where it is still held."""
+    newest: dict[str, Row] = {}
+    for row in rows:
+        known = newest.get(row["id"])
+        if known is None or row["revision"] >= known["revision"]:
+            newest[row["id"]] = row
+    return (row for row in newest.values() if not row.get("withdrawn") and row.get("state") != "withdrawn")

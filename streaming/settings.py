@@ -1,0 +1,40 @@
+"""What a run of the query is told, in one value that travels to every worker.
+
+Knows: the query's own switches. The judge's grace periods and limits are the judge's (`streaming.judge`), the bounds
+of following are `decode`'s; both ride along unread.
+Rule: buckets and agents are part of a checkpoint's meaning; a run that changes them needs a new one.
+"""
+
+from dataclasses import dataclass, field
+
+from streaming.judge.settings import Settings as JudgeSettings
+
+
+@dataclass(frozen=True)
+class AgentFiles:
+    """The files of one agent that are there when a replay starts."""
+
+    first: int = 1
+    """The lowest file_seq: nothing older will come."""
+    missing: tuple[int, ...] = ()
+    """Numbers above `first` that nobody will deliver."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    buckets: int = 8
+    """Parts the connections are cut into; a bucket is followed as one."""
+    ports: frozenset[int] = frozenset()
+    """Only connections with one of these ports, if any are named."""
+    dialect: str = "auto"
+    """Which layouts to read by: kafka, kip516-draft, kip4-draft, or auto."""
+    exchanges: bool = False
+    """Also write one row per exchange."""
+    held_files: int = 64
+    """Files of one agent that may wait for an earlier one before that one is given up."""
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
+    """Grace periods and thresholds."""
+    verbose: bool = False
+    """Let Spark speak on the terminal."""
+    agents: dict[str, AgentFiles] = field(default_factory=dict)
+    """Replay knows all agents and files beforehand; empty when agents may still appear."""

@@ -1,0 +1,157 @@
+"""Every result table: its columns, one sentence each, and how rows become Arrow.
+
+Knows: names, types and meanings, in the order people read them. Knows nothing of how a row came to be.
+Rule: tables only grow: a column keeps its name, type and meaning for ever. Times are timestamp[us] in UTC (Spark
+refuses nanoseconds); ids print as Kafka's base64. Every row is a revision: the last one of an `id` holds.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+TIME = pa.timestamp("us", tz="UTC")
+TEXTS = pa.list_(pa.string())
+SIGHTING = pa.struct(
+    [
+        ("time", TIME),
+        ("claim", pa.string()),
+        ("connection", pa.string()),
+        ("api", pa.string()),
+        ("version", pa.int32()),
+        ("correlation_id", pa.int32()),
+        ("frame", pa.struct([("source", pa.string()), ("first", pa.int64()), ("last", pa.int64())])),
+    ]
+)
+Columns = tuple[tuple[str, pa.DataType, str], ...]
+REVISION: Columns = (
+    ("id", pa.string(), "Identity of the row: a later revision replaces an earlier one."),
+    ("revision", pa.int32(), "Counts the revisions of an id, from 1."),
+    ("label", pa.string(), "The cluster label given to the agent."),
+)
+SPAN: Columns = (
+    ("first_seen", TIME, "Capture time of the first exchange it rests on."),
+    ("last_seen", TIME, "Capture time of the last one."),
+)
+FINDINGS: Columns = (
+    *REVISION,
+    ("state", pa.string(), "open, or withdrawn when later frames refuted it."),
+    ("code", pa.string(), "Code of the check: wirecheck explain CODE."),
+    ("name", pa.string(), "Name of the check."),
+    ("kind", pa.string(), "violation, anomaly, information or visibility."),
+    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    ("topic", pa.string(), "Topic name, where it is about one and the name is known."),
+    ("topic_ids", TEXTS, "Topic ids it is about."),
+    ("client_ids", TEXTS, "Client ids it is about."),
+    ("brokers", pa.list_(pa.int32()), "Broker ids it is about."),
+    ("summary", pa.string(), "One sentence, from the check's template."),
+    *SPAN,
+    ("count", pa.int64(), "How often it was seen."),
+    ("sides", pa.list_(SIGHTING), "The claims that contradict each other, each with its exchange and frames."),
+)
+TOPICS: Columns = (
+    *REVISION,
+    ("withdrawn", pa.bool_(), "The row no longer holds: another cluster or name was found for it."),
+    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    ("name", pa.string(), "Topic name; null while an id is unresolved."),
+    ("topic_id", pa.string(), "Topic id; null for a topic that was only seen without one."),
+    *SPAN,
+    ("sources", TEXTS, "Who bound the id to the name, from a closed list."),
+    ("state", pa.string(), "current, replaced, deleted or unresolved."),
+    ("earlier_ids", TEXTS, "Ids the name had before, oldest first; on the current row."),
+)
+CLIENTS: Columns = (
+    *REVISION,
+    ("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it."),
+    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    ("client_id", pa.string(), "Client id of the request header."),
+    ("address", pa.string(), "Address without port."),
+    ("software_name", pa.string(), "From ApiVersions v3+; null where the client never said."),
+    ("software_version", pa.string(), "From ApiVersions v3+; null where the client never said."),
+    (
+        "apis",
+        pa.list_(pa.struct([("api", pa.string()), ("versions", pa.list_(pa.int32()))])),
+        "Versions used per API, ascending.",
+    ),
+    ("requests", pa.int64(), "Requests seen."),
+    *SPAN,
+)
+CLUSTERS: Columns = (
+    *REVISION,
+    ("withdrawn", pa.bool_(), "The row no longer holds: it was joined with another."),
+    ("cluster_id", pa.string(), "ClusterId; null while no server stated it."),
+    ("endpoints", TEXTS, "Server endpoints, ip:port, that belong to it."),
+    ("brokers", pa.list_(pa.int32()), "Broker ids it is known to have."),
+    *SPAN,
+)
+COVERAGE: Columns = (
+    *REVISION,
+    ("connection", pa.string(), "The connection counted; null for what belongs to none."),
+    ("measure", pa.string(), "What is counted."),
+    ("count", pa.int64(), "How much of it."),
+    ("detail", pa.string(), "Which one, where a measure has several: the reason, or the error's line."),
+)
+EXCHANGES: Columns = (
+    ("label", pa.string(), "The cluster label given to the agent."),
+    ("connection", pa.string(), "ip:port>ip:port, client first."),
+    ("time", TIME, "Capture time of the request's first byte, or of the response's where the request is unseen."),
+    ("api", pa.string(), "API name; its number where it is unknown."),
+    ("version", pa.int32(), "Request version; -1 where the request is unseen."),
+    ("correlation_id", pa.int32(), "Correlation id."),
+    ("client_id", pa.string(), "Client id of the request header."),
+    ("outcome", pa.string(), "answered, or why there is no response or no request."),
+    ("request_bytes", pa.int64(), "Size of the request on the wire; null where unseen."),
+    ("response_bytes", pa.int64(), "Size of the response on the wire; null where unseen."),
+    ("latency_us", pa.int64(), "From the request's last frame to the response's first."),
+    ("request_status", pa.string(), "decoded, or why not."),
+    ("response_status", pa.string(), "decoded, or why not."),
+)
+TABLES: Mapping[str, Columns] = {
+    "findings": FINDINGS,
+    "topics": TOPICS,
+    "clients": CLIENTS,
+    "clusters": CLUSTERS,
+    "coverage": COVERAGE,
+    "exchanges": EXCHANGES,
+}
+
+
+def schema(table: str) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, metadata={"comment": meaning}) for name, kind, meaning in TABLES[table]])
+
+
+def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Rows as one cell. Times are given in nanoseconds since 1970; a name that is no column is our mistake."""
+    columns = schema(table)
+    made = [in_microseconds(row, columns) for row in rows]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, columns) as writer:
+        writer.write_table(pa.Table.from_pylist(made, columns))
+    return bytes(sink.getvalue())
+
+
+def from_ipc(cell: bytes) -> pa.Table:
+    return pa.ipc.open_stream(cell).read_all()
+
+
+def in_microseconds(row: Mapping[str, Any], columns: pa.Schema) -> dict[str, Any]:
+    strangers = row.keys() - set(columns.names)
+    if strangers:
+        msg = f"no such column: {', '.join(sorted(strangers))}"
+        raise KeyError(msg)
+    return {name: in_unit(row.get(name), columns.field(name).type) for name in columns.names}
+
+
+def in_unit(value: Any, kind: pa.DataType) -> Any:
+    """Nanoseconds to microseconds, wherever a time stands."""
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        return value // 1000
+    if pa.types.is_list(kind):
+        return [in_unit(item, kind.value_type) for item in value]
+    if pa.types.is_struct(kind):
+        return {
+            kind.field(i).name: in_unit(value[kind.field(i).name], kind.field(i).type) for i in range(kind.num_fields)
+        }
+    return value

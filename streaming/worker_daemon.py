@@ -1,0 +1,29 @@
+"""Forks Spark's Python workers, warm.
+
+Knows: what every worker of ours needs; imports it and loads the compiled kernels once, before the first fork. Without
+this each worker spends seconds on the same imports. Spark starts it by `spark.python.daemon.module`.
+Rule: nothing here may start a thread that must survive a fork, and nothing here changes a result.
+"""
+
+import numpy as np  # noqa: F401 - imported to be there after the fork
+import pandas as pd  # noqa: F401
+import pyarrow as pa
+import pyarrow.parquet
+import pyspark.worker  # noqa: F401
+from pyspark.daemon import manager
+
+
+def warm() -> None:
+    """What the workers will call, called once."""
+    pa.set_cpu_count(1)  # Spark's tasks are the parallelism; threads of a parent do not survive a fork
+    pa.set_io_thread_count(1)
+    from decode.warm import warm as warm_decode
+
+    from streaming.judge import claims  # noqa: F401
+
+    warm_decode()
+
+
+if __name__ == "__main__":
+    warm()
+    manager()
