@@ -2,10 +2,10 @@
 
 Knows the instruction set, the encodings of Kafka's primitives, what makes bytes malformed. Refuses to know any layout.
 One row is `op, field, a, b, c, d`; what a to d mean stands at each op below. A token is one value met, in wire order:
-  field   number of its slot (decode/slot.py)
+  field   number of its slot (decode/form.py)
   row     running number, in its level, of the array element or message it stands in
-  value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all of it was kept;
-          or count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
+  value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
+          count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
   length  bytes of text and bytes, count of a fixed-width array; -1 null
 Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
 yields no tokens; left-out bytes may be skipped as content but never read as structure. Plain arrays and integers only:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,10 +26,11 @@ from decode.program import Dialect, form, programs
 from decode.wire import REQUEST, RESPONSE, Ints, Messages, known, pack
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from numpy.typing import NDArray
 
-    from decode.slot import Slot
-    from collections.abc import Iterable, Mapping
+    from decode.form import Slot
 
 __all__ = [
     "EVERYTHING",
@@ -151,6 +152,8 @@ class Decoded:
     """See decode/machine.py for both."""
     rows: Ints
     """How many rows each level has."""
+    wanted: NDArray[np.uint8] | None = None
+    """The projection: by slot, whether its tokens are here; None: all."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -247,6 +250,7 @@ def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:
     return Decoded(
         messages, status, error_at, error_field, tolerated, plan.dialect, version,
         token_at, tokens[0][:used], tokens[1][:used], tokens[2][:used], tokens[3][:used], rows,
+        projection.wanted,
     )  # fmt: skip
 
 

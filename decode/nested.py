@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import base64
 import struct
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from decode.form import Kind, Slot
 from decode.program import programs
-from decode.slot import Kind, Slot
 
 if TYPE_CHECKING:
     from decode.message import Decoded

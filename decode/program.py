@@ -11,18 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from decode import machine as m
+from decode.form import WIDTHS, Form, Kind, Slot, number
 from decode.layout import NEVER, Field, Layout, layouts
-from decode.slot import WIDTHS, Form, Kind, Slot, number
 from decode.wire import DATA, RECORD, REQUEST, SIDES
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
 
 __all__ = ["Dialect", "Programs", "form", "programs"]
 

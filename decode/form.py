@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from decode.layout import Default, Field, snake
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -155,5 +155,7 @@ def number(forms: Iterable[Form]) -> tuple[tuple[Slot, ...], int]:
 def _path(slot: Slot) -> str:
     if slot.parent is None or (slot.parent.kind == Kind.MESSAGE and slot.name in {"header", "body"}):
         return ""
+    if slot.kind == Kind.UNKNOWN_TAG and slot.parent.name == "header":
+        return f"header.{snake(slot.name)}"
     above = slot.parent.path
     return ".".join(part for part in (above, snake(slot.name)) if part)
