@@ -119,6 +119,7 @@ class Spool:
                 frames.FRAMES_CODED,
                 compression="lz4",
                 use_dictionary=_REPEATING,
+                column_encoding=dict.fromkeys(("frame_no", "ts_ns"), "DELTA_BINARY_PACKED"),
                 write_statistics=["ts_ns", "frame_no"],
                 store_schema=False,  # readers see plain strings, the contract
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-WINDOW_BYTES = 16 << 20
+WINDOW_BYTES = 8 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 _PACKED_BYTES = 1 << 18
 _PIECE_BYTES = 1 << 20

@@ -1,0 +1,76 @@
+"""Capture: how fast a capture file becomes frames, in memory and on disk, and in how much memory.
+
+Knows: synthesised captures of both mixes (bench/traffic.py), a warm file cache, one process.
+Refuses to know: what other machines reach; there is no peer that writes such a table.
+Rule: the best of three runs counts, every run is a process of its own with its compiled loops warm, and processor
+time is what "per core" means: Arrow may use a second thread.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.traffic import write_capture
+
+SIZE = 300_000_000
+BAR = 1_000_000
+_RUN = """
+import json, resource, sys, time
+from pathlib import Path
+from capture.agent import read_frames, write_frames
+warm, path, out = map(Path, sys.argv[1:4])
+sum(rows.num_rows for rows in read_frames([warm]))
+begin = time.process_time()
+if sys.argv[4] == "rows":
+    frames = sum(rows.num_rows for rows in read_frames([path]))
+else:
+    frames = write_frames([path], out, "bench").frames
+spent = time.process_time() - begin
+print(json.dumps([frames / spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+
+
+def measure() -> list[dict]:
+    found = []
+    with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
+        folder = Path(name)
+        warm = folder / "warm.pcap"
+        write_capture(warm, 1_000_000)
+        for mix in ("records", "small"):
+            path = folder / f"{mix}.pcap"
+            write_capture(path, SIZE, mix)
+            rates = [run(warm, path, folder / f"{mix}-{i}", "rows") for i in range(3)]
+            found.append(row(f"pcap to frames, in memory, {mix}", max(rate for rate, _ in rates), "frames/s/core", BAR))
+            rates = [run(warm, path, folder / f"{mix}-{i}", "files") for i in range(3)]
+            found.append(row(f"pcap to frames, files, {mix}", max(rate for rate, _ in rates), "frames/s/core", None))
+            found.append(row(f"pcap to frames, peak memory, {mix}", max(mb for _, mb in rates), "MB", None))
+            path.unlink()
+    return found
+
+
+def run(warm: Path, path: Path, out: Path, what: str) -> tuple[float, float]:
+    arguments = [sys.executable, "-c", _RUN, str(warm), str(path), str(out), what]
+    rate, peak_mb = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
+    shutil.rmtree(out, ignore_errors=True)
+    return rate, peak_mb
+
+
+def row(name: str, value: float, unit: str, bar: float | None) -> dict:
+    met = None if bar is None else value >= bar
+    return {
+        "name": name,
+        "value": value,
+        "unit": unit,
+        "peer": None,
+        "peer_value": None,
+        "ratio": None,
+        "bar": bar,
+        "met": met,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(), indent=1))
