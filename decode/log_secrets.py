@@ -9,7 +9,6 @@ next piece is at most MOST_CARRIED_BYTES of structure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
@@ -19,21 +18,25 @@ from numba import njit
 
 from decode import codecs
 from decode.errors import BadMagic, DecodeError
+from decode.form import Kind
 from decode.holes import laid_out
 from decode.layout import Field, layouts
 from decode.log_frame import FRAME_VERSION, read_uvarint
+from decode.message import Status, decode
+from decode.program import programs
 from decode.record import TRUNCATED, VARINT_BYTES, VARLONG_BYTES, read_zigzag
 from decode.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
+from decode.wire import RECORD, pack
 
-__all__ = ["MOST_CARRIED_BYTES", "FieldSpans", "LogSecrets", "Spans", "secret_spans", "secret_types"]
+__all__ = ["MOST_CARRIED_BYTES", "LogSecrets", "Spans", "secret_spans", "secret_types"]
 
 Spans: TypeAlias = list[tuple[int, int]]  # (offset, length), ascending, disjoint
-FieldSpans: TypeAlias = Callable[[int, int, bytes], "Spans | None"]  # of type, version, body; None: cannot be told
 
 # A record's own structure and frame take some 40 bytes, and a key, which metadata records have not.
 MOST_CARRIED_BYTES = 4096
 
 _WHOLE, _CUT_OFF, _BROKEN = 0, 1, 2
+_UNKNOWN = 0x7FFF  # a version that no layout has
 _NO_FRAME, _FOREIGN = -1, -2  # in place of a type: nothing in it can be secret, anything can
 
 
@@ -56,16 +59,25 @@ def _any_secret(fields: tuple[Field, ...]) -> bool:
     return any(f.secret or _any_secret(f.fields) for f in fields)
 
 
-def secret_spans(records: bytes, field_spans: FieldSpans | None = None) -> Spans:
-    """The spans to leave out of one records field; with `field_spans` only the secret fields of a record."""
-    return LogSecrets(field_spans).feed(records)
+def secret_spans(records: bytes) -> Spans:
+    """The spans to leave out of one records field of the metadata log."""
+    return LogSecrets().feed(records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What stands behind the frame of a record that may hold secrets."""
+
+    at: int
+    end: int
+    type: int
+    version: int
 
 
 @dataclass(slots=True)
 class LogSecrets:
     """The walk over one stream of batches: the pieces of a snapshot in order, or a single records field."""
 
-    field_spans: FieldSpans | None = None
     carried: bytes = b""  # the end of the last piece, too short to tell what it is; never secret
     in_batch: int = 0  # bytes of the current batch that were not walked yet
     control: bool = False  # whether that is a control batch
@@ -73,20 +85,22 @@ class LogSecrets:
     hiding: bool = False  # whether those are secret
     behind: int = 0  # bytes to come behind those, which are not secret
     lost: bool = False  # what came was no batch: everything behind it is hidden
-    spans: Spans = field(default_factory=list)
+    spans: Spans = field(default_factory=list)  # of this piece, in its coordinates with what was carried
+    bodies: list[_Body] = field(default_factory=list)  # of this piece, whole
 
     def feed(self, piece: bytes) -> Spans:
         """The spans to leave out of this piece, in its own coordinates."""
         data = np.frombuffer(self.carried + piece, np.uint8)
         before, at = len(self.carried), 0
-        self.carried, self.spans = b"", []
+        self.carried, self.spans, self.bodies = b"", [], []
         while at < len(data):
             place = self._step(data, at)
             if place is None:
                 self.carried = data[at:].tobytes()
                 break
             at = place
-        clipped = ((max(offset - before, 0), offset + length - before) for offset, length in self.spans)
+        spans = sorted(self.spans + _within(data, self.bodies))
+        clipped = ((max(offset - before, 0), offset + length - before) for offset, length in spans)
         return [(begin, end - begin) for begin, end in clipped if end > begin]
 
     def _step(self, data: np.ndarray, at: int) -> int | None:
@@ -143,15 +157,34 @@ class LogSecrets:
         if kind in _harmless_types():
             self.passing, self.hiding = end - at, False
             return at
-        body = data[body_at:body_end].tobytes()
-        found = self.field_spans(kind, version, body) if self.field_spans and body_end <= len(data) else None
-        if found is None:
-            self.behind = 1 if end == body_end + 1 else 0  # no headers; metadata records have none
-            self.passing, self.hiding = end - body_at - self.behind, True
-            return body_at
-        self.spans.extend((body_at + offset, length) for offset, length in found)
-        self.passing, self.hiding = end - body_end, False
-        return body_end
+        if body_end <= len(data):
+            self.bodies.append(_Body(body_at, body_end, kind, version))
+            self.passing, self.hiding = end - body_end, False
+            return body_end
+        self.behind = 1 if end == body_end + 1 else 0  # no headers: metadata records have none
+        self.passing, self.hiding = end - body_at - self.behind, True
+        return body_at
+
+
+def _within(data: np.ndarray, bodies: list[_Body]) -> Spans:
+    """The secret fields of whole bodies, and unknown tags; all of a body that cannot be read."""
+    messages = pack(
+        [data[body.at : body.end].tobytes() for body in bodies],
+        [RECORD] * len(bodies),
+        [body.type if body.type in secret_types() else -1 for body in bodies],
+        [min(body.version, _UNKNOWN) for body in bodies],
+    )
+    decoded, slots, spans = decode(messages), programs().slots, Spans()
+    for i, body in enumerate(bodies):
+        if decoded.status[i] != Status.OK:
+            spans.append((body.at, body.end - body.at))
+            continue
+        for token in range(int(decoded.token_at[i]), int(decoded.token_at[i + 1])):
+            slot, length = slots[decoded.field[token]], int(decoded.length[token])
+            unknown = slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG and slot.kind == Kind.BYTES
+            if (slot.secret or unknown) and length > 0:
+                spans.append((body.at + int(decoded.value[token] - messages.at[i]), length))
+    return spans
 
 
 @njit(cache=True)
