@@ -7,7 +7,7 @@ Refuses to know: how anything of ours reads it. Same arguments, same bytes.
 Rule: fast by templates. The packets of one round (every connection has one exchange) are laid out once; each further
 round only moves times, sequence numbers, correlation ids, session epochs and log offsets: 1 GB takes a few seconds.
 
-mix "records": 90 % of the bytes are records (14 kB batches). mix "small": a few hundred bytes per message.
+mix "records": 90 % of the bytes are records (26 kB batches). mix "small": a few hundred bytes per message.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SEGMENT_BYTES = 1448
 START_US = 1_700_000_000_000_000
 ROUND_US = 20_000
 TEMPLATES = 8
-RECORD_BYTES = {"records": 14_000, "small": 150}
+RECORD_BYTES = {"records": 26_000, "small": 150}
 SYN, FIN, PSH, ACK = 2, 1, 8, 16
 # One row per frame of a template.
 CONNECTION, FROM_CLIENT, AFTER_CLIENT, AFTER_SERVER, AT_US, BYTE = range(6)
@@ -154,7 +154,7 @@ class Generator:
         self.mix = mix
         self.random = np.random.default_rng(seed)
         self.next = np.zeros((count, 2), np.int64) + self.random.integers(1, 2**32, (count, 2))  # some will wrap
-        self.correlation = np.ones(count, np.int64)
+        self.correlation = np.zeros(count, np.int64)
         self.epoch = np.zeros(count, np.int64)
         self.frames = self.exchanges = self.bytes = 0
         self.now_us = START_US
