@@ -63,7 +63,7 @@ def capture(first: tuple[str, ...], more: tuple[str, ...], out: Path, cluster: s
     summary = write_frames([Path(name) for name in (*first, *more)], out, cluster)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
-    click.echo(f"{summary.frames:,} frames in {summary.files} files under {out}", err=True)
+    click.echo(f"{summary.frames:,} frames in {len(summary.files):,} files under {out}", err=True)
 
 
 @main.command()

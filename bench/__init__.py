@@ -1,0 +1,1 @@
+"""Measurements of us and the peer, side by side in one run."""
