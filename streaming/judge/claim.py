@@ -64,7 +64,9 @@ KINDS: Mapping[str, Kind] = {
     ),
     "absence": kind("name source endpoint error", "name:name", "{source}: no such topic {name} (error {error})"),
     "creation": kind("name topic_id endpoint", "name:name id:topic_id", "topic {name} is created"),
-    "deletion": kind("name topic_id source endpoint", "name:name id:topic_id", "{source}: topic {name} is deleted"),
+    "deletion": kind(
+        "name topic_id source endpoint by", "name:name id:topic_id", "{source}: topic {name} {topic_id} is deleted"
+    ),
     "partition": kind(
         "topic_id partition source leader_epoch leader replicas isr",
         "id:topic_id",
@@ -86,6 +88,7 @@ KINDS: Mapping[str, Kind] = {
     "cluster_id": kind("endpoint cluster_id how", "server:", "{endpoint} belongs to cluster {cluster_id} ({how})"),
     "address": kind("endpoint address broker", "server:", "{endpoint} says that broker {broker} is at {address}"),
     "carries": kind("endpoint topic_id", "server:", "{endpoint} speaks of topic id {topic_id}"),
+    "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),
     "advertised": kind("endpoint ranges", "server:", "{endpoint} advertises {ranges}"),
     "control": kind(
         "endpoint controller controller_epoch kraft api version error",
@@ -108,7 +111,9 @@ KINDS: Mapping[str, Kind] = {
     "tolerated": kind("client_id host endpoint api tolerance", "wire:", "{client_id} sends {api} with {tolerance}"),
     # what was seen and read
     "connection": kind("host endpoint client started_ns", "link:endpoint", "connection {client}>{endpoint}"),
-    "gap": kind("host endpoint client started_ns side bytes", "link:endpoint", "{bytes} {side} bytes are missing"),
+    "gap": kind(
+        "host endpoint client started_ns ts_ns side bytes", "link:endpoint", "{bytes} {side} bytes are missing"
+    ),
     "unanswered": kind("host endpoint api outcome", "link:endpoint", "{api} was not answered: {outcome}"),
     "malformed": kind(
         "api version side reason client_id endpoint", "wire:", "{api} v{version} {side} is malformed: {reason}"

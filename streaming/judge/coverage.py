@@ -47,7 +47,7 @@ def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
 
 def protocol_of(claim: Claim) -> str:
     """What the connection turned out to speak, by the latest word on it."""
-    return str(claim.peak.get("protocol", [0, "undecided"])[1])
+    return str(claim.peak.get("protocol", ["undecided"])[-1])
 
 
 def marks(scene: Scene) -> Iterator[Told]:

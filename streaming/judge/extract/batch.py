@@ -1,0 +1,140 @@
+"""One batch of exchanges and what was decoded of it, with the parts of a key that every family of claims needs.
+
+Knows: which exchange a message belongs to, who sent it to whom, which client id its request carried. Does not know what
+a message says.
+Rule: everything is a column over messages; nothing is looked up message by message.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decode.columns import Table, tables
+from decode.exchanges import Exchanges
+from decode.message import Decoded, Status
+from decode.wire import REQUEST, RESPONSE, SIDES
+from streaming.judge.apis import key_of, name_of
+from streaming.judge.claim import SLOT_NS
+from streaming.judge.extract.reduce import Column, Ints, Sightings, texts
+
+ABSENT: dict[str, Table] = {}
+
+
+@dataclass(frozen=True)
+class Batch:
+    exchanges: Exchanges
+    decoded: Decoded
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @cached_property
+    def kinds(self) -> set[tuple[int, int]]:
+        """(key, side) of the messages that were decoded."""
+        good = self.decoded.status == Status.OK
+        messages = self.decoded.messages
+        pairs = np.unique(messages.key[good].astype(np.int64) * len(SIDES) + messages.side[good])
+        return {(int(pair) // len(SIDES), int(pair) % len(SIDES)) for pair in pairs}
+
+    @cache  # noqa: B019 - a batch lives as long as one call
+    def tables(self, api: str, side: str) -> dict[str, Table]:
+        """The tables of one message kind; empty where no message of it was decoded."""
+        if (key_of(api), SIDES.index(side)) not in self.kinds:
+            return ABSENT
+        return tables(self.decoded, api, side)
+
+    @cached_property
+    def exchange(self) -> Ints:
+        """Per message its exchange."""
+        found = np.full(len(self.decoded.messages), -1, np.int64)
+        numbers = np.arange(len(self.exchanges.request))
+        for half in (self.exchanges.request, self.exchanges.response):
+            found[half[half >= 0]] = numbers[half >= 0]
+        return found
+
+    def partner(self, message: Ints, side: int) -> Ints:
+        """The request (or response) of the exchange a message belongs to; -1 where it was not seen."""
+        half = self.exchanges.request if side == REQUEST else self.exchanges.response
+        exchange = self.exchange[message]
+        return np.where(exchange >= 0, half[exchange], -1)
+
+    @cached_property
+    def names(self) -> list[tuple[str, str, str]]:
+        """Per connection its client, its server, its client's host."""
+        pairs = [connection.name.partition(">")[::2] for connection in self.exchanges.connections]
+        return [(client, server, client.rpartition(":")[0]) for client, server in pairs]
+
+    def connection_part(self, message: Ints, part: int) -> Column:
+        values = [names[part] for names in self.names]
+        unique = {value: code for code, value in enumerate(dict.fromkeys(values))}
+        lookup = np.array([unique[value] for value in values], np.int64)
+        return Column(lookup[self.exchanges.connection[message]], list(unique))
+
+    def endpoint(self, message: Ints) -> Column:
+        return self.connection_part(message, 1)
+
+    def host(self, message: Ints) -> Column:
+        return self.connection_part(message, 2)
+
+    @cached_property
+    def client_ids(self) -> Column:
+        """Per exchange the client id of its request's header; None where it was not seen."""
+        codes = np.full(len(self.exchanges.request), -1, np.int64)
+        known: dict[str, int] = {}
+        for key, side in sorted(self.kinds):
+            if side == REQUEST:
+                table = self.tables(name_of(key), "request")[""]
+                found = texts(table["client_id"])
+                lookup = [known.setdefault(v, len(known)) if v is not None else -1 for v in found.values or ()]
+                codes[self.exchange[table.message]] = np.array(lookup, np.int64)[found.codes]
+        return Column(codes, [*known, None])
+
+    def client_id(self, message: Ints) -> Column:
+        exchange = self.exchange[message]
+        codes = np.where(exchange >= 0, self.client_ids.codes[exchange], -1)
+        return Column(codes, self.client_ids.values)
+
+    def api(self, message: Ints) -> Column:
+        keys, codes = np.unique(self.decoded.messages.key[message], return_inverse=True)
+        return Column(codes.astype(np.int64).ravel(), [name_of(int(key)) for key in keys])
+
+    def version(self, message: Ints) -> Ints:
+        return self.decoded.messages.version[message].astype(np.int64)
+
+    def slot(self, message: Ints) -> Ints:
+        """The 10 s of capture time a message began in."""
+        slots: Ints = self.exchanges.ts_ns[message] // SLOT_NS
+        return slots
+
+    @cached_property
+    def sightings(self) -> Sightings:
+        every = np.arange(len(self.decoded.messages))
+        exchanges, messages = self.exchanges, self.decoded.messages
+        return Sightings(
+            {
+                "ts_ns": Column(exchanges.ts_ns),
+                "connection": Column(exchanges.connection.astype(np.int64), [c.name for c in exchanges.connections]),
+                "api": self.api(every),
+                "version": Column(self.version(every)),
+                "correlation_id": Column(messages.correlation_id.astype(np.int64)),
+                "source": Column(exchanges.source.astype(np.int64), list(exchanges.names)),
+                "frame_first": Column(exchanges.frame_first),
+                "frame_last": Column(exchanges.frame_last),
+            }
+        )
+
+
+def value_per(message: Ints, table: Table, name: str, absent: int) -> Ints:
+    """A message-level integer column, looked up for messages of that kind in any order."""
+    order = np.argsort(table.message, kind="stable")
+    places = table.message[order]
+    at = np.searchsorted(places, message)
+    at = np.minimum(at, len(places) - 1)
+    found: NDArray[np.int64] = table[name][order][at]
+    return np.where(places[at] == message, found, absent)
+
+
+def answered(batch: Batch, message: Ints) -> NDArray[np.bool_]:
+    return batch.partner(message, RESPONSE) >= 0

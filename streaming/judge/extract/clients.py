@@ -1,0 +1,78 @@
+"""Claims about clients: who sends which versions, what it calls itself, and where it was cut off.
+
+Knows: request headers, ApiVersions v3+, and what a connection closed by its server with a request open looks like.
+Does not know whether a version is allowed.
+Rule: a client is a client id at a host; ports come and go.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from decode.exchanges import CLOSED_BY_SERVER
+from decode.wire import REQUEST
+from streaming.judge.extract.batch import Batch
+from streaming.judge.extract.reduce import Column, Ints, Rows, grouped, texts
+from streaming.judge.releases import removed_in_4
+
+AUTHENTICATION = (17, 36)
+"""SaslHandshake, SaslAuthenticate: a failed authentication ends a connection too."""
+SOON_NS = 60_000_000_000
+"""Closed later than this after a request has nothing to do with it; the check's own limit is a setting."""
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    requests = np.flatnonzero(batch.decoded.messages.side == REQUEST)
+    if len(requests):
+        yield used(batch, requests)
+        yield from old_versions(batch, requests)
+        yield from closed(batch)
+    yield from software(batch)
+
+
+def who(batch: Batch, message: Ints) -> list[Column]:
+    return [batch.client_id(message), batch.host(message), batch.endpoint(message)]
+
+
+def used(batch: Batch, requests: Ints) -> Rows:
+    return Rows("client", who(batch, requests), requests, api_versions(batch, requests))
+
+
+def api_versions(batch: Batch, message: Ints) -> Column:
+    """api:version per message."""
+    api, version = batch.api(message), batch.version(message)
+    group, sample = grouped([api, Column(version)])
+    _, codes = np.unique(group, return_inverse=True)
+    names = [f"{api.value(row)}:{version[row]}" for row in sample.tolist()]
+    return Column(codes.astype(np.int64).ravel(), names)
+
+
+def old_versions(batch: Batch, requests: Ints) -> Iterator[Rows]:
+    keys, versions = batch.decoded.messages.key, batch.decoded.messages.version
+    pairs, codes = np.unique(
+        keys[requests].astype(np.int64) << 16 | (versions[requests].astype(np.int64) & 0xFFFF), return_inverse=True
+    )
+    old = np.array([removed_in_4(int(pair) >> 16, int(pair) & 0xFFFF) for pair in pairs], np.bool_)[codes.ravel()]
+    message = requests[old]
+    key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
+    yield Rows("request_version", key, message)
+
+
+def closed(batch: Batch) -> Iterator[Rows]:
+    """Requests that were open when their server closed the connection, soon after the request and before the client."""
+    exchanges = batch.exchanges
+    message = exchanges.request[(exchanges.outcome == CLOSED_BY_SERVER) & (exchanges.request >= 0)]
+    close_ns = np.array([connection.close_ns or 0 for connection in exchanges.connections], np.int64)
+    late = close_ns[exchanges.connection[message]] - exchanges.ts_last_ns[message]
+    wanted = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
+    key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
+    yield Rows("closed_on", key, message, peak={"soonest": -late}).where(wanted)
+
+
+def software(batch: Batch) -> Iterator[Rows]:
+    tables = batch.tables("ApiVersions", "request")
+    if tables:
+        header = tables[""]
+        name = header["client_software_name"]
+        key = [*who(batch, header.message), texts(name), texts(header["client_software_version"])]
+        yield Rows("software", key, header.message).where(header.present("client_software_name") & (name.length > 0))

@@ -1,0 +1,153 @@
+"""Claims of the KRaft metadata log: TopicRecord binds, RemoveTopicRecord ends, in the order of epochs and offsets.
+
+Knows: which Fetch answers carry the log and where its high watermark stands. Does not know which entries stand in the
+end: that takes high watermarks and epochs seen elsewhere (`LogOrder`, put together from these claims by the scene).
+Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decode.log_order import LogOrder
+from decode.log_tables import LogTable, log_tables
+from decode.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries
+from decode.wire import Messages
+from streaming.judge.claim import Claim
+from streaming.judge.extract.batch import Batch
+from streaming.judge.extract.reduce import Column, Ints, Rows, constant, ids, lists, texts
+
+SOURCE = "metadata-log"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The log as one answer shows it."""
+
+    message: int
+    entries: Entries
+    high_watermark: int
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    parts = [part for part in answers(batch) if len(part.entries)]
+    if not parts:
+        return
+    found = log_tables(joined([part.entries for part in parts]))
+    message = np.repeat([part.message for part in parts], [len(part.entries) for part in parts])
+    for name, rows in (("TopicRecord", bound), ("RemoveTopicRecord", ended), ("PartitionRecord", placed)):
+        if name in found:
+            yield rows(found[name], message[found[name].entry])
+
+
+def orders(batch: Batch) -> Iterator[Claim]:
+    """What each answer teaches about the order of the log."""
+    for part in answers(batch):
+        order = LogOrder()
+        order.below(part.high_watermark)
+        order.absorb(part.entries)
+        seen = batch.sightings.at_rank(int(batch.sightings.rank[part.message]))
+        yield Claim("log_order", (seen.server,), seen, peak=peaks(order))
+
+
+def peaks(order: LogOrder) -> dict[str, Any]:
+    """An order as values of which the greatest holds."""
+    return {
+        "high_watermark": order.high_watermark,
+        **{f"start:{epoch}": -offset for epoch, offset in order.starts.items()},
+        **{f"end:{epoch}": -offset for epoch, offset in order.ends.items()},
+        **{f"mark:{offset}": list(marker) for offset, marker in order.markers.items()},
+    }
+
+
+def answers(batch: Batch) -> Iterator[Part]:
+    tables = batch.tables("Fetch", "response")
+    if not tables:
+        return
+    topics, partitions = tables["responses"], tables["responses.partitions"]
+    by_id = topics.present("topic_id") & (topics["topic_id"] == np.frombuffer(TOPIC_ID, np.uint8)).all(axis=1)
+    codes, names = topics["topic"].codes()
+    by_name = codes == names.index(TOPIC_NAME) if TOPIC_NAME in names else np.zeros(len(topics), np.bool_)
+    of_log = (by_id | by_name)[partitions.parent]
+    records, high = partitions["records"], partitions["high_watermark"]
+    for row in np.flatnonzero(of_log & (high >= 0)).tolist():
+        field = records.field(row)
+        if field is not None:
+            watermark = int(high[row])
+            yield Part(int(partitions.message[row]), field_entries(field, watermark), watermark)
+
+
+def bound(table: LogTable, message: Ints) -> Rows:
+    key = [
+        texts(table["name"]),
+        ids(table["topic_id"]),
+        constant(SOURCE, len(table)),
+        constant(None, len(table)),
+        places(table),
+    ]
+    return Rows("binding", key, message, peak={"offset": table.offset, "epoch": table.epoch})
+
+
+def ended(table: LogTable, message: Ints) -> Rows:
+    key = [
+        constant(None, len(table)),
+        ids(table["topic_id"]),
+        constant(SOURCE, len(table)),
+        constant(None, len(table)),
+        places(table),
+    ]
+    return Rows("deletion", key, message, peak={"offset": table.offset, "epoch": table.epoch})
+
+
+def placed(table: LogTable, message: Ints) -> Rows:
+    key = [
+        ids(table["topic_id"]),
+        Column(table["partition_id"]),
+        constant(SOURCE, len(table)),
+        Column(table["leader_epoch"]),
+        Column(table["leader"]),
+        lists(table["replicas"]),
+        lists(table["isr"]),
+    ]
+    return Rows("partition", key, message, peak={"offset": table.offset, "epoch": table.epoch})
+
+
+def places(table: LogTable) -> Column:
+    """epoch@offset of each row."""
+    names = [f"{epoch}@{offset}" for epoch, offset in zip(table.epoch.tolist(), table.offset.tolist(), strict=True)]
+    unique = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    return Column(np.array([unique[name] for name in names], np.int64), list(unique))
+
+
+def joined(parts: list[Entries]) -> Entries:
+    """Entries of several answers as one run for the machine."""
+    return Entries(
+        messages_of([part.messages for part in parts]),
+        np.concatenate([part.offset for part in parts]),
+        np.concatenate([part.epoch for part in parts]),
+        np.concatenate([part.timestamp_ms for part in parts]),
+        np.concatenate([part.committed for part in parts]),
+    )
+
+
+def messages_of(parts: list[Messages]) -> Messages:
+    return Messages(
+        np.concatenate([part.data for part in parts]),
+        shifted([part.at for part in parts]),
+        np.concatenate([part.size for part in parts]),
+        shifted([part.span_at for part in parts]),
+        np.concatenate([part.span_offset for part in parts]),
+        np.concatenate([part.span_length for part in parts]),
+        np.concatenate([part.side for part in parts]),
+        np.concatenate([part.key for part in parts]),
+        np.concatenate([part.version for part in parts]),
+        np.concatenate([part.correlation_id for part in parts]),
+    )
+
+
+def shifted(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    lengths: Ints = np.concatenate([np.diff(part) for part in parts])
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

@@ -1,0 +1,179 @@
+"""Many rows of columns down to one claim per key.
+
+Knows: columns of keys as small integers with the values they stand for, and how rows with the same key become one
+claim with its first and last sighting. Does not know what the columns mean.
+Rule: all work per row is numpy; Python touches unique keys only.
+"""
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decode.texts import Lists, Text, id_codes
+from streaming.judge.claim import Claim, Sighting
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One part of a key, for every row."""
+
+    codes: Ints
+    values: Sequence[Any] | None = None
+    """What the codes stand for; None where they are the values."""
+
+    def value(self, row: int) -> Any:
+        code = int(self.codes[row])
+        return code if self.values is None else self.values[code]
+
+    def take(self, rows: NDArray[Any]) -> "Column":
+        return Column(self.codes[rows], self.values)
+
+
+def constant(value: Any, rows: int) -> Column:
+    return Column(np.zeros(rows, np.int64), [value])
+
+
+def texts(text: Text) -> Column:
+    """Strings; None where null or not kept."""
+    codes, unique = text.codes()
+    return Column(codes.astype(np.int64), [*unique, None])
+
+
+def ids(values: NDArray[np.uint8]) -> Column:
+    """Topic ids as Kafka prints them."""
+    codes, unique = id_codes(values)
+    return Column(codes.astype(np.int64), [base64.urlsafe_b64encode(value)[:22].decode() for value in unique])
+
+
+def lists(column: Lists) -> Column:
+    """Lists of integers as texts like 1,2,3; null as the empty list."""
+    values, offsets = column.flat()
+    rows = np.repeat(np.arange(len(column)), np.diff(offsets))
+    place = np.arange(len(values)) - offsets[rows]
+    hashed = np.zeros(len(column), np.uint64)
+    np.add.at(hashed, rows, mixed(values.astype(np.uint64) + mixed(place.astype(np.uint64) + np.uint64(1))))
+    _, first, codes = np.unique(hashed, return_index=True, return_inverse=True)
+    texts = [",".join(map(str, values[offsets[row] : offsets[row + 1]].tolist())) for row in first.tolist()]
+    return Column(codes.astype(np.int64).ravel(), texts)
+
+
+def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spreads every bit over all 64 (the finaliser of splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def grouped(columns: Iterable[Column]) -> tuple[Ints, Ints]:
+    """Per row the number of its key, and per key one row that has it."""
+    together: Ints | None = None
+    for column in columns:
+        _, codes = np.unique(column.codes, return_inverse=True)
+        codes = codes.astype(np.int64).ravel()
+        if together is not None:
+            codes = together * (int(codes.max(initial=0)) + 1) + codes
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64).ravel()
+        together = codes
+    assert together is not None
+    _, rows = np.unique(together, return_index=True)
+    return together, rows
+
+
+class Sightings:
+    """The messages of a batch in the order of their sightings, which are made only where a claim needs them."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        self.columns = [columns[name] for name in Sighting._fields]
+        order = np.lexsort([ordered(column) for column in reversed(self.columns)])
+        self.order = order
+        self.rank = np.empty(len(order), np.int64)
+        self.rank[order] = np.arange(len(order))
+        self.made: dict[int, Sighting] = {}
+
+    def at_rank(self, rank: int) -> Sighting:
+        if rank not in self.made:
+            row = int(self.order[rank])
+            self.made[rank] = Sighting(*(column.value(row) for column in self.columns))
+        return self.made[rank]
+
+
+def ordered(column: Column) -> Ints:
+    """Codes that sort as their values do."""
+    if column.values is None:
+        return column.codes
+    values = column.values
+    place = np.empty(len(values), np.int64)
+    place[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
+    return place[column.codes]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that each state one thing."""
+
+    kind: str
+    key: Sequence[Column]
+    message: Ints
+    """Which message of the batch states it."""
+    tally: Column | None = None
+    """A counter's name per row; None counts nothing apart."""
+    peak: Mapping[str, Ints] | None = None
+
+    def where(self, mask: NDArray[np.bool_]) -> "Rows":
+        return Rows(
+            self.kind,
+            [column.take(mask) for column in self.key],
+            self.message[mask],
+            self.tally.take(mask) if self.tally else None,
+            {name: values[mask] for name, values in self.peak.items()} if self.peak else None,
+        )
+
+
+def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
+    """One claim per key."""
+    if not len(rows.message):
+        return
+    group, sample = grouped(rows.key)
+    ranks = sightings.rank[rows.message]
+    first, last = np.full(len(sample), ranks.max() + 1), np.full(len(sample), -1)
+    np.minimum.at(first, group, ranks)
+    np.maximum.at(last, group, ranks)
+    counts = np.bincount(group, minlength=len(sample))
+    tallies, peaks = tallied(rows, group, len(sample)), peaked(rows, group, len(sample))
+    for number, row in enumerate(sample.tolist()):
+        yield Claim(
+            rows.kind,
+            tuple(column.value(row) for column in rows.key),
+            sightings.at_rank(int(first[number])),
+            sightings.at_rank(int(last[number])),
+            count=int(counts[number]),
+            tally=tallies[number],
+            peak=peaks[number],
+        )
+
+
+def tallied(rows: Rows, group: Ints, groups: int) -> list[dict[str, int]]:
+    found: list[dict[str, int]] = [{} for _ in range(groups)]
+    if rows.tally is not None:
+        both, sample = grouped([Column(group), rows.tally])
+        counts = np.bincount(both, minlength=len(sample))
+        for row, count in zip(sample.tolist(), counts.tolist(), strict=True):
+            if (name := rows.tally.value(row)) is not None:
+                found[int(group[row])][name] = count
+    return found
+
+
+def peaked(rows: Rows, group: Ints, groups: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [{} for _ in range(groups)]
+    for name, values in (rows.peak or {}).items():
+        highest = np.full(groups, np.iinfo(np.int64).min)
+        np.maximum.at(highest, group, values)
+        for number, value in enumerate(highest.tolist()):
+            found[number][name] = value
+    return found

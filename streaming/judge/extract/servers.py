@@ -1,0 +1,122 @@
+"""Claims about servers: which cluster, which broker, which versions they advertise.
+
+Knows: where ClusterIds, broker addresses and version ranges stand. Does not know how endpoints are joined (`clusters`).
+Rule: a ClusterId counts if a server states it, or if a request with it was answered without error.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from decode.columns import Table
+from decode.wire import REQUEST, RESPONSE
+from streaming.judge.claim import RESERVED, Claim
+from streaming.judge.extract.batch import Batch, value_per
+from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
+from streaming.judge.releases import written
+
+STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
+SENT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "BrokerRegistration")
+"""Requests that carry the sender's ClusterId."""
+ADDRESSES = (
+    ("Metadata", "response", "brokers", "node_id"),
+    ("DescribeCluster", "response", "brokers", "broker_id"),
+)
+CARRIED = 64
+"""So many ids per endpoint are enough to see that two endpoints share some: the least, in their own order."""
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    yield from cluster_ids(batch)
+    yield from addresses(batch)
+    yield from advertised(batch)
+
+
+def cluster_ids(batch: Batch) -> Iterator[Rows]:
+    for api, how in STATED:
+        tables = batch.tables(api, "response")
+        if tables:
+            header = tables[""]
+            key = [batch.endpoint(header.message), texts(header["cluster_id"]), constant(how, len(header))]
+            yield Rows("cluster_id", key, header.message).where(header["cluster_id"].length > 0)
+    for api in SENT:
+        tables, answers = batch.tables(api, "request"), batch.tables(api, "response")
+        if tables and answers and "cluster_id" in tables[""].names:
+            header = tables[""]
+            error = value_per(batch.partner(header.message, RESPONSE), answers[""], "error_code", absent=-1)
+            key = [batch.endpoint(header.message), texts(header["cluster_id"]), constant("accepted", len(header))]
+            yield Rows("cluster_id", key, header.message).where((header["cluster_id"].length > 0) & (error == 0))
+
+
+def addresses(batch: Batch) -> Iterator[Rows]:
+    for api, side, path, broker in ADDRESSES:
+        tables = batch.tables(api, side)
+        if tables:
+            table = tables[path]
+            yield address_rows(batch, table, table[broker])
+    tables = batch.tables("UpdateMetadata", "request")
+    if tables:
+        endpoints, brokers = tables["live_brokers.endpoints"], tables["live_brokers"]
+        yield address_rows(batch, endpoints, brokers["id"][endpoints.parent])
+    tables = batch.tables("BrokerRegistration", "request")
+    if tables:
+        listeners, header = tables["listeners"], tables[""]
+        answers = batch.tables("BrokerRegistration", "response")
+        if answers:
+            partner = batch.partner(listeners.message, RESPONSE)
+            accepted = value_per(partner, answers[""], "error_code", absent=-1) == 0
+            yield address_rows(batch, listeners, header["broker_id"][listeners.parent]).where(accepted)
+
+
+def address_rows(batch: Batch, table: Table, broker: Ints) -> Rows:
+    host = texts(table["host"])
+    group, sample = grouped([host, Column(table["port"])])
+    _, codes = np.unique(group, return_inverse=True)
+    names = [joined(host.value(row), int(table["port"][row])) for row in sample.tolist()]
+    key = [batch.endpoint(table.message), Column(codes.astype(np.int64).ravel(), names), Column(broker)]
+    return Rows("address", key, table.message).where(table["host"].length > 0)
+
+
+def joined(host: str | None, port: int) -> str:
+    return f"[{host}]:{port}" if host and ":" in host else f"{host}:{port}"
+
+
+def advertised(batch: Batch) -> Iterator[Rows]:
+    """Version ranges, one text per answer: few different ones, however many answers."""
+    tables = batch.tables("ApiVersions", "response")
+    if not tables:
+        return
+    header, keys = tables[""], tables["api_keys"]
+    order = np.argsort(keys.parent, kind="stable")
+    cuts = np.searchsorted(keys.parent[order], np.arange(len(header) + 1))
+    names: dict[str, int] = {}
+    codes = np.empty(len(header), np.int64)
+    for row in range(len(header)):
+        part = order[cuts[row] : cuts[row + 1]]
+        low, high = keys["min_version"][part].tolist(), keys["max_version"][part].tolist()
+        ranges = dict(zip(keys["api_key"][part].tolist(), zip(low, high, strict=True), strict=True))
+        codes[row] = names.setdefault(written(ranges), len(names))
+    key = [batch.endpoint(header.message), Column(codes, list(names))]
+    yield Rows("advertised", key, header.message).where(header["error_code"] == 0)
+
+
+def carried(claims: list[Claim]) -> Iterator[Claim]:
+    """Which endpoints spoke of which ids, from the other claims: the least ids only, so that it stays bounded."""
+    found: dict[str, dict[str, Claim]] = {}
+    for claim in claims:
+        if claim.kind in {"binding", "partition", "use"}:
+            topic_id = claim["topic_id"]
+            if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):
+                continue
+            endpoint = claim.server()
+            told = Claim("carries", (endpoint, topic_id), claim.first, claim.last, count=claim.count)
+            known = found.setdefault(endpoint, {}).setdefault(topic_id, told)
+            if known is not told:
+                known.merge(told)
+    for by_id in found.values():
+        for topic_id in sorted(by_id)[:CARRIED]:
+            yield by_id[topic_id]
+
+
+def is_request(batch: Batch) -> Ints:
+    return np.flatnonzero(batch.decoded.messages.side == REQUEST)
