@@ -24,6 +24,7 @@ CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 _NO_TIMESTAMP = -1
 _LENGTH_UNSEEN = -2
+_UNSEEN_ROW = [-1] * (COLUMNS - 1) + [STRUCTURE_UNSEEN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,11 @@ class Message:
     def row(self) -> list[int]:
         """A row of a record table (decode.record)."""
         key_at, key_bytes = self._field(self.content_at)
+        if key_bytes == _LENGTH_UNSEEN:
+            return _UNSEEN_ROW
         value_at, value_bytes = self._field(key_at + max(key_bytes, 0))
-        if _LENGTH_UNSEEN in {key_bytes, value_bytes}:
-            return [-1] * (COLUMNS - 1) + [STRUCTURE_UNSEEN]
+        if value_bytes == _LENGTH_UNSEEN:
+            return _UNSEEN_ROW
         end = value_at + max(value_bytes, 0)
         if end != self.end:
             raise LeftoverBytes(end, "records")
@@ -81,7 +84,7 @@ class Message:
         if at + 4 > self.end:
             raise Truncated(at, "records")
         if not self.field.known(at, at + 4):
-            return self.end - 4, _LENGTH_UNSEEN
+            return at + 4, _LENGTH_UNSEEN
         length = self.field.integer(at, 4)
         if length < -1:
             raise BadLength(at, "records")
@@ -118,12 +121,12 @@ def _inner_rows(inner: Field, magic: int) -> list[list[int]]:
         if at + OVERHEAD_BYTES + SMALLEST_BYTES[magic] > len(inner):
             raise Truncated(at, "records")
         message = Message(inner, at, inner.integer(at + 8, 4))
+        if message.magic != magic:
+            raise BadMagic(at + 16, "records")
         if message.size < SMALLEST_BYTES[magic]:
             raise BadLength(at + 8, "records")
         if message.end > len(inner):
             raise Truncated(at, "records")
-        if message.magic != magic:
-            raise BadMagic(at + 16, "records")
         if message.attributes & CODEC_MASK:
             raise BadCompression(at + 17, "records")
         rows.append(message.row())
