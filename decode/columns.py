@@ -3,7 +3,7 @@
     topics = tables(decoded, "Fetch", "request")["topics"]    "" has a row per message, header fields included
     topics["topic_id"]              uint8[rows, 16]; integers and booleans int64[rows], floats float64[rows]
     topics["topic"].codes()         Text: int32 codes (-1 null) and the unique strings; .strings() all of them
-    topics["partitions"]            of an array: int64 counts, -1 null; its elements are tables[...]["topics.partitions"]
+    topics["partitions"]            of an array: int64 counts, -1 null; elements are tables[...]["topics.partitions"]
     partitions["replicas"]          array of integers or uuids: Lists: .count, .row(i), .flat() -> values and offsets
     partitions["records"]           Bytes: .raw(i), .field(i) where some may have been left out
     topics.present("topic_id")      bool[rows]: on the wire; elsewhere a column holds the schema's default
@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from decode import machine
 from decode.form import ROWS, Form, Kind, Slot
-from decode.program import form
+from decode.program import form, programs
 from decode.texts import Bytes, Lists, Text, uuids
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "tables"]
 
+BEGINS_ROWS = -2  # in length_at: a slot whose tokens begin rows
 SIZED = {Kind.TEXT, Kind.BYTES, Kind.RECORDS, Kind.INTEGERS, Kind.UUIDS}
 
 
@@ -156,20 +158,42 @@ def _filled(decoded: Decoded, here: Form) -> _Cells:
         if slot.kind in SIZED:
             length_at[slot.number - first] = sized
             sized += rows
-    values, lengths, there = np.empty(cells, np.int64), np.empty(sized, np.int32), np.zeros(cells, np.bool_)
-    for slot in slots:
-        value, length = _absent(slot)
-        begin, rows = at[slot.number - first], int(decoded.rows[slot.level])
-        values[begin : begin + rows] = value
-        if slot.kind in SIZED:
-            begin = length_at[slot.number - first]
-            lengths[begin : begin + rows] = length
-    mine = (decoded.messages.side == here.side) & (decoded.messages.key == here.key)
-    scatter(
-        np.flatnonzero(mine), decoded.token_at, decoded.field, decoded.row, decoded.value, decoded.length,
-        first, at, length_at, values, lengths, there,
+        elif slot.kind in ROWS:
+            length_at[slot.number - first] = BEGINS_ROWS
+    out = _Cells(
+        decoded, first, at, length_at,
+        np.empty(cells, np.int64), np.empty(sized, np.int32), np.zeros(cells, np.bool_),
     )  # fmt: skip
-    return _Cells(decoded, first, at, length_at, values, lengths, there)
+    filled = _scattered(out, here)
+    for slot in slots:
+        if filled[slot.number - first] < decoded.rows[slot.level]:
+            _default(out, slot, whole=not filled[slot.number - first])
+    return out
+
+
+def _scattered(cells: _Cells, here: Form) -> Ints:
+    """Puts in what was on the wire; how many cells of each slot's column that is."""
+    decoded, compiled = cells.decoded, programs()
+    mine = (decoded.messages.side == here.side) & (decoded.messages.key == here.key)
+    filled = np.zeros(len(here.slots), np.int64)
+    scatter(
+        np.flatnonzero(mine), decoded.messages.data, decoded.token_at,
+        decoded.field, decoded.row, decoded.value, decoded.length,
+        cells.first, len(compiled.slots), *compiled.runs,
+        cells.at, cells.length_at, cells.values, cells.lengths, cells.there, filled,
+    )  # fmt: skip
+    return filled
+
+
+def _default(cells: _Cells, slot: Slot, *, whole: bool) -> None:
+    """Puts the schema's default where nothing was on the wire."""
+    rows = int(cells.decoded.rows[slot.level])
+    value, length = _absent(slot)
+    missing = slice(None) if whole else ~cells.seen(slot, rows)
+    cells.numbers(slot, rows)[missing] = value
+    if slot.kind in SIZED:
+        begin = cells.length_at[slot.number - cells.first]
+        cells.lengths[begin : begin + rows][missing] = length
 
 
 def _absent(slot: Slot) -> tuple[int, int]:
@@ -187,15 +211,62 @@ def _absent(slot: Slot) -> tuple[int, int]:
 
 @njit(cache=True)
 def scatter(  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
-    messages, token_at, field, row, value, length,  # noqa: ANN001
-    first, at, length_at, values, lengths, there,  # noqa: ANN001
+    messages, data, token_at, field, row, value, length,  # noqa: ANN001
+    first, slots, run_at, run_slot, run_offset, run_op, run_stride,  # noqa: ANN001
+    at, length_at, values, lengths, there, filled,  # noqa: ANN001
 ):  # fmt: skip
-    """Puts every token of these messages into its column."""
+    """Puts every token of these messages into its column, a run's into several."""
     for message in messages:
         for token in range(token_at[message], token_at[message + 1]):
-            slot = field[token] - first
-            cell = at[slot] + row[token]
-            values[cell] = value[token]
-            there[cell] = True
-            if length_at[slot] >= 0:
-                lengths[length_at[slot] + row[token]] = length[token]
+            if field[token] < slots:
+                slot = field[token] - first
+                cell = at[slot] + row[token]
+                values[cell] = value[token]
+                there[cell] = True
+                filled[slot] += 1
+                if length_at[slot] >= 0:
+                    lengths[length_at[slot] + row[token]] = length[token]
+                elif length_at[slot] == BEGINS_ROWS:
+                    filled[slot] += length[token] - 1
+                    for i in range(1, length[token]):
+                        values[np.uint64(cell + i)] = value[token]
+                        there[np.uint64(cell + i)] = True
+                continue
+            run = field[token] - slots
+            count = length[token]
+            stride = run_stride[run]
+            for part in range(run_at[run], run_at[run + 1]):
+                slot = run_slot[part] - first
+                if at[slot] < 0:
+                    continue
+                filled[slot] += count
+                cell = at[slot] + row[token]
+                place = value[token] + run_offset[part]
+                op = run_op[part]
+                for i in range(count):
+                    there[np.uint64(cell + i)] = True
+                # a call here would count references for every value
+                if op == machine.INT32:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = machine.int32(data, place + i * stride)
+                elif op == machine.INT64:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = machine.int64(data, place + i * stride)
+                elif op == machine.INT16:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = machine.int16(data, place + i * stride)
+                elif op == machine.UUID:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = place + i * stride
+                elif op == machine.INT8:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = (np.int64(data[np.uint64(place + i * stride)]) ^ 0x80) - 0x80
+                elif op == machine.BOOL:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = 1 if data[np.uint64(place + i * stride)] else 0
+                elif op == machine.UINT16:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = machine.int16(data, place + i * stride) & 0xFFFF
+                else:
+                    for i in range(count):
+                        values[np.uint64(cell + i)] = machine.int32(data, place + i * stride) & 0xFFFFFFFF

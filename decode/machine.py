@@ -6,10 +6,13 @@ One row is `op, field, a, b, c, d`; what a to d mean stands at each op below. A 
   row     running number, in its level, of the array element or message it stands in
   value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
           count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
-  length  bytes of text and bytes, count of a fixed-width array; -1 null
+  length  bytes of text and bytes, count of a fixed-width array; -1 null; elements that begin here, rows from `row` on
+A run of fixed-width fields, which nothing but their bytes' absence can spoil, is one token for all of them: `field` is
+the number of slots and the number of the run, `value` its place, `length` how many rows have it, an element apart.
 Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
 yields no tokens; left-out bytes may be skipped as content but never read as structure. Plain arrays and integers only:
-the same code runs under numba and, with NUMBA_DISABLE_JIT=1, as Python. Op and status numbers live here, because
+the same code runs under numba and, with NUMBA_DISABLE_JIT=1, as Python. An unsigned index saves numba's test for one
+counted from the end, and lets several bytes become one load. Op and status numbers live here, because
 numba's cache is keyed by this file.
 """
 
@@ -39,6 +42,12 @@ TAG = 21  # a: number, -1 for any. b: size it must have, -1 for any. d: row of t
 TAG_END = 22  # end of a known tag's content
 END = 23  # end of the message
 MESSAGE = 24  # begin of the message. c: its level, d: how many levels it has
+RUN = (
+    25  # fixed-width fields in a row, taken as one token. a: bytes of them all, d: row behind them; they follow singly
+)
+BLOCK = 26  # NEXT of an array whose elements are one run, as many elements at once as have no tags.
+#             a: number of the run's tokens, b: bytes of an element, c and d as of NEXT; op + 1 where elements have tags
+TAGGED_BLOCK = 27
 
 OP, FIELD, A, B, C, D = 0, 1, 2, 3, 4, 5
 DEEPEST = 24  # frames: arrays and known tags around one field; program.py refuses a layout that needs more
@@ -103,7 +112,7 @@ def uvarint(data, at, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
     number = np.int64(0)
     shift = 0
     while at < limit:
-        byte = np.int64(data[at])
+        byte = np.int64(data[np.uint64(at)])
         at += 1
         number |= (byte & 127) << shift
         if byte < 128:
@@ -116,21 +125,34 @@ def uvarint(data, at, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
 
 @njit(cache=True)
 def int16(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    number = np.int64(data[at]) << 8 | np.int64(data[at + 1])
-    return number - ((number & 0x8000) << 1)
+    return ((np.int64(data[np.uint64(at)]) << 8 | np.int64(data[np.uint64(at + 1)])) ^ 0x8000) - 0x8000
 
 
 @njit(cache=True)
 def int32(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    number = (
-        np.int64(data[at]) << 24 | np.int64(data[at + 1]) << 16 | np.int64(data[at + 2]) << 8 | np.int64(data[at + 3])
-    )
-    return number - ((number & 0x80000000) << 1)
+    return (
+        (
+            np.int64(data[np.uint64(at)]) << 24
+            | np.int64(data[np.uint64(at + 1)]) << 16
+            | np.int64(data[np.uint64(at + 2)]) << 8
+            | np.int64(data[np.uint64(at + 3)])
+        )
+        ^ 0x80000000
+    ) - 0x80000000
 
 
 @njit(cache=True)
 def int64(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    return int32(data, at) << 32 | (int32(data, at + 4) & 0xFFFFFFFF)
+    return (
+        np.int64(data[np.uint64(at)]) << 56
+        | np.int64(data[np.uint64(at + 1)]) << 48
+        | np.int64(data[np.uint64(at + 2)]) << 40
+        | np.int64(data[np.uint64(at + 3)]) << 32
+        | np.int64(data[np.uint64(at + 4)]) << 24
+        | np.int64(data[np.uint64(at + 5)]) << 16
+        | np.int64(data[np.uint64(at + 6)]) << 8
+        | np.int64(data[np.uint64(at + 7)])
+    )
 
 
 @njit(cache=True)
@@ -274,9 +296,50 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                 continue
             frames[depth - 1, 0] -= 1
             number = frames[depth - 1, 1]
+            extent = np.int64(1)
             here = counters[program[pc, C]]
             counters[program[pc, C]] += 1
             pc = program[pc, D]
+
+        elif op == RUN:
+            if limit - at < program[pc, A]:
+                pc += 1  # field by field, to say which one fails
+                continue
+            number = np.int64(at)
+            extent = np.int64(1)
+            at += program[pc, A]
+            pc = program[pc, D]
+
+        elif op >= BLOCK:
+            left = frames[depth - 1, 0]
+            if left == 0:
+                depth -= 1
+                here = frames[depth, 1]
+                pc += 1
+                continue
+            stride = program[pc, B]
+            whole = min(left, (limit - at) // stride)
+            if op == TAGGED_BLOCK:
+                most = whole
+                whole = 0
+                while whole < most and data[np.uint64(at + (whole + 1) * stride - 1)] == 0:
+                    whole += 1
+            extent = max(np.int64(1), whole)
+            number = frames[depth - 1, 1]
+            here = counters[program[pc, C]]
+            counters[program[pc, C]] += extent
+            frames[depth - 1, 0] -= extent
+            if whole == 0:  # one with tags, or cut off
+                pc = program[pc, D]
+            else:
+                if wanted[what]:
+                    if used == len(field):
+                        problem = FULL
+                        break
+                    used = put(field, row, value, length, used, what, here, number, extent)
+                what = program[pc, A]
+                number = np.int64(at)
+                at += whole * stride
 
         elif op == TAGS:
             if at < limit and data[at] == 0:  # nearly all of them
@@ -341,7 +404,7 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                     problem = FULL
                     break
                 level = program[pc, C]
-                used = put(field, row, value, length, used, what, counters[level], here, 0)
+                used = put(field, row, value, length, used, what, counters[level], here, 1)
                 used = put(field, row, value, length, used, what + 1, counters[level], tag, 0)
                 complete = extent <= limit - at
                 used = put(
@@ -391,6 +454,7 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
             here = counters[program[pc, C]]
             counters[program[pc, C]] += 1
             number = np.int64(message)
+            extent = np.int64(1)
             pc += 1
 
         if wanted[what]:

@@ -228,7 +228,6 @@ def _spare(messages: Messages) -> Ints:
 
 def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:
     compiled, count = programs(), len(messages)
-    wanted = np.ones(len(compiled.slots), np.uint8) if projection.wanted is None else projection.wanted
     rows = np.zeros(compiled.levels, np.int64)
     token_at = np.zeros(count + 1, np.int64)
     error_at, error_field = np.full(count, -1, np.int64), np.full(count, -1, np.int32)
@@ -239,7 +238,7 @@ def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:
     while True:
         machine.run(
             messages.data, messages.at, messages.span_at, messages.span_offset, messages.span_length,
-            compiled.table, plan.entry, plan.second, plan.spare, wanted, rows, *tokens, token_at,
+            compiled.table, plan.entry, plan.second, plan.spare, _wanted(projection), rows, *tokens, token_at,
             status, error_at, error_field, chosen, tolerated, done,
         )  # fmt: skip
         if done[machine.NEXT_MESSAGE] == count:
@@ -252,6 +251,14 @@ def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:
         token_at, tokens[0][:used], tokens[1][:used], tokens[2][:used], tokens[3][:used], rows,
         projection.wanted,
     )  # fmt: skip
+
+
+def _wanted(projection: Projection) -> NDArray[np.uint8]:
+    """By number of slot, then of run: a run is kept if any of its parts is."""
+    slots, runs = len(programs().slots), programs().runs
+    if projection.wanted is None:
+        return np.ones(slots + len(runs.stride), np.uint8)
+    return np.concatenate([projection.wanted, np.logical_or.reduceat(projection.wanted[runs.slot], runs.at[:-1])])
 
 
 def _tokens(capacity: int) -> tuple[NDArray[Any], ...]:

@@ -9,17 +9,26 @@ from __future__ import annotations
 
 import base64
 import struct
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from decode import machine
 from decode.form import Kind, Slot
 from decode.program import programs
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from decode.message import Decoded
 
 __all__ = ["nested"]
+
+WIDTH_AND_SIGN = {
+    machine.INT8: (1, True), machine.INT16: (2, True), machine.UINT16: (2, False), machine.INT32: (4, True),
+    machine.UINT32: (4, False), machine.INT64: (8, True), machine.BOOL: (1, False),
+}  # fmt: skip
 
 
 def nested(decoded: Decoded, i: int, *, contents: bool = True) -> dict[str, Any]:
@@ -27,48 +36,90 @@ def nested(decoded: Decoded, i: int, *, contents: bool = True) -> dict[str, Any]
 
     Without `contents` records and secret fields appear as `{"left_out": bytes}`, as they do where they were not kept.
     """
-    slots = programs().slots
-    open_: dict[int, Any] = {}
-    out: dict[str, Any] = {}
+    builder = _Builder(decoded, contents)
     for token in range(decoded.token_at[i], decoded.token_at[i + 1]):
-        slot = slots[decoded.field[token]]
+        builder.add(
+            int(decoded.field[token]), int(decoded.row[token]), int(decoded.value[token]), int(decoded.length[token])
+        )
+    return builder.out
+
+
+@dataclass(slots=True)
+class _Builder:
+    """One message's value while its tokens come in."""
+
+    decoded: Decoded
+    contents: bool
+    out: dict[str, Any] = field(default_factory=dict)
+    open: dict[int, Any] = field(default_factory=dict)
+    """By slot number: the object or list that its children go into; of elements, their first row and objects."""
+
+    def add(self, number: int, row: int, value: int, length: int) -> None:
+        compiled = programs()
+        if number >= len(compiled.slots):
+            self.run(number - len(compiled.slots), row, value, length)
+            return
+        slot = compiled.slots[number]
         if slot.kind == Kind.MESSAGE:
-            open_[slot.number] = out
+            self.open[number] = self.out
+        elif slot.kind == Kind.ELEMENT:
+            objects: list[Any] = [{} for _ in range(length)]
+            self.container(slot, value).extend(objects)
+            self.open[number] = row, objects
+        elif slot.kind == Kind.ENTRY:
+            self.open[number] = self.container(slot, value)
+        elif slot.kind == Kind.UNKNOWN_TAG:
+            tag: dict[str, Any] = {}
+            self.open[number] = tag
+            self.container(slot, value).setdefault(slot.name, []).append(tag)
         else:
-            _place(slot, _value(decoded, token, slot, contents=contents), open_)
-    return out
+            self.place(slot, row, _value(self.decoded, slot, value, length, contents=self.contents))
+
+    def run(self, number: int, row: int, place: int, count: int) -> None:
+        runs, slots = programs().runs, programs().slots
+        data = self.decoded.messages.data
+        for i in range(count):
+            for part in range(runs.at[number], runs.at[number + 1]):
+                at = place + i * int(runs.stride[number]) + int(runs.offset[part])
+                slot = slots[runs.slot[part]]
+                value = at if slot.kind == Kind.UUID else _fixed(data, at, int(runs.op[part]))
+                self.place(slot, row + i, _value(self.decoded, slot, value, 0, contents=self.contents))
+
+    def place(self, slot: Slot, row: int, value: Any) -> None:
+        container = self.container(slot, row)
+        if isinstance(container, list):
+            container.append(value)
+        else:
+            container[slot.name] = value
+        self.open[slot.number] = value
+
+    def container(self, slot: Slot, row: int) -> Any:
+        """What the value of a slot goes into; `row` is that of the table the slot stands in."""
+        assert slot.parent is not None
+        container = self.open[slot.parent.number]
+        if slot.parent.kind != Kind.ELEMENT:
+            return container
+        first, objects = container
+        return objects[row - first]
 
 
-def _place(slot: Slot, value: Any, open_: dict[int, Any]) -> None:
-    """Puts a value where its slot belongs, and keeps what later values are put into."""
-    parent = slot.parent
-    assert parent is not None
-    container = open_[parent.number]
-    if slot.kind == Kind.UNKNOWN_TAG:
-        container.setdefault(slot.name, []).append(value)
-    elif slot.kind == Kind.ENTRY:
-        value = container
-    elif isinstance(container, list):
-        container.append(value)
-    else:
-        container[slot.name] = value
-    open_[slot.number] = value
+def _fixed(data: NDArray[np.uint8], at: int, op: int) -> int:
+    width, signed = WIDTH_AND_SIGN[op]
+    return int.from_bytes(data[at : at + width].tobytes(), "big", signed=signed)
 
 
-def _value(decoded: Decoded, token: int, slot: Slot, *, contents: bool) -> Any:
-    value, length = int(decoded.value[token]), int(decoded.length[token])
-    kind = slot.kind
+def _value(decoded: Decoded, slot: Slot, value: int, length: int, *, contents: bool) -> Any:
     if length < 0:
         return None
-    if kind in {Kind.STRUCT, Kind.ELEMENT, Kind.UNKNOWN_TAG, Kind.ENTRY}:
+    if slot.kind == Kind.STRUCT:
         return {}
-    if kind == Kind.ARRAY:
+    if slot.kind == Kind.ARRAY:
         return []
-    if kind == Kind.INTEGER:
+    if slot.kind == Kind.INTEGER:
         return value
-    if kind == Kind.BOOLEAN:
+    if slot.kind == Kind.BOOLEAN:
         return bool(value)
-    if kind == Kind.FLOAT:
+    if slot.kind == Kind.FLOAT:
         return struct.unpack(">d", struct.pack(">q", value))[0]
     return _content(decoded, slot, value, length, contents=contents)
 

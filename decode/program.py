@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import accumulate, groupby
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -58,6 +59,9 @@ OPS = {
 SIZED_OPS = {"string": m.TEXT, "bytes": m.BYTES, "records": m.BYTES}
 
 
+Part: TypeAlias = tuple[Slot, int, int]  # of a run: slot, offset, instruction
+
+
 @dataclass(frozen=True, slots=True)
 class Programs:
     """Everything compiled."""
@@ -74,6 +78,21 @@ class Programs:
     """By number."""
     levels: int
     """How many there are."""
+    runs: Runs
+
+
+class Runs(NamedTuple):
+    """What the tokens of runs stand for; run r has the parts at[r]:at[r + 1]."""
+
+    at: NDArray[np.int64]
+    slot: NDArray[np.int32]
+    """Of each part: slot number."""
+    offset: NDArray[np.int64]
+    """Where it begins in the run."""
+    op: NDArray[np.int32]
+    """How it is read: an instruction."""
+    stride: NDArray[np.int64]
+    """Of each run: bytes from one row's to the next one's."""
 
 
 @cache
@@ -92,8 +111,8 @@ def programs() -> Programs:
         entries[dialect, side, layout.key, version] = compiler.message(forms[side, layout.key], layout, version)
     slots, levels = number(forms.values())
     assert all(len(form.levels) <= m.MOST_LEVELS for form in forms.values())
-    compiler.resolve(forms.values())
-    return Programs(np.array(compiler.rows, np.int32), entries, forms, names, slots, levels)
+    compiler.resolve(forms.values(), len(slots))
+    return Programs(np.array(compiler.rows, np.int32), entries, forms, names, slots, levels, compiler.runs())
 
 
 def form(api: str | int, side: str) -> Form:
@@ -125,6 +144,7 @@ class _Compiler:
     def __init__(self) -> None:
         self.rows: list[list[int]] = []
         self.slots: list[Slot] = []  # of each row
+        self.run_numbers: dict[tuple[tuple[Part, ...], int], int] = {}
         self.headers = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
 
     def row(self, op: int, slot: Slot, a: int = 0, b: int = 0, d: int = 0) -> int:
@@ -132,13 +152,27 @@ class _Compiler:
         self.slots.append(slot)
         return len(self.rows) - 1
 
-    def resolve(self, forms: Iterable[Form]) -> None:
-        """Puts in what is known once all layouts were seen: slot and level numbers."""
+    def resolve(self, forms: Iterable[Form], slots: int) -> None:
+        """Puts in what is known once all layouts were seen: numbers of slots, levels and runs."""
         levels = {form.root.number: len(form.levels) for form in forms}
         for row, slot in zip(self.rows, self.slots, strict=True):
             row[m.FIELD], row[m.C] = slot.number, slot.level
             if row[m.OP] == m.MESSAGE:
                 row[m.D] = levels[slot.number]
+            elif row[m.OP] == m.RUN:
+                row[m.FIELD] = slots + row[m.B]
+            elif row[m.OP] in {m.BLOCK, m.TAGGED_BLOCK}:
+                row[m.A] += slots
+
+    def runs(self) -> Runs:
+        parts = [part for run, _ in self.run_numbers for part in run]
+        return Runs(
+            np.cumsum([0, *(len(run) for run, _ in self.run_numbers)], dtype=np.int64),
+            np.array([slot.number for slot, _, _ in parts], np.int32),
+            np.array([offset for _, offset, _ in parts], np.int64),
+            np.array([op for _, _, op in parts], np.int32),
+            np.array([stride for _, stride in self.run_numbers], np.int64),
+        )
 
     def message(self, form: Form, layout: Layout, version: int) -> int:
         first = self.row(m.MESSAGE, form.root)
@@ -157,10 +191,31 @@ class _Compiler:
 
     def content(self, slot: Slot, shape: _Shape) -> None:
         """A struct's fields, then its tag section."""
-        for field in shape.ordinary:
-            self.field(slot.of(field), field, shape)
+        for fixed, fields in groupby(shape.ordinary, _is_fixed):
+            together = list(fields)
+            if fixed and len(together) > 1:
+                self.run(slot, together, shape)
+            else:
+                for field in together:
+                    self.field(slot.of(field), field, shape)
         if shape.flexible:
             self.tags(slot, shape)
+
+    def run(self, slot: Slot, fields: list[Field], shape: _Shape) -> None:
+        """Fixed-width fields: at once, and behind that singly."""
+        number, width = self.run_number(slot, fields, 0)
+        opening = self.row(m.RUN, slot, width, number)
+        for field in fields:
+            self.field(slot.of(field), field, shape)
+        self.rows[opening][m.D] = len(self.rows)
+
+    def run_number(self, slot: Slot, fields: list[Field], stride: int) -> tuple[int, int]:
+        """Of a run, equal ones sharing theirs, and how many bytes it has."""
+        ends = list(accumulate(WIDTHS[field.type] for field in fields))
+        parts = tuple(
+            (slot.of(field), end - WIDTHS[field.type], OPS[field.type]) for field, end in zip(fields, ends, strict=True)
+        )
+        return self.run_numbers.setdefault((parts, stride), len(self.run_numbers)), ends[-1]
 
     def field(self, slot: Slot, field: Field, shape: _Shape) -> None:
         nullable = int(shape.version in field.nullable)
@@ -189,7 +244,11 @@ class _Compiler:
         else:
             element = slot.element(Kind.ENTRY)
             self.row(m.TEXT + compact, element.child("value", Kind.TEXT, replace(field, array=False, default="")))
-        self.rows[opening][m.D] = self.row(m.NEXT, element, d=opening + 1)
+        if field.type == "struct" and inner.ordinary and all(map(_is_fixed, inner.ordinary)):
+            number, _ = self.run_number(element, inner.ordinary, inner.least)
+            self.rows[opening][m.D] = self.row(m.BLOCK + int(inner.flexible), element, number, inner.least, opening + 1)
+        else:
+            self.rows[opening][m.D] = self.row(m.NEXT, element, d=opening + 1)
 
     def tags(self, slot: Slot, shape: _Shape) -> None:
         opening = self.row(m.TAGS, slot.unknown_tag())
@@ -206,6 +265,10 @@ class _Compiler:
                 self.rows[before][m.D] = start
             before = start
         self.rows[opening][m.D] = self.rows[turn][m.D] = len(self.rows)
+
+
+def _is_fixed(field: Field) -> bool:
+    return field.type in WIDTHS and not field.array
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +296,7 @@ class _Shape:
         return sum(self._least(field) for field in self.ordinary) + int(self.flexible)
 
     def _least(self, field: Field) -> int:
-        if field.type in WIDTHS and not field.array:
+        if _is_fixed(field):
             return WIDTHS[field.type]
         if field.type == "struct" and not field.array:
             return 1 if self.version in field.nullable else self.inner(field).least

@@ -154,7 +154,7 @@ def gather(data, at, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
     for row in range(len(at)):
         if at[row] >= 0:
             for i in range(16):
-                out[row, i] = data[at[row] + i]
+                out[row, i] = data[np.uint64(at[row] + i)]
 
 
 @njit(cache=True)
@@ -162,7 +162,7 @@ def read_integers(data, at, offsets, width, values):  # type: ignore[no-untyped-
     for row in range(len(at)):
         place = at[row]
         for i in range(offsets[row], offsets[row + 1]):
-            number = np.int64(data[place]) - ((np.int64(data[place]) & 0x80) << 1)
+            number = (np.int64(data[place]) ^ 0x80) - 0x80
             for j in range(1, width):
                 number = number << 8 | np.int64(data[place + j])
             values[i] = number
@@ -182,7 +182,7 @@ def hashed(data, at, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
     """FNV-1a, folded to 31 bits a step so that plain Python integers give the same."""
     number = np.int64(2166136261)
     for i in range(length):
-        number = ((number ^ np.int64(data[at + i])) * 16777619) & 0x7FFFFFFF
+        number = ((number ^ np.int64(data[np.uint64(at + i)])) * 16777619) & 0x7FFFFFFF
     return number
 
 
