@@ -105,8 +105,7 @@ class CaptureFile:
     def marks(self) -> list[frames.Mark]:
         """What the file did not give, told once it was read to its end."""
         now = self.rows.newest_ns
-        skipped = zip(packet.REASONS, self.rows.state.skipped.tolist(), strict=True)
-        marks = [frames.Mark(frames.SKIPPED, now, self.source, n, reason) for reason, n in skipped if n]
+        marks = self.rows.skipped_marks(self.source, now)
         dropped = int(self.rows.state.counters[packet.DROPPED])
         if dropped:
             marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "said by the capture file"))

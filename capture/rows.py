@@ -54,6 +54,11 @@ class Rows:
         self.state.known[0, 0] = 0
         self.state.slots[:] = 0
 
+    def skipped_marks(self, source: str, ts_ns: int) -> list[frames.Mark]:
+        """One mark per reason for which packets are no frames."""
+        counts = zip(packet.REASONS, self.state.skipped.tolist(), strict=True)
+        return [frames.Mark(frames.SKIPPED, ts_ns, source, n, reason) for reason, n in counts if n]
+
     def clock(self) -> NDArray[np.int64]:
         return self.matrix[packet.CLOCK, : self.count].copy()
 

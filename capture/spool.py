@@ -9,6 +9,7 @@ restarts. Files are 0600: they hold other people's traffic. Where a file ends de
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -54,6 +55,7 @@ class Spool:
         self._pending: list[pa.Table] = []  # rows of the next row group
         self._pending_bytes = 0
         self._file_bytes = 0
+        self._owed = False
 
     def append(self, rows: pa.RecordBatch) -> None:
         """Add rows in order; files that become full appear in the folder."""
@@ -66,10 +68,16 @@ class Spool:
             if self._file_bytes >= self._roll_bytes:
                 self.roll()
 
+    def progress(self, seen_ns: int) -> None:
+        """Everything up to this time has been shown, though no row may say so: the next file ends with it."""
+        self.newest_ns = max(self.newest_ns, seen_ns)
+        self._owed = True
+
     def roll(self) -> None:
-        """End the file that is being written, if there is one, with its PROGRESS row."""
-        if not self._pending and self._writer is None:
+        """End the file that is being written with its PROGRESS row; no file without a row or a progress to tell."""
+        if not self._pending and self._writer is None and not self._owed:
             return
+        self._owed = False
         progress = frames.mark_rows([frames.Mark(frames.PROGRESS, self.newest_ns)], self._stamp)
         self._pending.append(pa.Table.from_batches([progress]))
         self._write_group()
@@ -91,7 +99,8 @@ class Spool:
     def abandon(self) -> None:
         """Give up the file that is being written; what was rolled stays. After close there is nothing left to do."""
         if self._writer is not None:
-            self._writer.close()
+            with contextlib.suppress(OSError):  # a full disk is why it is given up
+                self._writer.close()
             self._writer = None
             (self._folder / f".{self._stamp.agent}-{self._file_seq:010d}.parquet.tmp").unlink(missing_ok=True)
         self._release()

@@ -1,0 +1,127 @@
+"""Interfaces in, frames out: scapy opens the socket and sets the kernel's filter, a ring on it carries the packets.
+
+Knows: how to listen to one interface without a Python call per packet, what the kernel lost, which right is missing.
+Refuses to know: files (spool.py), the loop over several interfaces (listen.py), connections.
+Rule: the kernel counts what we were too slow for, and that number is always asked for. Loopback carries every packet
+twice, sent and received; there the sent copy is ignored, elsewhere it is the only one. Promiscuous only on request.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import mmap
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capture import packet, ring
+from capture.rows import Rows, kept_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from capture import frames
+
+logging.getLogger("scapy").setLevel(logging.ERROR)  # it warns that it has no layers loaded: we ask for none
+
+# Hardware type of the interface (linux/if_arp.h) -> what its packets begin with.
+_LINK_TYPES = {1: packet.LINK_ETHERNET, 772: packet.LINK_ETHERNET, 65534: packet.LINK_RAW, 778: packet.LINK_RAW}
+_LOOPBACK = 772
+
+
+class ListenError(Exception):
+    """An interface that cannot be listened to; one line that says what to do."""
+
+
+class Interface:
+    """One interface with its ring. Close it."""
+
+    def __init__(self, name: str, bpf: str, *, promiscuous: bool = False, buffer_bytes: int = 64 << 20) -> None:
+        self.name = name
+        self._opened = _open(name, bpf, promiscuous)
+        self._socket: socket.socket = self._opened.ins
+        hardware = self._socket.getsockname()[3]
+        if hardware not in _LINK_TYPES:
+            self._opened.close()
+            raise ListenError(f"{name}: interface of hardware type {hardware}: its packets cannot be read")
+        self._link_type = _LINK_TYPES[hardware]
+        self._blocks = max(2, buffer_bytes // ring.BLOCK_BYTES)
+        if hardware == _LOOPBACK:
+            self._socket.setsockopt(ring.SOL_PACKET, ring.IGNORE_OUTGOING, 1)
+        self._socket.setsockopt(ring.SOL_PACKET, ring.VERSION, ring.V3)
+        try:
+            self._socket.setsockopt(ring.SOL_PACKET, ring.RX_RING, ring.ring_request(self._blocks))
+        except OSError as error:
+            self._opened.close()
+            raise ListenError(f"{name}: no memory for a ring of {buffer_bytes >> 20} MB: {error.strerror}") from error
+        self._memory = mmap.mmap(self._socket.fileno(), self._blocks * ring.BLOCK_BYTES)
+        self._data = np.frombuffer(self._memory, np.uint8)
+        self._status = self._data.view(np.uint32)
+        self._next = 0
+        self.rows = Rows(ring.BLOCK_BYTES)
+        self._warm()
+
+    def _warm(self) -> None:
+        """Load the compiled loops now: later, packets would be lost meanwhile."""
+        nothing = np.zeros(64, np.uint8)
+        left = ring.begin_block(nothing, 0, self.rows.state)
+        ring.walk_block(nothing, left, self._link_type, self.rows.state)
+        kept_bytes(nothing, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        del self._data, self._status
+        self._memory.close()
+        self._opened.close()
+
+    def batches(self, stamp: frames.Stamp) -> Iterator[pa.RecordBatch]:
+        """Rows of all blocks that are ready; each block goes back to the kernel once its rows are made."""
+        for _ in range(self._blocks):
+            block = self._next * ring.BLOCK_BYTES
+            status = (block + ring.STATUS_AT) // 4
+            if not self._status[status] & ring.OURS:
+                return
+            left = ring.begin_block(self._data, block, self.rows.state)
+            while left:
+                self.rows.begin()
+                left = ring.walk_block(self._data, left, self._link_type, self.rows.state)
+                if self.rows.count:
+                    yield self.rows.batch(self._data, self.name, stamp)
+            self._status[status] = 0
+            self._next = (self._next + 1) % self._blocks
+
+    def dropped(self) -> int:
+        """Packets the kernel had no room for since this was last asked."""
+        return ring.drops(self._socket.getsockopt(ring.SOL_PACKET, ring.STATISTICS, 12))
+
+    def error(self) -> str | None:
+        """Why nothing comes any more, if so."""
+        number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        return f"interface {self.name}: {errno.errorcode.get(number, number)}" if number else None
+
+
+def _open(name: str, bpf: str, promiscuous: bool) -> Any:
+    # scapy reads the system's interfaces and routes while it is imported: only who listens pays for it
+    from scapy.arch.linux import L2ListenSocket
+    from scapy.error import Scapy_Exception
+
+    if not Path("/sys/class/net", name).exists():
+        raise ListenError(f"{name}: no such interface")
+    try:
+        return L2ListenSocket(iface=name, filter=bpf, promisc=promiscuous)  # closes its socket when it is forgotten
+    except PermissionError as error:
+        raise ListenError(
+            f"{name}: listening needs the right CAP_NET_RAW: "
+            "run as root, or in a systemd unit with AmbientCapabilities=CAP_NET_RAW"
+        ) from error
+    except Scapy_Exception as error:
+        raise ListenError(f"{name}: filter {bpf!r} not accepted: {error}") from error
+    except OSError as error:
+        raise ListenError(f"{name}: {error.strerror}") from error

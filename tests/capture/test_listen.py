@@ -1,0 +1,153 @@
+"""The live agent on loopback, as a process of its own. Skipped where raw sockets are not allowed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+
+from capture import frames
+
+RUN = """
+import sys
+from pathlib import Path
+from capture.agent import Summary
+from capture.frames import Stamp
+from capture.listen import Listening, listen
+what = Listening(("lo",), ports=(int(sys.argv[2]),), buffer_bytes=4 << 20, roll_s=float(sys.argv[3]))
+print(listen(what, Path(sys.argv[1]), Stamp("prod", "agent"), lambda: print("ready", flush=True)).frames)
+"""
+
+
+def may_listen():
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+pytestmark = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
+
+
+class Agent:
+    def __init__(self, folder, port, roll_s=60.0):
+        arguments = [sys.executable, "-c", RUN, str(folder), str(port), str(roll_s)]
+        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.folder = folder
+        self.first_line = self.process.stdout.readline()
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self):
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out.strip(), err
+
+    def table(self):
+        return pa.concat_tables(frames.read(path) for path in sorted(self.folder.glob("agent-*.parquet")))
+
+
+@pytest.fixture
+def server():
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def echo():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                while data := connection.recv(65536):
+                    connection.sendall(data)
+
+    thread = threading.Thread(target=echo)
+    thread.start()
+    yield listener.getsockname()[1]
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+def wait_for_files(folder, count, port):
+    deadline = time.monotonic() + 10
+    while len(list(folder.glob("*.parquet"))) < count and time.monotonic() < deadline:
+        talk(port, b"x" * 1000)
+        time.sleep(0.05)
+    assert len(list(folder.glob("*.parquet"))) >= count
+
+
+def talk(port, data):
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(data)
+        received = b""
+        while len(received) < len(data):
+            received += client.recv(65536)
+
+
+def test_a_conversation_is_captured_once_and_whole(tmp_path, server):
+    agent = Agent(tmp_path, server)
+    data = os.urandom(300_000)
+    talk(server, data)
+    code, out, err = agent.end()
+    assert (code, err) == (0, "")
+    rows = [row for row in agent.table().to_pylist() if row["kind"] == frames.FRAME]
+    assert out == str(len(rows))
+    for way in ("src_port", "dst_port"):
+        said = [row for row in rows if row[way] == server and row["payload_len"]]
+        assert len({row["tcp_seq"] for row in said}) == len(said)  # loopback shows every packet twice; one is kept
+        assert b"".join(row["payload"] for row in said) == data
+    kinds = agent.table()["kind"].to_pylist()
+    assert (kinds[0], kinds[-2:]) == (frames.STARTED, [frames.ENDED, frames.PROGRESS])
+
+
+def test_files_roll_by_time(tmp_path, server):
+    agent = Agent(tmp_path, server, roll_s=0.3)
+    wait_for_files(tmp_path, 3, server)
+    agent.end(signal.SIGINT)
+    kinds = [frames.read(path)["kind"].to_pylist()[-1] for path in tmp_path.glob("*.parquet")]
+    assert set(kinds) == {frames.PROGRESS}
+
+
+def test_a_hangup_begins_a_new_file(tmp_path, server):
+    agent = Agent(tmp_path, server)
+    agent.process.send_signal(signal.SIGHUP)
+    wait_for_files(tmp_path, 1, server)
+    assert agent.end()[0] == 0
+
+
+def test_a_kill_leaves_only_complete_files(tmp_path, server):
+    agent = Agent(tmp_path, server, roll_s=0.2)
+    wait_for_files(tmp_path, 2, server)
+    agent.end(signal.SIGKILL)
+    assert agent.table()["kind"].to_pylist()[-1] == frames.PROGRESS
+
+
+def test_a_second_agent_of_the_same_name_is_refused(tmp_path, server):
+    first = Agent(tmp_path, server)
+    second = Agent(tmp_path, server)
+    assert "another agent of this name" in second.wait()[2]
+    assert first.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "bpf", "message"),
+    [("nosuch0", "tcp", "nosuch0: no such interface"), ("lo", "tcp and and", "lo: filter 'tcp and and' not accepted")],
+)
+def test_an_interface_or_a_filter_that_does_not_exist_says_so(name, bpf, message):
+    code = f"from capture.live import Interface; Interface({name!r}, {bpf!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert message in done.stderr
+
+
+def test_listening_needs_neither_spark_nor_pandas():
+    code = "import sys, capture.listen, scapy.arch.linux; print(sorted({'pyspark', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,53 @@
+"""Blocks of the kernel's ring, built byte by byte: no rights needed."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from capture import packet, ring
+from capture.rows import Rows
+from tests import traffic as t
+
+SEGMENTS = t.Talk(mss=40).open().request(b"q" * 100).close().segments
+
+
+def block_of(packets, at=48):
+    """One block at offset 100 of a memory, its packets from `at` on."""
+    body = b""
+    for p in packets:
+        size = 82 + len(p.data) + (-(82 + len(p.data)) % 8)
+        seconds, rest = divmod(p.ts_ns, 10**9)
+        head = struct.pack("=IIIIIIHH", size, seconds, rest, len(p.data), p.wire_bytes, 0, 82, 96)
+        body += head.ljust(82, b"\0") + p.data + bytes(-(82 + len(p.data)) % 8)
+    head = struct.pack("=IIIII", 1, 0, ring.OURS, len(packets), at).ljust(at, b"\0")
+    return np.frombuffer(bytes(100) + head + body, np.uint8)
+
+
+def walked(data, window_bytes=1 << 16):
+    rows, found = Rows(window_bytes), []
+    left = ring.begin_block(data, 100, rows.state)
+    while left:
+        rows.begin()
+        left = ring.walk_block(data, left, packet.LINK_ETHERNET, rows.state)
+        n = rows.count
+        found += list(
+            zip(*(rows.matrix[c, :n].tolist() for c in (packet.FRAME_NO, packet.TS_NS, packet.SEQ)), strict=True)
+        )
+    return found, rows
+
+
+@pytest.mark.parametrize("window_bytes", [1, 200, 1 << 16])
+def test_every_packet_of_a_block_is_a_row_however_small_the_batch(window_bytes):
+    found, _ = walked(block_of(t.packets(SEGMENTS)), window_bytes)
+    assert found == [(i + 1, s.ts_ns, s.seq) for i, s in enumerate(SEGMENTS)]
+
+
+def test_what_is_no_segment_is_counted():
+    noise = t.Packet(0, t.ethernet(bytes(28), kind=0x0806))
+    _, rows = walked(block_of([noise, *t.packets(SEGMENTS[:1]), noise]))
+    assert [(m.count, m.reason) for m in rows.skipped_marks("eth0", 1)] == [(2, "not-ip")]
+
+
+def test_an_empty_block_has_no_rows():
+    assert walked(block_of([]))[0] == []
