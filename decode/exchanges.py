@@ -1,0 +1,114 @@
+"""What following connections gives: exchanges with their messages, and facts about connections.
+
+Knows: the shape every other room reads.
+Refuses to know: how any of it was found out.
+Rule: an exchange appears once, when its outcome is known; a connection appears again whenever its facts changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from decode.wire import Messages
+
+Ints = NDArray[np.int64]
+
+OUTCOMES = (
+    "answered", "no-response-due", "request-unseen", "response-unseen", "closed-by-server", "closed-by-client",
+    "pending", "orphan",
+)  # fmt: skip
+ANSWERED, NO_RESPONSE_DUE, REQUEST_UNSEEN, RESPONSE_UNSEEN = 0, 1, 2, 3
+CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING, ORPHAN = 4, 5, 6, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One client endpoint and one server endpoint, from a SYN or the first packet seen to the next SYN or silence."""
+
+    client: tuple[str, int]
+    server: tuple[str, int]
+    started_ns: int
+    """Time of its first packet seen; tells apart connections that use the same ports."""
+    last_ns: int
+    from_start: bool
+    """The SYN of a side was seen."""
+    role_by: str
+    """How client and server are known: syn, content, or port (a guess: the higher port is the client's)."""
+    protocol: str
+    """kafka, tls, other or undecided."""
+    sasl: str | None
+    """Mechanism of the last handshake, or "raw" where only tokens were seen."""
+    frames: int
+    payload_bytes: int
+    requests: int
+    responses: int
+    raw_frames: int
+    """SASL tokens without Kafka header."""
+    unseen_request_bytes: int
+    unseen_response_bytes: int
+    gaps: tuple[tuple[int, int, int], ...]
+    """(time, side, bytes) of the first 16: 0 requests, 1 responses."""
+    resynchronised: int
+    skipped_bytes: int
+    """Seen, but between message boundaries nobody knows."""
+    conflicting_bytes: int
+    """Bytes that came again with another value; the first stayed."""
+    closed_by: str | None
+    """client-fin, server-fin, client-rst or server-rst: whatever came first."""
+    close_ns: int
+    out_of_order: int
+    limits_hit: int
+
+    @property
+    def name(self) -> str:
+        return f"{_endpoint(self.client)}>{_endpoint(self.server)}"
+
+
+def _endpoint(end: tuple[str, int]) -> str:
+    return f"[{end[0]}]:{end[1]}" if ":" in end[0] else f"{end[0]}:{end[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """Exchanges of one call: n messages, m exchanges that point to them."""
+
+    label: str
+    names: tuple[str, ...]
+    """Agents and sources."""
+    connections: tuple[Connection, ...]
+    """Those whose facts changed in this call, the ones of the messages among them."""
+    messages: Messages
+    connection: NDArray[np.int32]
+    """Per message: index into connections."""
+    ts_ns: Ints
+    """Per message: time of the packet with its first byte."""
+    ts_last_ns: Ints
+    source: NDArray[np.int32]
+    """Per message: index into names."""
+    frame_first: Ints
+    frame_last: Ints
+    stream_offset: Ints
+    """Where its size stood in its direction; 0 is the first byte after SYN, or the first byte seen."""
+    gap_bytes: Ints
+    """Per message: how many of its left-out bytes were never seen, because of a gap in its middle."""
+    request: Ints
+    """Per exchange: message, or -1."""
+    response: Ints
+    outcome: NDArray[np.int8]
+    out_of_order: NDArray[np.bool_]
+    refused_connections: int = field(default=0)
+    """Connections not followed because too many were open, since the beginning."""
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+
+def offsets(lengths: Any) -> Ints:
+    at = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=at[1:])
+    return at

@@ -1,0 +1,57 @@
+"""How much a follower holds, and how long it waits: every bound with its reason.
+
+Knows numbers. Refuses to know what is held. All times are capture time.
+Rule: a bound that is hit is counted on its connection (`limits_hit`), never silent; none of them changes a message,
+they only decide when we stop waiting for one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KIB, MIB = 1 << 10, 1 << 20
+MS, SECOND = 1_000_000, 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one follower; the defaults hold for monitoring and replay, trim brings its own."""
+
+    slack_frames: int = 64
+    """A hole the peer acknowledged waits at least half as many frames of its connection: captures shuffle packets."""
+    slack_ns: int = 100 * MS
+    """... or at least half this long; reordering by queues and capture rings stays under some milliseconds."""
+    hole_ns: int = 5 * SECOND
+    """A hole that nobody acknowledged: past five doublings of Linux's 200 ms retransmission timeout."""
+    held_bytes: int = 1 * MIB
+    """Out-of-order bytes held per direction: beyond usual receive windows a filled hole is no longer likely."""
+    held_pieces: int = 2048
+    """Out-of-order pieces held per direction, so that tiny segments cost no more than large ones."""
+    search_bytes: int = 256 * KIB
+    """Bytes held per direction while no message boundary is known, to back-fill from once one is."""
+    search_pieces: int = 4096
+    """The same in pieces."""
+    give_up_bytes: int = 16 * MIB
+    """Bytes of a connection seen without any sign of Kafka before it is called other."""
+    message_bytes: int = 256 * MIB
+    """Largest believable message: brokers refuse requests over 100 MiB by default, operators raise it."""
+    waiting_messages: int = 1024
+    """Unanswered requests per connection: clients keep 1 to 5 in flight, pipelining proxies some hundreds."""
+    waiting_bytes: int = 256 * MIB
+    """Bytes of unanswered requests and unmatched responses per connection."""
+    idle_ns: int = 1200 * SECOND
+    """Silence after which a connection is let go: brokers close idle ones after 10 minutes."""
+    linger_ns: int = 10 * SECOND
+    """How long a closed connection is remembered, to absorb late packets."""
+    connections: int = 200_000
+    """Connections open at once; beyond, the follower refuses to follow new ones."""
+
+    def row(self) -> NDArray[np.int64]:
+        """As an array for jitted code; the L_ indices of slots.py are the order of the fields."""
+        return np.array(astuple(self), np.int64)
