@@ -73,6 +73,21 @@ class Clusters:
         place = self.place(endpoint, ts_ns)
         return place.broker if place else None
 
+    def node_at(self, endpoint: str, ts_ns: int) -> int | str:
+        """Who is behind an endpoint: its broker, else the only broker of its host, else the host."""
+        broker = self.broker(endpoint, ts_ns)
+        if broker is not None:
+            return broker
+        host, group = endpoint.rpartition(":")[0], self.of(endpoint, ts_ns)
+        brokers = {
+            place.broker
+            for other in group.endpoints
+            if other.rpartition(":")[0] == host
+            and (place := self.place(other, ts_ns)) is not None
+            and place.broker is not None
+        }
+        return brokers.pop() if len(brokers) == 1 else host
+
     def place(self, endpoint: str, ts_ns: int) -> Place | None:
         found = None
         for place in self.places.get(endpoint, []):

@@ -10,10 +10,10 @@ from functools import cache
 
 from decode import schemas
 
-BASELINE = "4.0.0"
-"""The first release without the versions of before 2.1 (KIP-896)."""
-CONTROL_KEYS = frozenset({4, 5, 6, 7})
-"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: between brokers, gone with ZooKeeper."""
+BASELINE = "4.0."
+"""The first releases without the versions of before 2.1 (KIP-896)."""
+BETWEEN_BROKERS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73})
+"""APIs that only brokers and controllers call: LeaderAndIsr and its kin, WriteTxnMarkers, raft, AlterPartition, ..."""
 PRODUCE, FETCH = 0, 1
 ENOUGH = 0.9
 """Share of the advertised APIs whose highest version must be that of a release to be taken for it."""
@@ -36,13 +36,18 @@ def read(text: str) -> dict[int, tuple[int, int]]:
 
 @cache
 def lowest_in_4() -> dict[int, int]:
-    """Per key the lowest version that 4.0 accepts."""
-    return {key: versions.low for key, versions in schemas.releases()[BASELINE].items()}
+    """Per key the lowest version that a 4.0 accepts; 4.0.2 took some of them back."""
+    lowest: dict[int, int] = {}
+    for release, ranges in schemas.releases().items():
+        if release.startswith(BASELINE):
+            for key, versions in ranges.items():
+                lowest[key] = min(versions.low, lowest.get(key, versions.low))
+    return lowest
 
 
 def removed_in_4(key: int, version: int) -> bool:
-    """Whether a client's request of this version is refused from 4.0 on. Control requests are brokers' own affair."""
-    return key not in CONTROL_KEYS and version < lowest_in_4().get(key, 0)
+    """Whether a client's request of this version is refused from 4.0 on. What only brokers send is their own affair."""
+    return key not in BETWEEN_BROKERS and version < lowest_in_4().get(key, 0)
 
 
 def is_4(ranges: Ranges) -> bool:

@@ -66,9 +66,10 @@ class Judge:
         self.ledger = Ledger(self.load)
         self.known: dict[str, Known] = {}
         self.changed: set[str] = set()
-        stored = self.stored(MAIN) or {"agents": {}, "due": [], "late": 0}
+        stored = self.stored(MAIN) or {"agents": {}, "due": [], "pending": [], "late": 0}
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
         self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
+        self.pending: set[Cell] = {tuple(cell) for cell in stored["pending"]}
         self.late: int = stored["late"]
         self.clusters = Clusters(label, self.ledger.cell(*SERVERS).values())
 
@@ -115,19 +116,22 @@ class Judge:
         self.ledger.touched.clear()
         told = [row for cell in sorted(cells) for row in self.retold(cell, scene)]
         self.due.update(scene.due)
+        self.pending |= scene.pending
         return told
 
     def stirred(self) -> set[Cell]:
         """Cells that were touched, whose time has come, or that look at one that was touched."""
         watermark_ns = self.watermark_ns
         ripe = {cell for cell, due_ns in self.due.items() if due_ns <= watermark_ns}
-        stirred = self.ledger.touched | ripe
+        logged = self.pending if SERVERS in self.ledger.touched else set()
+        stirred = self.ledger.touched | ripe | logged
         return stirred | {near for cell in stirred for near in units.neighbours(cell, self.ledger)}
 
     def retold(self, cell: Cell, scene: Scene) -> Iterator[Row]:
         """Judge one cell again and compare with what it told before."""
         scene.cell = cell
         self.due.pop(cell, None)
+        self.pending.discard(cell)
         now = {f"{told.route}|{told.id}": told for told in units.told(cell, scene)}
         shard = f"told-{shard_of(cell)}"
         known = self.told_before(shard).setdefault(json.dumps(cell), {})
@@ -155,6 +159,7 @@ class Judge:
         main = {
             "agents": self.agents,
             "due": sorted(([*cell], due_ns) for cell, due_ns in self.due.items()),
+            "pending": sorted(self.pending),
             "late": self.late,
         }
         told: dict[str, Any] = {MAIN: main, **{name: self.known[name] for name in sorted(self.changed)}}

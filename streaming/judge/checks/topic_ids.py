@@ -91,8 +91,7 @@ def leader_and_isr_inconsistent_topic_id(cell: Cell, group: Group, scene: Scene)
     asked = scene.claims("id_asked", group, *cell)
     refused: dict[int | str, list[Claim]] = {}
     for claim in scene.claims("id_refused", group, *cell):
-        broker = scene.broker(claim)
-        refused.setdefault(host(claim) if broker is None else broker, []).append(claim)
+        refused.setdefault(scene.node(claim), []).append(claim)
     name = name_of(cell, group, scene)
     earlier = [h.topic_id for h in Topic(name, group, scene).histories if h.topic_id != topic_id] if name else []
     for where, claims in sorted(refused.items(), key=str):
@@ -152,7 +151,3 @@ def name_of(cell: Cell, group: Group, scene: Scene) -> str | None:
     """The name an id is bound to; the strongest word for it."""
     names = [claim["name"] for claim in scene.claims("binding", group, *cell)]
     return names[0] if names else None
-
-
-def host(claim: Claim) -> str:
-    return claim.server().rpartition(":")[0]

@@ -5,6 +5,7 @@ Rule: what a server accepts is read from its own ApiVersions answers; a server t
 never said to have refused anything.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -15,6 +16,9 @@ from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.releases import accepts, estimate, lowest_in_4, read
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
+
+BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
+"""Client ids of brokers' own connections: fetchers, transaction markers, raft."""
 
 
 def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -89,9 +93,11 @@ def removed_in_kafka_4(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
     When it is innocent. Until the cluster is upgraded nothing is wrong. Requests between brokers (LeaderAndIsr and its
     kin) go with the brokers themselves and are not counted.
 
-    Source. KIP-896; the versions of Kafka 4.0.0.
+    Source. KIP-896; the versions of Kafka 4.0.
     """
     by_api: dict[str, list[Claim]] = {}
+    if BROKERS_OWN.match(cell[1]):
+        return
     for claim in scene.claims("request_version", group, *cell):
         by_api.setdefault(claim["api"], []).append(claim)
     for api, claims in sorted(by_api.items()):
@@ -129,14 +135,13 @@ def rolling_upgrade_seen(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
             if old is None or new is None or old == new:
                 continue
-            broker = scene.broker(after)
-            where = endpoint.rpartition(":")[0] if broker is None else broker
+            where = scene.node(after)
             yield Evidence(
                 (where, old, new),
                 (
                     Side(before.last, f"{endpoint} advertises the versions of Kafka {old}"),
                     Side(after.first, f"{endpoint} advertises the versions of Kafka {new}"),
                 ),
-                brokers=(broker,),
+                brokers=(where,) if isinstance(where, int) else (),
                 words={"where": where, "before": old, "after": new, "time": clock(after.first.ts_ns)},
             )

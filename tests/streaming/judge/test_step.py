@@ -10,7 +10,7 @@ STORY = [
     cluster(),
     bound("orders", ID_1, 1, until=20),
     claim("partition", ID_1, 0, "metadata", 4, 1, "1,2", "1,2", at=1, until=20),
-    claim("deletion", "orders", ID_1, "delete-topics", EAST, at=21),
+    claim("deletion", "orders", ID_1, "delete-topics", EAST, None, at=21),
     bound("orders", ID_2, 30, until=40),
     bound("steady", ID_3, 1, until=40),
     bound("bare", None, 2, source="leader-and-isr", by="1@3"),
