@@ -2,7 +2,7 @@
 
 Knows two messages that make up most of a cluster's structured traffic: Fetch v13 requests (10 topics x 10 partitions)
 and Metadata v12 responses (1000 topics x 12 partitions). We build every column; kio builds its entities.
-Rule: both sides are warmed up, and every figure is the best of the same number of rounds over the same bytes.
+Rule: both sides are warmed up, and every figure is the CPU time of the fastest round of one second.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def measure() -> list[dict]:
         theirs = kio_rate(name, batch)
         ratio = ours / theirs if theirs else None
         rows.append(
-            {"name": f"decode {name} to columns", "value": ours, "unit": unit, "peer": "kio 0.6.5", "peer_value": theirs,
-             "ratio": ratio, "bar": f">= {bar}x", "met": ratio >= bar if ratio else None}
+            {"name": f"decode {name} to columns", "value": ours, "unit": unit, "peer": "kio 0.6.5",
+             "peer_value": theirs, "ratio": ratio, "bar": f">= {bar}x", "met": ratio >= bar if ratio else None}
         )  # fmt: skip
     rows.append(field_rate(fetches))
     return rows
@@ -88,10 +88,11 @@ def to_columns(messages: Messages, api: str) -> int:
 
 
 def field_rate(fetches: list[bytes]) -> dict:
-    """The interpreter alone: tokens per second."""
+    """The interpreter alone: fields on the wire per second."""
     messages = whole(fetches, REQUEST)
-    tokens = len(decode(messages).field)
-    value = tokens / best(lambda: decode(messages))
+    found = tables(decode(messages), "Fetch", "request").values()
+    fields = sum(int(table.present(name).sum()) for table in found for name in table.names)
+    value = fields / best(lambda: decode(messages))
     return {"name": "interpreter", "value": value, "unit": "fields/s", "peer": None, "peer_value": None,
             "ratio": None, "bar": None, "met": None}  # fmt: skip
 
@@ -120,11 +121,11 @@ def kio_rate(api: str, batch: list[bytes]) -> float | None:
 
 
 def best(work: Callable[[], object]) -> float:
-    """Seconds of the fastest round, after one to warm up."""
+    """Seconds of CPU of the fastest round, after one to warm up."""
     work()
-    rounds, begin = [], time.perf_counter()
-    while len(rounds) < 3 or time.perf_counter() - begin < SECONDS:
-        start = time.perf_counter()
+    rounds, begin = [], time.process_time()
+    while len(rounds) < 3 or time.process_time() - begin < SECONDS:
+        start = time.process_time()
         work()
-        rounds.append(time.perf_counter() - start)
+        rounds.append(time.process_time() - start)
     return min(rounds)
