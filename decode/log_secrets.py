@@ -17,13 +17,13 @@ import numpy as np
 from numba import njit
 
 from decode import codecs
+from decode.columns import tables
 from decode.errors import BadMagic, DecodeError
-from decode.form import Kind
+from decode.form import Kind, Slot
 from decode.holes import laid_out
 from decode.layout import Field, layouts
 from decode.log_frame import FRAME_VERSION, read_uvarint
 from decode.message import Status, decode
-from decode.program import programs
 from decode.record import TRUNCATED, VARINT_BYTES, VARLONG_BYTES, read_zigzag
 from decode.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
 from decode.wire import RECORD, pack
@@ -174,17 +174,21 @@ def _within(data: np.ndarray, bodies: list[_Body]) -> Spans:
         [body.type if body.type in secret_types() else -1 for body in bodies],
         [min(body.version, _UNKNOWN) for body in bodies],
     )
-    decoded, slots, spans = decode(messages), programs().slots, Spans()
-    for i, body in enumerate(bodies):
-        if decoded.status[i] != Status.OK:
-            spans.append((body.at, body.end - body.at))
-            continue
-        for token in range(int(decoded.token_at[i]), int(decoded.token_at[i + 1])):
-            slot, length = slots[decoded.field[token]], int(decoded.length[token])
-            unknown = slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG and slot.kind == Kind.BYTES
-            if (slot.secret or unknown) and length > 0:
-                spans.append((body.at + int(decoded.value[token] - messages.at[i]), length))
+    decoded = decode(messages)
+    unread = (bodies[i] for i in np.flatnonzero(decoded.status != Status.OK))
+    spans = [(body.at, body.end - body.at) for body in unread]
+    begin = np.array([body.at for body in bodies], np.int64) - messages.at[:-1]
+    for kind in {body.type for body in bodies} & secret_types():
+        for table in tables(decoded, kind, "record").values():
+            for name in (name for name, slot in table.names.items() if slot.secret or _of_unknown_tag(slot)):
+                column = table[name]
+                offset = column.at + begin[table.message]
+                spans += [(at, n) for at, n in zip(offset.tolist(), column.length.tolist(), strict=True) if n > 0]
     return spans
+
+
+def _of_unknown_tag(slot: Slot) -> bool:
+    return slot.kind == Kind.BYTES and slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG
 
 
 @njit(cache=True)

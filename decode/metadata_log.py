@@ -26,11 +26,11 @@ from decode.records import Batch, Records, read_batches
 from decode.wire import DATA, RECORD, Messages
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["TOPIC_ID", "TOPIC_NAME", "Entries", "Key", "Refused", "entries", "field_entries"]
+__all__ = ["TOPIC_ID", "TOPIC_NAME", "Entries", "Key", "Refused", "entries", "field_entries", "joined"]
 
 TOPIC_NAME = "__cluster_metadata"
 TOPIC_ID = bytes(15) + b"\x01"  # Uuid.METADATA_TOPIC_ID, AAAAAAAAAAAAAAAAAAAAAQ
@@ -114,6 +114,27 @@ def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] =
         sum(p.unseen for p in parts) + (found.unseen_from is not None),
         found.batches[-1].end if found.batches else 0,
         found.left_over,
+    )
+
+
+def joined(parts: Sequence[Entries]) -> Entries:
+    """The entries of many fields as one, for one pass of the machine; `refused` keeps the positions in their fields."""
+    parts = parts or [entries(b"")]
+    messages = [p.messages for p in parts]
+    columns = ("data", "size", "span_offset", "span_length", "side", "key", "version", "correlation_id")
+    return Entries(
+        Messages(
+            at=_ends(np.concatenate([np.diff(m.at) for m in messages])),
+            span_at=_ends(np.concatenate([np.diff(m.span_at) for m in messages])),
+            **{column: np.concatenate([getattr(m, column) for m in messages]) for column in columns},
+        ),
+        np.concatenate([p.offset for p in parts]),
+        np.concatenate([p.epoch for p in parts]),
+        np.concatenate([p.timestamp_ms for p in parts]),
+        np.concatenate([p.committed for p in parts]),
+        tuple(key for p in parts for key in p.batches),
+        tuple(refused for p in parts for refused in p.refused),
+        sum(p.unseen for p in parts),
     )
 
 
