@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from decode import lines
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
 FOUND, UNUSABLE = 1, 2
@@ -147,6 +150,56 @@ def claim_folder(out: Path | None) -> None:
         (out / ".probe").unlink()
     except OSError as error:
         raise Stop(f"{error.filename or out}: {error.strerror}") from error
+
+
+@main.command()
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--api", "apis", multiple=True, metavar="NAME", help="Only this API (repeatable); with --hex: its API.")
+@click.option("--connection", metavar="IP:PORT", help="Only connections with this endpoint, or IP:PORT>IP:PORT.")
+@click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
+@click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
+@click.option("--keep-records", is_flag=True, help="Show records and secrets, not only their lengths.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--hex", "digits", metavar="HEX", help="Decode this message (header and body, without its size).")
+@click.option("--version", "version", type=int, help="With --hex: the API version.")
+@click.option("--side", type=click.Choice(["request", "response"]), default="request", show_default=True)
+def decode(files: tuple[str, ...], digits: str | None, version: int | None, side: str, **options: Any) -> None:
+    """Print the Kafka messages of pcaps, or one message in hex.
+
+    \b
+    Examples:
+      wirecheck decode incident.pcapng --api LeaderAndIsr --topic orders
+      wirecheck decode incident.pcapng --connection 10.0.0.7:51234 --format json | jq .body
+      wirecheck decode --hex 00120003... --api ApiVersions --version 3 --side request
+    """
+    if bool(files) == bool(digits):
+        raise click.UsageError("give FILEs or --hex, and not both")
+    from decode import lines, page
+
+    form, keep = options.pop("form"), options.pop("keep_records")
+    try:
+        if digits:
+            apis = options["apis"]
+            if len(apis) != 1 or version is None:
+                raise click.UsageError("--hex needs --api and --version")
+            found = iter([lines.single(digits, apis[0], version, side, contents=keep)])
+        else:
+            limit = options.pop("limit")
+            found = islice(messages(files, lines.Filter(**options), contents=keep), limit)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    for line in found:
+        click.echo(json.dumps(line, ensure_ascii=False) if form == "json" else page.text(line))
+
+
+def messages(files: tuple[str, ...], wanted: "lines.Filter", *, contents: bool) -> Iterator[dict[str, Any]]:
+    from capture import agent, pcap
+    from decode import lines
+
+    try:
+        yield from lines.of(agent.read_frames([Path(name) for name in files]), wanted, contents=contents)
+    except pcap.InputError as error:
+        raise Stop(str(error)) from error
 
 
 @main.command()

@@ -1,0 +1,182 @@
+"""Messages as lines: what `wirecheck decode` prints.
+
+    for found in of(tables, Filter(apis=("Fetch",)), contents=False): print(json.dumps(found))
+
+Knows the outer names of a line (snake case; the body keeps Kafka's own names and form, so that it can be held against
+a broker's request log), which lines a person asked for, and their order. Refuses to know files, options and how a line
+is made pretty (decode/page.py).
+Rule: a line is made of one message and its frame; a message that was not decoded has a reason where the body would be.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from decode.connection import Follower
+from decode.layout import layouts
+from decode.message import REASONS, Status, decode, pack
+from decode.nested import nested
+from decode.segments import segments
+from decode.wire import REQUEST, SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from decode.connection import Exchanges
+    from decode.message import Decoded
+
+__all__ = ["Filter", "of", "single"]
+
+Line = dict[str, Any]
+WAIT_NS = 10_000_000_000  # a line waits this long (capture time) for an earlier one: a long poll's request comes late
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which messages are wanted; empty fields want all. ValueError for an API that does not exist."""
+
+    apis: tuple[str, ...] = ()
+    """API names, in any case."""
+    connection: str | None = None
+    """ip:port of one end, or ip:port>ip:port, client first."""
+    topic: str | None = None
+    """A topic's name or id that the message must carry."""
+
+    def __post_init__(self) -> None:
+        names = {name.lower() for name in api_names().values()}
+        unknown = [api for api in self.apis if api.lower() not in names]
+        if unknown:
+            raise ValueError(f"{unknown[0]}: no such API; Kafka calls them {', '.join(sorted(api_names().values()))}")
+
+    def rows(self, exchanges: Exchanges) -> Iterator[int]:
+        """Messages that pass by what is known before their values are built."""
+        wanted = {key for key, api in api_names().items() if api.lower() in {name.lower() for name in self.apis}}
+        here = [self.passes(connection.name) for connection in exchanges.connections]
+        for i, key in enumerate(exchanges.messages.key.tolist()):
+            if here[exchanges.connection[i]] and (not wanted or key in wanted):
+                yield i
+
+    def passes(self, name: str) -> bool:
+        return self.connection is None or self.connection == name or self.connection in name.split(">")
+
+    def keeps(self, found: Line) -> bool:
+        return self.topic is None or self.topic in texts(found.get("body"))
+
+
+def of(tables: Iterable[pa.Table], wanted: Filter, *, contents: bool) -> Iterator[Line]:
+    """Lines of all messages in frames tables, in order of time; records and secrets as lengths unless `contents`."""
+    waiting: list[tuple[int, int, Line]] = []
+    order, newest_ns = count(), 0
+    for exchanges in followed(tables):
+        decoded = decode(exchanges.messages)
+        clients = client_ids(exchanges, decoded)
+        for i in wanted.rows(exchanges):
+            found = line(exchanges, decoded, i, clients.get(i), contents=contents)
+            newest_ns = max(newest_ns, int(exchanges.ts_ns[i]))
+            if wanted.keeps(found):
+                heapq.heappush(waiting, (int(exchanges.ts_ns[i]), next(order), found))
+        while waiting and waiting[0][0] < newest_ns - WAIT_NS:
+            yield heapq.heappop(waiting)[-1]
+    while waiting:
+        yield heapq.heappop(waiting)[-1]
+
+
+def followed(tables: Iterable[pa.Table]) -> Iterator[Exchanges]:
+    follower = Follower()
+    for table in tables:
+        here = segments(table)
+        if len(here):
+            yield follower.receive(here)
+    yield follower.drain()
+
+
+def client_ids(exchanges: Exchanges, decoded: Decoded) -> dict[int, str | None]:
+    """Of every message the client id of its request, where that was read: only requests carry one."""
+    out: dict[int, str | None] = {}
+    for request, response in zip(exchanges.request.tolist(), exchanges.response.tolist(), strict=True):
+        if request >= 0 and decoded.status[request] == Status.OK:
+            out[request] = out[response] = nested(decoded, request, contents=False)["header"].get("clientId")
+    return out
+
+
+def line(exchanges: Exchanges, decoded: Decoded, i: int, client_id: str | None, *, contents: bool) -> Line:
+    """Message i as the JSON object of DESIGN section 7."""
+    messages = exchanges.messages
+    ends = exchanges.connections[exchanges.connection[i]].name.split(">")
+    src, dst = ends if messages.side[i] == REQUEST else ends[::-1]
+    key, version = int(messages.key[i]), int(messages.version[i])
+    return {
+        "time": rfc3339(int(exchanges.ts_ns[i])),
+        "src": src,
+        "dst": dst,
+        "side": SIDES[messages.side[i]],
+        "key": key if key >= 0 else None,
+        "api": api_names().get(key),
+        "version": version if version >= 0 else None,
+        "correlation_id": int(messages.correlation_id[i]),
+        "client_id": client_id,
+        "size": int(messages.size[i]),
+        "frame": {
+            "source": exchanges.names[exchanges.source[i]],
+            "first": int(exchanges.frame_first[i]),
+            "last": int(exchanges.frame_last[i]),
+        },
+        **verdict(decoded, i, contents=contents),
+    }
+
+
+def single(digits: str, api: str, version: int, side: str, *, contents: bool) -> Line:
+    """One message given in hex, header and body. ValueError where the arguments name none."""
+    keys = {name.lower(): key for key, name in api_names().items()}
+    if api.lower() not in keys:
+        raise ValueError(f"{api}: no such API; Kafka calls them {', '.join(sorted(api_names().values()))}")
+    data = bytes.fromhex(digits)
+    decoded = decode(pack([data], [SIDES.index(side)], [keys[api.lower()]], [version]))
+    return {
+        "side": side,
+        "key": keys[api.lower()],
+        "api": api_names()[keys[api.lower()]],
+        "version": version,
+        "correlation_id": int(decoded.messages.correlation_id[0]),
+        "size": len(data),
+        **verdict(decoded, 0, contents=contents),
+    }
+
+
+def verdict(decoded: Decoded, i: int, *, contents: bool) -> Line:
+    """The body, or why there is none: `undecoded` if we cannot know, `malformed` if the bytes are wrong."""
+    status = Status(decoded.status[i])
+    if status == Status.OK:
+        return {"body": nested(decoded, i, contents=contents)["body"]}
+    where = f" at byte {int(decoded.error_at[i])}"
+    if status < Status.TRUNCATED:
+        return {"undecoded": status.name.lower().replace("_", "-") + (where if status == Status.LEFT_OUT else "")}
+    return {"malformed": REASONS[status].__name__ + where}
+
+
+def rfc3339(ts_ns: int) -> str:
+    """UTC with microseconds."""
+    seconds, rest = divmod(ts_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
+
+
+@cache
+def api_names() -> dict[int, str]:
+    """Key to the name that Kafka's own log uses."""
+    return {layout.key: layout.api for layout in layouts("kafka") if layout.side == "request"}
+
+
+def texts(body: Any) -> Iterator[str]:
+    """Every string in a body."""
+    if isinstance(body, str):
+        yield body
+    elif isinstance(body, dict | list):
+        for inner in body.values() if isinstance(body, dict) else body:
+            yield from texts(inner)

@@ -1,0 +1,87 @@
+"""A line of `wirecheck decode` for eyes: a headline and the body, indented.
+
+Knows how people read a message: error codes by name, ids in both forms, what was left out as a length. Refuses to know
+where the line came from.
+Rule: whatever the line's JSON says is here too, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from decode import schemas
+from decode.layout import Field, layouts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["text"]
+
+Line = dict[str, Any]
+
+
+def text(of: Line) -> str:
+    """The same for eyes: one headline, then the body indented."""
+    head = headline(of)
+    for reason in ("undecoded", "malformed"):
+        if reason in of:
+            return f"{head}\n  {reason}: {of[reason]}"
+    return "\n".join([head, *rows(of["body"], "  ")])
+
+
+def headline(of: Line) -> str:
+    api = f"{of['api'] or 'key ' + str(of['key'])} v{of['version']}" if of["key"] is not None else "unknown request's"
+    parts = [f"{api} {of['side']}", f"#{of['correlation_id']}", f"{of['size']} bytes"]
+    if of.get("client_id"):
+        parts.insert(2, f"client {of['client_id']}")
+    if frame := of.get("frame"):
+        parts = [of["time"], f"{of['src']} > {of['dst']}", *parts, f"frame {frame['first']} of {frame['source']}"]
+    return "  ".join(parts)
+
+
+def rows(value: Any, indent: str) -> Iterator[str]:
+    """A struct's fields, one a row; what is short stays on its row."""
+    for name, inner in value.items():
+        if isinstance(inner, dict) and "left_out" not in inner:
+            yield f"{indent}{name}:"
+            yield from rows(inner, indent + "  ")
+        elif isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            yield f"{indent}{name}:"
+            for element in inner:
+                first, *rest = list(rows(element, indent + "    ")) or [indent + "    "]
+                yield f"{indent}  - {first.strip()}"
+                yield from rest
+        else:
+            yield f"{indent}{name}: {scalar(name, inner)}"
+
+
+def scalar(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return f"({value['left_out']} bytes left out)"
+    if isinstance(value, list):
+        return "[" + ", ".join(scalar(name, inner) for inner in value) + "]"
+    if name in uuid_names() and isinstance(value, str):
+        return f"{value} ({base64.urlsafe_b64decode(value + '==').hex()})"
+    if name.lower().endswith("errorcode") and value:
+        return f"{value} {error_name(value)}"
+    return "null" if value is None else str(value)
+
+
+def error_name(code: int) -> str:
+    known = schemas.errors().get(code)
+    return known.name if known else "(no such error)"
+
+
+@cache
+def uuid_names() -> frozenset[str]:
+    """Names of fields that are uuids wherever they occur."""
+
+    def walk(fields: tuple[Field, ...]) -> Iterator[str]:
+        for field in fields:
+            if field.type == "uuid":
+                yield field.name
+            yield from walk(field.fields)
+
+    return frozenset(name for layout in layouts("kafka") for name in walk(layout.fields))
