@@ -40,8 +40,8 @@ def make(archive: Path, work: Path) -> bool:
     archive.parent.mkdir(parents=True, exist_ok=True)
     beside = archive.with_name(f".{archive.name}.tmp")
     spark = open_session(Session(work / "spark", jvm=f"-XX:ArchiveClassesAtExit={beside}"))
-    empty_capture(work / "capture")
-    judge(spark, [work / "capture"], Job(str(work / "frames"), work / "out", work / "checkpoint"), Settings())
+    empty_capture(work / "frames")
+    judge(spark, Job(str(work / "frames"), work / "out", work / "checkpoint"), Settings())
     java = java_process()
     spark.stop()
     if java is not None and java.stdin is not None:

@@ -7,8 +7,7 @@ Rule: one row in, one row out, whatever is in it; a message that cannot be decod
 
 from dataclasses import dataclass
 
-from decode.connection import Connection, Exchanges
-
+from decode.exchanges import Connection, Exchanges
 from decode.message import Messages, decode
 from streaming.exchange_rows import exchange_rows
 from streaming.judge.claims import claims, pack

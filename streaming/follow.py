@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
-from decode.connection import Exchanges, Follower
-
 from capture import frames
+from decode.connection import Follower
+from decode.exchanges import Exchanges
 from streaming.pack import FrameFile, read_file, together
 from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings

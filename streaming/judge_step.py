@@ -21,7 +21,6 @@ from streaming.tables import to_ipc
 from streaming.tagged import Tagged
 
 FRONTS = "fronts"  # the shard this step keeps for itself
-COUNTED = {frames.DROPPED: "dropped_frames", frames.SKIPPED: "skipped_frames", frames.INPUT_ERROR: "input_errors"}
 Load = Callable[[str], bytes | None]
 Shards = dict[str, bytes]
 
@@ -63,20 +62,11 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             case tagged.PROGRESS:
                 fronts.moved(row.bucket, from_cell(row.cell, Progress))
             case tagged.MARKS:
-                hear(judge, from_cell(row.cell, Marks, frames.Mark))
+                judge.hear(from_cell(row.cell, Marks, frames.Mark))
     for front in fronts.common():
         judge.progress(front.agent, front.ts_ns, front.ended)
     told = [Tagged(label, -1, table, to_ipc(table, lines)) for table, lines in by_table(label, judge).items()]
     return told + passing, {**judge.shards(), FRONTS: fronts.cell()}
-
-
-def hear(judge: Judge, said: Marks) -> None:
-    for mark in said.marks:
-        if mark.kind in COUNTED:
-            judge.hear(said.agent, COUNTED[mark.kind], mark)
-    if said.missing_files:
-        last = frames.Mark(frames.SKIPPED, said.marks[-1].ts_ns, None, said.missing_files, "never came")
-        judge.hear(said.agent, "missing_files", last)
 
 
 def by_table(label: str, judge: Judge) -> dict[str, list[dict[str, Any]]]:

@@ -46,12 +46,13 @@ def run(
 ) -> Result:
     """Judge all frames files in one or several folders. `work` is for what Spark leaves behind."""
     folders = [frames] if isinstance(frames, Path) else list(frames)
+    gather(frames_files(folders), work / "frames")
     try:
         spark = open_session(session(work, settings))
     except JavaMissing as missing:
         raise ReplayError(str(missing)) from missing
     try:
-        return judge(spark, folders, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
+        return judge(spark, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
     finally:
         close_session(spark)
 
@@ -60,21 +61,18 @@ def session(work: Path, settings: Settings) -> Session:
     return Session(work / "spark", verbose=settings.verbose)
 
 
-def judge(
-    spark: SparkSession, folders: list[Path], job: Job, settings: Settings, on_progress: Progress | None = None
-) -> Result:
-    """The same in a session that is there and stays."""
-    files = frames_files(folders)
-    gather(files, Path(job.frames))
-    settings = replace(settings, agents=agents_of(files))
+def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progress | None = None) -> Result:
+    """One folder of frames, in a session that is there and stays."""
+    files = frames_files([Path(job.frames)])
     small = sum(file.stat().st_size for file in files) < SMALL_BYTES
     spark.conf.set("spark.sql.shuffle.partitions", "1" if small else str(spark.sparkContext.defaultParallelism))
-    query = start(spark, job, settings)
+    query = start(spark, job, replace(settings, agents=agents_of(files)))
     try:
         finish(query, len(files), on_progress)
     except PySparkException as failure:
         raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
-    return Result.read(job.out, str(query.id))
+    batches = tuple(batch["durationMs"] for batch in query.recentProgress)
+    return replace(Result.read(job.out, str(query.id)), batches=batches)
 
 
 def frames_files(folders: list[Path]) -> list[Path]:
@@ -114,9 +112,11 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
 
 def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> None:
     """Wait for the end; says how many files are judged."""
-    while not query.awaitTermination(0.2):
+    judged: dict[int, int] = {}  # Spark itself remembers the last hundred batches
+    while not query.awaitTermination(0.3):
         if on_progress:
-            on_progress(sum(batch["numInputRows"] for batch in query.recentProgress), files)
+            judged.update({batch["batchId"]: batch["numInputRows"] for batch in query.recentProgress})
+            on_progress(sum(judged.values()), files)
     if on_progress:
         on_progress(files, files)
 

@@ -34,6 +34,8 @@ class Result:
     """Open last revisions, by table."""
 
     rows: dict[str, list[Row]]
+    batches: tuple[dict[str, int], ...] = ()
+    """Milliseconds of each batch by what Spark did, for measurements."""
 
     @classmethod
     def read(cls, out: Path, run: str) -> "Result":

@@ -98,8 +98,11 @@ def started(session: Session) -> SparkSession:
     conf = SparkConf(loadDefaults=False)
     for key, value in settings(replace(session, jvm=session.jvm or sharing(java))).items():
         conf.set(key, value)
-    if SparkContext._gateway is None:  # noqa: SLF001 - the documented way to hand over popen_kwargs
-        SparkContext._ensure_initialized(gateway=launch_gateway(conf, output(session)), conf=conf)  # noqa: SLF001
+    if SparkContext._gateway is None:  # noqa: SLF001 - where Spark keeps it
+        with (session.work / "spark.log").open("ab") as log:
+            streams = {} if session.verbose else {"stdout": log, "stderr": log}  # of Java and of all it starts
+            gateway = launch_gateway(conf, streams)
+        SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001 - takes a gateway made elsewhere
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     warm_workers(spark)
     return spark
@@ -128,7 +131,7 @@ def close_session(spark: SparkSession) -> None:
         return
     context._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001 - it would print that Java is gone
     process.kill()
-    process.wait()
+    process.communicate()
     context._accumulatorServer = context._jsc = None  # noqa: SLF001 - nobody there to be told
     context.stop()
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
@@ -160,14 +163,6 @@ def settings(session: Session) -> dict[str, str]:
         "spark.executorEnv.PYTHONPATH": paths,
         "spark.executorEnv.PYTHONWARNINGS": "ignore",
     }
-
-
-def output(session: Session) -> dict[str, object]:
-    """Where the JVM and all it starts may write: their two streams, or one log."""
-    if session.verbose:
-        return {}
-    log = (session.work / "spark.log").open("ab")
-    return {"stdout": log, "stderr": log}
 
 
 def quiet_python(verbose: bool) -> None:

@@ -98,7 +98,6 @@ EXCHANGES: Columns = (
     ("api", pa.string(), "API name; its number where it is unknown."),
     ("version", pa.int32(), "Request version; -1 where the request is unseen."),
     ("correlation_id", pa.int32(), "Correlation id."),
-    ("client_id", pa.string(), "Client id of the request header."),
     ("outcome", pa.string(), "answered, or why there is no response or no request."),
     ("request_bytes", pa.int64(), "Size of the request on the wire; null where unseen."),
     ("response_bytes", pa.int64(), "Size of the response on the wire; null where unseen."),

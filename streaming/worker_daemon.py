@@ -5,23 +5,22 @@ this each worker spends seconds on the same imports. Spark starts it by `spark.p
 Rule: nothing here may start a thread that must survive a fork, and nothing here changes a result.
 """
 
-import numpy as np  # noqa: F401 - imported to be there after the fork
-import pandas as pd  # noqa: F401
 import pyarrow as pa
-import pyarrow.parquet
-import pyspark.worker  # noqa: F401
+import pyspark.worker  # noqa: F401 - imported to be there after the fork, as those below
 from pyspark.daemon import manager
+
+import streaming.decode_udf
+import streaming.follow
+import streaming.judge_step
+import streaming.operators  # noqa: F401
+from decode.warm import warm as warm_kernels
 
 
 def warm() -> None:
     """What the workers will call, called once."""
     pa.set_cpu_count(1)  # Spark's tasks are the parallelism; threads of a parent do not survive a fork
     pa.set_io_thread_count(1)
-    from decode.warm import warm as warm_decode
-
-    from streaming.judge import claims  # noqa: F401
-
-    warm_decode()
+    warm_kernels()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+"""Replay: a capture from pcap to verdict, Spark's start included, beside tshark dissecting the same file.
+
+Knows: synthesised captures (bench/traffic.py) of 90 % records and of small messages, the command as a user runs it, and
+from inside one run where the time goes.
+Refuses to know: Spark's or tshark's tuning. tshark is told to print some fields of Kafka messages, the least that makes
+it dissect them all. Runs are in turn, on a warm file cache; memory is that of all processes a command started.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from bench.traffic import write_capture
+
+TINY, SMALL, LARGE = 1_000_000, 100_000_000, 1_000_000_000
+CONNECTIONS = 200
+TSHARK = ["-Y", "kafka", "-T", "fields", "-e", "frame.number", "-e", "kafka.api_key", "-e", "kafka.correlation_id"]
+_PHASES = """
+import json, sys, time
+from pathlib import Path
+began = time.perf_counter()
+from capture.agent import write_frames
+from streaming import replay
+pcap, work = Path(sys.argv[1]), Path(sys.argv[2])
+marks = {}
+def mark(name):
+    global began
+    marks[name] = time.perf_counter() - began
+    began = time.perf_counter()
+mark("imports")
+write_frames([pcap], work / "frames", "bench")
+mark("pcap to frames")
+settings = replay.Settings()
+spark = replay.open_session(replay.session(work, settings))
+mark("Spark's start")
+job = replay.Job(str(work / "frames"), work / "out", work / "checkpoint")
+result = replay.judge(spark, job, settings)
+mark("query")
+replay.close_session(spark)
+mark("end")
+print(json.dumps([marks, result.batches]))
+"""
+
+
+def measure() -> list[dict]:
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
+        folder = Path(name)
+        for size, mix in ((TINY, "records"), (SMALL, "records"), (LARGE, "records"), (SMALL, "small")):
+            pcap = folder / "capture.pcap"
+            write_capture(pcap, size, mix, CONNECTIONS)
+            rows += compared(pcap, f"{size // 1_000_000} MB of {mix}", size, folder)
+    return rows
+
+
+def compared(pcap: Path, what: str, size: int, folder: Path) -> list[dict]:
+    ours, memory_mb = watched(
+        [sys.executable, "-m", "wirecheck", "replay", str(pcap), "--format", "json", "--fail-on", "never"]
+    )
+    found = [row(f"replay, {what}", ours, "s"), row(f"replay, {what}, peak memory", memory_mb, "MB")]
+    if shutil.which("tshark"):
+        theirs, their_mb = watched(["tshark", "-r", str(pcap), *TSHARK])
+        bar = 1.0 if size >= LARGE and "records" in what else None
+        found[0] |= {"peer_value": theirs, "ratio": theirs / ours, "bar": bar, "met": bar and theirs / ours >= bar}
+        found[1] |= {"peer_value": their_mb}
+    shutil.rmtree(folder / "work", ignore_errors=True)
+    inside = subprocess.run(
+        [sys.executable, "-c", _PHASES, str(pcap), str(folder / "work")], check=True, capture_output=True, text=True
+    )
+    phases, batches = json.loads(inside.stdout)
+    print(f"{what}: {phases}, batches: {batches}", file=sys.stderr)
+    return found + [row(f"replay, {what}: {phase}", spent, "s", peer=None) for phase, spent in phases.items()]
+
+
+def watched(command: list[str]) -> tuple[float, float]:
+    """Wall time in seconds, and the most memory in MB that the command and all it started held at a time."""
+    peak = 0.0
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.1):
+            peak = max(peak, sum(map(resident, family(process.pid))))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    _, said = process.communicate()
+    done.set()
+    watcher.join()
+    if process.returncode:
+        raise RuntimeError(f"{command}: {said.decode()}")
+    return time.perf_counter() - began, peak
+
+
+def family(root: int) -> list[int]:
+    """The process and everything below it."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            continue
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def resident(pid: int) -> float:
+    """Megabytes; what processes share counts once."""
+    try:
+        found = re.search(r"^Pss: +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) / 1000 if found else 0
+
+
+def row(name: str, value: float, unit: str, peer: str | None = "tshark") -> dict:
+    return {
+        "name": name,
+        "value": value,
+        "unit": unit,
+        "peer": peer,
+        "peer_value": None,
+        "ratio": None,
+        "bar": None,
+        "met": None,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(), indent=1))

@@ -1,0 +1,101 @@
+"""An agent's files are followed in their order, whatever order they come in."""
+
+import pytest
+
+from capture.frames import DROPPED, ENDED, PROGRESS, STARTED, Mark
+from decode.exchanges import Connection, Exchanges
+from decode.message import Messages
+from streaming.follow import Bucket, Marks, Progress, StateVersionMismatch
+from streaming.pack import FrameFile, pack_files
+from streaming.packed import from_cell, to_cell
+from streaming.settings import AgentFiles, Settings
+from streaming.tagged import EXCHANGES, MARKS
+from streaming.tagged import PROGRESS as FRONT
+
+
+def file(seq, *marks, agent="a"):
+    return to_cell(FrameFile(agent, seq, (*marks, Mark(PROGRESS, seq * 1000)), None))
+
+
+def fronts(rows):
+    return [from_cell(row.cell, Progress) for row in rows if row.route == FRONT]
+
+
+def said(rows):
+    return [from_cell(row.cell, Marks, Mark) for row in rows if row.route == MARKS]
+
+
+def restored(bucket):
+    again = Bucket(bucket.label, bucket.number, bucket.settings)
+    again.restore(bucket.snapshot())
+    return again
+
+
+def test_the_frontier_moves_over_contiguous_files_only():
+    bucket = Bucket("L", 0, Settings())
+    assert fronts(bucket.receive([file(2), file(4)])) == []
+    bucket = restored(bucket)
+    assert fronts(bucket.receive([file(1)])) == [Progress("a", 2000, False)]
+    assert fronts(restored(bucket).receive([file(3)])) == [Progress("a", 4000, False)]
+
+
+def test_a_replay_knows_where_files_begin_and_which_are_missing():
+    bucket = Bucket("L", 0, Settings(agents={"a": AgentFiles(5, (6, 7))}))
+    rows = list(bucket.receive([file(8), file(5)]))
+    assert fronts(rows) == [Progress("a", 8000, False)]
+    assert [marks.missing_files for marks in said(rows)] == [2]
+
+
+def test_a_file_that_does_not_come_is_given_up_when_too_many_wait():
+    bucket = Bucket("L", 0, Settings(held_files=3))
+    assert fronts(bucket.receive([file(1), file(3), file(4), file(5)])) == [Progress("a", 1000, False)]
+    rows = list(bucket.receive([file(6)]))
+    assert (fronts(rows), [marks.missing_files for marks in said(rows)]) == ([Progress("a", 6000, False)], [1])
+    assert fronts(bucket.receive([file(2)])) == []
+
+
+def test_agents_wait_for_their_own_files_only():
+    bucket = Bucket("L", 0, Settings())
+    assert fronts(bucket.receive([file(2, agent="b"), file(1)])) == [Progress("a", 1000, False)]
+
+
+def test_only_the_first_bucket_passes_marks_on():
+    files = [file(1, Mark(STARTED, 1), Mark(DROPPED, 5, None, 7, "kernel"))]
+    (marks,) = said(Bucket("L", 0, Settings()).receive(files))
+    assert [(mark.kind, mark.count) for mark in marks.marks] == [(STARTED, 0), (DROPPED, 7), (PROGRESS, 0)]
+    assert said(Bucket("L", 1, Settings()).receive(files)) == []
+
+
+def test_it_ends_when_every_expected_agent_has_ended():
+    bucket = Bucket("L", 0, Settings(agents={"a": AgentFiles(), "b": AgentFiles()}))
+    assert [front.ended for front in fronts(bucket.receive([file(1, Mark(ENDED, 1000))]))] == [True]
+    assert not bucket.all_ended()
+    list(bucket.receive([file(1, Mark(ENDED, 1000), agent="b")]))
+    assert bucket.all_ended()
+
+
+def test_a_checkpoint_of_another_version_is_refused():
+    with pytest.raises(StateVersionMismatch, match="state version 0, this is 1"):
+        Bucket("L", 0, Settings()).restore(to_cell((0, b"", b"")))
+
+
+def test_real_files_give_exchanges_whatever_the_batches(frames_files):
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+    at_once = messages(Bucket("L", 0, settings).receive(cells))
+    bucket, one_by_one = Bucket("L", 0, settings), []
+    for cell in reversed(cells):
+        one_by_one += messages(bucket.receive([cell]))
+        bucket = restored(bucket)
+    assert len(at_once) > 1000
+    assert sorted(one_by_one) == sorted(at_once)
+
+
+def messages(rows):
+    found = []
+    for row in rows:
+        if row.route == EXCHANGES:
+            part = from_cell(row.cell, Exchanges, Messages, Connection)
+            at = part.messages.at
+            found += [bytes(part.messages.data[at[i] : at[i + 1]]) for i in range(len(at) - 1)]
+    return found

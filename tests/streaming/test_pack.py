@@ -1,0 +1,59 @@
+"""Frames files are dealt to buckets whole, and joined again."""
+
+import numpy as np
+import pytest
+
+from capture import frames
+from decode.segments import segments
+from streaming import pack
+from streaming.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def table(frames_files):
+    return pack.read(str(frames_files[0]))
+
+
+def facts(part):
+    """Every row as a tuple, names and addresses spelled out."""
+    return [
+        (
+            part.names[part.source[i]], int(part.frame_no[i]), part.endpoints[part.src[i]], part.endpoints[part.dst[i]],
+            int(part.seq[i]), bytes(part.payload[part.payload_at[i] : part.payload_at[i + 1]]),
+            part.left_offset[part.left_at[i] : part.left_at[i + 1]].tolist(),
+        )
+        for i in range(len(part))
+    ]  # fmt: skip
+
+
+def test_every_frame_is_in_one_bucket_and_both_directions_are_in_the_same(table):
+    whole = segments(table)
+    dealt = pack.deal(whole, 4)
+    assert sorted(row for part in dealt.values() for row in facts(part)) == sorted(facts(whole))
+    pairs = [{frozenset((row[2], row[3])) for row in facts(part)} for part in dealt.values()]
+    assert len(set().union(*pairs)) == sum(map(len, pairs))
+
+
+def test_a_bucket_knows_only_its_own_endpoints(table):
+    for part in pack.deal(segments(table), 4).values():
+        assert set(np.concatenate([part.src, part.dst]).tolist()) == set(range(len(part.endpoints)))
+
+
+def test_parts_joined_are_the_rows_in_order(frames_files):
+    parts = [segments(pack.read(str(path))) for path in frames_files[:3]]
+    assert facts(pack.together(parts)) == [row for part in parts for row in facts(part)]
+
+
+def test_every_bucket_hears_the_marks(frames_files):
+    rows = next(pack.pack_files([str(frames_files[0])], Settings(buckets=5)))
+    files = [pack.read_file(row.cell) for row in rows]
+    assert [(row.label, row.bucket) for row in rows] == [("L", number) for number in range(5)]
+    assert {file.file_seq for file in files} == {1}
+    assert all(file.marks[0].kind == frames.STARTED and file.marks[-1].kind == frames.PROGRESS for file in files)
+
+
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_a_path_is_read_however_spark_spells_it(frames_files, tmp_path, scheme):
+    strange = tmp_path / "a %20b+c.parquet"
+    strange.symlink_to(frames_files[0])
+    assert pack.read(f"{scheme}{strange}").num_rows == pack.read(str(frames_files[0])).num_rows

@@ -1,0 +1,54 @@
+"""What a replay makes of folders and of failures, before and after Spark."""
+
+import pytest
+
+from streaming.replay import ReplayError, agents_of, frames_files, gather, reason
+from streaming.settings import AgentFiles
+
+
+def folder_of(path, *names):
+    path.mkdir()
+    for name in names:
+        (path / name).touch()
+    return path
+
+
+def test_agents_and_their_missing_files_are_known_beforehand(tmp_path):
+    names = ["b-1-0000000003.parquet", "b-1-0000000004.parquet", "b-1-0000000006.parquet", "a-0000000001.parquet"]
+    files = frames_files([folder_of(tmp_path / "x", *names, ".b-1-0000000007.parquet.tmp")])
+    assert agents_of(files) == {"a": AgentFiles(1), "b-1": AgentFiles(3, (5,))}
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [([], "holds no frames"), (["x.parquet"], "x.parquet is not a file of frames"), ([".hidden"], "holds no frames")],
+)
+def test_a_folder_without_frames_gets_one_line(tmp_path, names, words):
+    with pytest.raises(ReplayError, match=words):
+        frames_files([folder_of(tmp_path / "x", *names)])
+
+
+def test_two_folders_of_one_agent_are_refused(tmp_path):
+    folders = [folder_of(tmp_path / name, "a-0000000001.parquet") for name in "xy"]
+    with pytest.raises(ReplayError, match=r"a-0000000001\.parquet is in more than one folder"):
+        frames_files(folders)
+
+
+def test_files_are_gathered_whatever_their_folder_is_called(tmp_path):
+    strange = folder_of(tmp_path / "a [b] {c,d} *", "a-0000000001.parquet")
+    gather(frames_files([strange]), tmp_path / "gathered")
+    assert (tmp_path / "gathered" / "a-0000000001.parquet").resolve().parent == strange.resolve()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "Job aborted\n  File x\nstreaming.follow.StateVersionMismatch: version 3, this is 1\n",
+            "StateVersionMismatch: version 3, this is 1",
+        ),
+        ("[STREAM_FAILED] Query failed\nat org.apache...", "[STREAM_FAILED] Query failed"),
+    ],
+)
+def test_a_failure_is_told_in_one_line(text, line):
+    assert reason(text) == line

@@ -1,0 +1,72 @@
+"""The last revision of an id holds."""
+
+from streaming.result import Result, coverage
+from streaming.sinks import write_batch
+from streaming.tables import to_ipc
+from streaming.tagged import Tagged
+
+
+def finding(revision, state="open", name="f1", **columns):
+    return {"id": name, "revision": revision, "state": state, "code": "TID002", "topic_ids": [], "sides": [], **columns}
+
+
+def written(tmp_path, *batches):
+    for number, (table, rows) in batches:
+        write_batch([Tagged("L", -1, table, to_ipc(table, rows))], tmp_path, "r", number)
+    return Result.read(tmp_path, "r")
+
+
+def test_later_batches_replace_and_withdraw(tmp_path):
+    result = written(
+        tmp_path,
+        (2, ("findings", [finding(2, count=5)])),
+        (10, ("findings", [finding(3, count=7), finding(2, "withdrawn", "f2")])),
+        (9, ("findings", [finding(1, name="f2")])),
+    )
+    (shown,) = result.json()["findings"]
+    assert (shown["id"], shown["count"]) == ("f1", 7)
+    assert not shown.keys() & {"revision", "state", "label"}
+
+
+def test_a_topic_shows_its_state_and_not_its_revisions(tmp_path):
+    topic = {
+        "id": "t",
+        "revision": 1,
+        "label": "L",
+        "withdrawn": False,
+        "cluster": "C",
+        "name": "orders",
+        "topic_id": "x",
+    }
+    times = {"first_seen": 1_000_000_000, "last_seen": 2_000_000_000}
+    lists = {"sources": ["metadata"], "state": "current", "earlier_ids": []}
+    result = written(tmp_path, (0, ("topics", [{**topic, **times, **lists}])))
+    assert result.json()["topics"] == [
+        {
+            "cluster": "C", "name": "orders", "topic_id": "x", "first_seen": "1970-01-01T00:00:01.000000Z",
+            "last_seen": "1970-01-01T00:00:02.000000Z", "sources": ["metadata"], "state": "current", "earlier_ids": [],
+        }
+    ]  # fmt: skip
+
+
+def test_another_run_is_not_read(tmp_path):
+    write_batch([Tagged("L", -1, "findings", to_ipc("findings", [finding(1)]))], tmp_path, "other", 0)
+    assert Result.read(tmp_path, "r").json()["findings"] == []
+
+
+def test_the_apis_of_a_client_are_an_object(tmp_path):
+    client = {"id": "c", "revision": 1, "apis": [{"api": "Fetch", "versions": [11, 13]}]}
+    assert written(tmp_path, (0, ("clients", [client]))).json()["clients"][0]["apis"] == {"Fetch": [11, 13]}
+
+
+def test_coverage_sums_measures_and_lists_input_errors():
+    rows = [
+        {"measure": "frames", "count": 3, "detail": None},
+        {"measure": "frames", "count": 4, "detail": None},
+        {"measure": "undecoded_messages", "count": 2, "detail": "unknown-api"},
+        {"measure": "input_errors", "count": 1, "detail": "x.pcap: cut at byte 7"},
+    ]
+    found = coverage(rows)
+    assert (found["frames"], found["undecoded_messages"], found["decoded_messages"]) == (7, 2, 0)
+    assert found["input_errors"] == ["x.pcap: cut at byte 7"]
+    assert found["details"] == {"undecoded_messages": {"unknown-api": 2}}

@@ -1,0 +1,36 @@
+"""Batch N of a run is written once."""
+
+import pyarrow.parquet as pq
+
+from streaming.sinks import write_batch
+from streaming.tables import to_ipc
+from streaming.tagged import Tagged
+
+
+def row(table, *ids):
+    return Tagged("L", -1, table, to_ipc(table, [{"id": name, "revision": 1} for name in ids]))
+
+
+def ids(path):
+    return pq.read_table(path)["id"].to_pylist()
+
+
+def test_rows_of_a_table_become_one_file(tmp_path):
+    write_batch([row("topics", "a"), row("clients", "c"), row("topics", "b")], tmp_path, "r", 3)
+    assert ids(tmp_path / "topics/run=r/batch_id=3/part.parquet") == ["a", "b"]
+    assert ids(tmp_path / "clients/run=r/batch_id=3/part.parquet") == ["c"]
+
+
+def test_a_batch_that_is_there_stays(tmp_path):
+    write_batch([row("topics", "first")], tmp_path, "r", 0)
+    write_batch([row("topics", "again"), row("clients", "not yet written")], tmp_path, "r", 0)
+    assert ids(tmp_path / "topics/run=r/batch_id=0/part.parquet") == ["first"]
+    assert ids(tmp_path / "clients/run=r/batch_id=0/part.parquet") == ["not yet written"]
+
+
+def test_what_a_crash_left_is_replaced_and_never_seen(tmp_path):
+    left = tmp_path / "topics/run=r/.tmp-batch_id=0"
+    left.mkdir(parents=True)
+    (left / "half.parquet").write_bytes(b"half")
+    write_batch([row("topics", "a")], tmp_path, "r", 0)
+    assert sorted(path.name for path in (tmp_path / "topics/run=r").rglob("*")) == ["batch_id=0", "part.parquet"]

@@ -1,0 +1,33 @@
+"""Rows of result tables."""
+
+import datetime as dt
+
+import pytest
+
+from streaming import tables
+
+TIME_NS = 1_700_000_000_123_456_789
+
+
+def test_nanoseconds_become_microseconds_also_inside_the_sides_of_a_finding():
+    side = {
+        "time": TIME_NS, "claim": "c", "connection": "a>b", "api": "Fetch", "version": 13, "correlation_id": 7,
+        "frame": {"source": "x.pcap", "first": 1, "last": 2},
+    }  # fmt: skip
+    (row,) = tables.from_ipc(
+        tables.to_ipc("findings", [{"id": "x", "first_seen": TIME_NS, "sides": [side]}])
+    ).to_pylist()
+    expected = dt.datetime(2023, 11, 14, 22, 13, 20, 123456, dt.UTC)
+    assert (row["first_seen"], row["sides"][0]["time"], row["last_seen"]) == (expected, expected, None)
+    assert row["sides"][0]["frame"] == side["frame"]
+
+
+def test_a_name_that_is_no_column_is_our_mistake():
+    with pytest.raises(KeyError, match="no such column: colour"):
+        tables.to_ipc("topics", [{"id": "x", "colour": "red"}])
+
+
+@pytest.mark.parametrize("table", tables.TABLES)
+def test_every_column_has_one_sentence(table):
+    for field in tables.schema(table):
+        assert field.metadata[b"comment"].endswith(b".")
