@@ -1,0 +1,60 @@
+"""Two roads from a capture to its result: the plain loop over the rooms, and the Spark query.
+
+Knows where the captures and their truths are and how to send one down either road. Refuses to know what is expected.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from capture.agent import write_frames
+from streaming import replay
+from streaming.loop import Loop
+from streaming.pipeline import Job
+from streaming.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+HOMES = (ROOT / "tests/scenarios/captures", ROOT / "examples")
+NAMES = sorted(folder.parent.name for home in HOMES for folder in home.glob("*/truth.json"))
+SERIAL = count()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One capture of a real cluster, with what is true about it."""
+
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        return next(home / self.name for home in HOMES if (home / self.name).is_dir())
+
+    @property
+    def pcap(self) -> Path:
+        return self.folder / "capture.pcap.gz"
+
+    @cached_property
+    def truth(self) -> dict[str, Any]:
+        return json.loads((self.folder / "truth.json").read_text())
+
+
+def frames(pcaps: list[Path], folder: Path, *, roll_bytes: int = 64 << 20) -> list[Path]:
+    return write_frames(pcaps, folder, "default", roll_bytes=roll_bytes).files
+
+
+def plain(batches: list[list[Path]], settings: Settings = Settings()) -> dict[str, Any]:
+    """Result of a plain loop that is given these batches of frames files."""
+    loop = Loop(settings)
+    for batch in batches:
+        loop.batch(batch)
+    return loop.result().json()
+
+
+def spark(session, folder: Path, scratch: Path, settings: Settings = Settings(), **job: Any) -> dict[str, Any]:
+    """Result of the query over a folder of frames."""
+    work = scratch / f"work-{next(SERIAL)}"
+    wanted = Job(str(work / "frames"), work / "tables", work / "checkpoint", {"availableNow": True}, **job)
+    return replay.judge(session, [folder], wanted, settings).json()

@@ -1,0 +1,79 @@
+"""Real clusters, by the plain road: what was true is what is reported, and nothing else is alleged."""
+
+import pytest
+
+from tests.scenarios.roads import NAMES, Scenario, frames, plain
+
+BUILT = {"TID001", "TID002", "TID016", "VER001", "VER005", "VER008"}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def told(request, tmp_path_factory):
+    scenario = Scenario(request.param)
+    files = frames([scenario.pcap], tmp_path_factory.mktemp(request.param))
+    return scenario, plain([files])
+
+
+def test_topics_and_ids_are_those_of_the_truth(told):
+    scenario, result = told
+    expect = scenario.truth["expect"]
+    unseen, unnamed = map(tuple, expect["ids_not_on_wire"]), {topic_id for _, topic_id in expect["ids_never_named"]}
+    true = {(topic["name"], topic["topic_id"]) for topic in scenario.truth["topics"] if topic["topic_id"]} - set(unseen)
+    true = {(None if topic_id in unnamed else name, topic_id) for name, topic_id in true}
+    assert {(row["name"], row["topic_id"]) for row in result["topics"] if row["topic_id"]} == true
+
+
+def test_a_recreated_topic_knows_its_earlier_ids_oldest_first(told):
+    scenario, result = told
+    for row in result["topics"]:
+        if row["state"] != "current" or row["topic_id"] is None:
+            continue
+        lives = sorted(
+            (topic["created_at"], topic["topic_id"])
+            for topic in scenario.truth["topics"]
+            if topic["name"] == row["name"] and topic["topic_id"] and of_cluster(topic, scenario, row)
+        )
+        assert row["earlier_ids"] == [topic_id for _, topic_id in lives if topic_id != row["topic_id"]]
+
+
+def of_cluster(topic, scenario, row):
+    ids = scenario.truth["cluster_id"]
+    return not isinstance(ids, dict) or ids[topic["cluster"]] == row["cluster"]
+
+
+def test_clusters_are_told_apart(told):
+    scenario, result = told
+    ids = scenario.truth["cluster_id"]
+    true = set(ids.values()) if isinstance(ids, dict) else {ids}
+    told = [cluster["cluster_id"] for cluster in result["clusters"]]
+    assert len(told) == scenario.truth["expect"].get("clusters", 1)
+    assert set(told) <= true
+
+
+def test_what_has_to_be_found_is_found(told):
+    scenario, result = told
+    for wanted in scenario.truth["expect"]["must"]:
+        if wanted["code"] not in BUILT:
+            continue
+        found = [
+            finding
+            for finding in result["findings"]
+            if finding["code"] == wanted["code"]
+            and finding["topic"] == wanted.get("topic", finding["topic"])
+            and wanted.get("client_id", "") in [*finding["client_ids"], ""]
+        ]
+        assert found, wanted
+        assert {topic_id for finding in found for topic_id in finding["topic_ids"]} >= set(wanted.get("topic_ids", []))
+
+
+def test_nothing_false_is_found(told):
+    scenario, result = told
+    allowed = {wanted["code"] for wanted in scenario.truth["expect"]["must"]} | set(scenario.truth["expect"]["may"])
+    grave = [finding for finding in result["findings"] if finding["kind"] in {"violation", "anomaly"}]
+    assert [finding["summary"] for finding in grave if finding["code"] not in allowed and "*" not in allowed] == []
+
+
+def test_every_message_captured_whole_is_decoded(told):
+    _, result = told
+    coverage = result["coverage"]
+    assert (coverage["decoded_messages"], coverage["undecoded_messages"]) == (coverage["messages"], 0)
