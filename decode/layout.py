@@ -12,6 +12,7 @@ Knows which fields a message has at which version; refuses to know bytes and ins
       replicaId int32 v0-14 =-1                name, type, versions (none: as what encloses it), default
       topics []                                array of structs: its fields follow, indented; {} is a single struct
         name string ?v10+ tag0 secret          ? nullable (there or always), tagN tagged, secret: content not to be kept
+        topicId uuid tag* literal              drafts: tag of no fixed number; literal: only in a reading by the letter
       .changed v0 in 3.5,3.6 flexible          another layout that those releases had for the version: its fields follow
 
 Rule: whatever stands in the files is read, or refused as our bug; no field has a meaning this page does not state.
@@ -84,6 +85,8 @@ class Field:
     """Keeps the old encoding in flexible versions (the client id of the request header)."""
     secret: bool
     """A credential or configuration value: its bytes need not be there."""
+    literal: bool
+    """Of a draft: listed by it, but implied by what it was derived from not to be on the wire."""
     fields: tuple[Field, ...] = ()
     """Of a struct, in wire order."""
 
@@ -211,11 +214,11 @@ def _field(words: list[str], inner: list[tuple[int, list[str]]], depth: int, enc
         elif mark.startswith("="):
             default = mark[1:]
         else:
-            assert mark in {"inflexible", "secret"}, words
+            assert mark in {"inflexible", "secret", "literal"}, words
             flags.add(mark)
     return Field(
         name, element, array, versions, nullable, tag, _default(default, element, array=array),
-        "inflexible" in flags, "secret" in flags, _fields(inner, depth + 1, versions),
+        "inflexible" in flags, "secret" in flags, "literal" in flags, _fields(inner, depth + 1, versions),
     )  # fmt: skip
 
 

@@ -41,11 +41,13 @@ class Dialect(IntEnum):
     KAFKA_CHANGED_TWICE = 2
     """The layout before the change before that."""
     KIP516_DRAFT = 3
-    """KIP-516 as drafted, its versions read as flexible."""
-    KIP516_DRAFT_INLINE = 4
-    """KIP-516 as drafted, its fields taken literally where they stand, in inflexible versions."""
-    KIP4_DRAFT = 5
-    """KIP-4 as first drafted."""
+    """KIP-516 as drafted: its versions are flexible, its starred fields tagged."""
+    KIP516_DRAFT_LITERAL = 4
+    """The same, UpdateMetadata with the fields of all versions that its listing shows."""
+    KIP516_DRAFT_INLINE = 5
+    """The drafts by the letter: inflexible, every field where it stands."""
+    KIP4_DRAFT = 6
+    """CreateTopicRequest of KIP-4's earliest draft, as CreateTopics v0; its next draft is what shipped."""
 
     @property
     def label(self) -> str:
@@ -127,6 +129,22 @@ def _sources() -> Iterator[tuple[Dialect, Layout, int]]:
             if layout.side != "header":
                 yield from ((Dialect.KAFKA, layout, version) for version in layout.versions)
                 yield from _changed(layout)
+    for layout in layouts("kip516_draft"):
+        version = layout.versions.low
+        yield Dialect.KIP516_DRAFT, replace(layout, fields=_implied(layout.fields)), version
+        if _implied(layout.fields) != layout.fields:
+            yield Dialect.KIP516_DRAFT_LITERAL, layout, version
+        yield Dialect.KIP516_DRAFT_INLINE, replace(layout, fields=_inline(layout.fields), flexible=NEVER), version
+    for layout in layouts("kip4_draft"):
+        yield Dialect.KIP4_DRAFT, layout, layout.versions.low
+
+
+def _implied(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    return tuple(replace(field, fields=_implied(field.fields)) for field in fields if not field.literal)
+
+
+def _inline(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    return tuple(replace(field, tag=None, fields=_inline(field.fields)) for field in fields)
 
 
 def _changed(layout: Layout) -> Iterator[tuple[Dialect, Layout, int]]:
