@@ -112,7 +112,7 @@ def write_frames(
 ) -> Summary:
     """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all).
 
-    Raises NothingReadableError, FolderInUseError, or OSError when it cannot write.
+    Raises NothingReadableError, or OSError when it cannot write (FolderInUseError is one).
     """
     stamp = frames.Stamp(cluster, agent)
     capture = _Capture(inputs, stamp, window_bytes)

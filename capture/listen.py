@@ -17,6 +17,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from capture import frames, ring
 from capture.agent import Summary
 from capture.live import Interface
@@ -29,10 +31,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from capture.folder import Limits
+
 _QUEUE_BATCHES = 64  # at most so many blocks of a ring wait for the disk
 _SETTLED_NS = 1_000_000_000  # a packet this old has left the ring
 _IDLE_S = 10.0  # an agent that sees nothing says so this often, for those who wait for its time
 _DROPS_S = 1.0
+_RETRY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,7 @@ class Listening:
     roll_bytes: int = ROLL_BYTES
     roll_s: float = 2.0
     duration_s: float | None = None
+    limits: Limits | None = None
 
     @property
     def filter(self) -> str:
@@ -82,72 +88,103 @@ class Signals:
 
 
 class Writer(threading.Thread):
-    """Puts rows on disk behind the loop's back. `error` is why it had to give up."""
+    """Puts rows on disk behind the loop's back. While the disk takes nothing, rows are lost, counted and announced."""
 
-    def __init__(self, spool: Spool) -> None:
+    def __init__(self, spool: Spool, stamp: frames.Stamp, say: Callable[[str], None]) -> None:
         super().__init__(name="writer", daemon=True)
-        self.error: OSError | None = None
-        self._spool = spool
+        self.lost = 0  # frames that are in no file and will not be
+        self._spool, self._stamp, self._say = spool, stamp, say
         self._queue: queue.Queue[pa.RecordBatch | int | None] = queue.Queue(_QUEUE_BATCHES)
+        self._taken = self._told = 0
+        self._retry_s: float | None = None  # when to try again, while the disk takes nothing
 
-    def put(self, rows: pa.RecordBatch) -> None:
-        self._queue.put(rows)
+    def put(self, rows: pa.RecordBatch | int) -> None:
+        while True:
+            with contextlib.suppress(queue.Full):
+                return self._queue.put(rows, timeout=1)
+            if not self.is_alive():
+                raise RuntimeError("the writing thread ended")
 
     def roll(self, seen_ns: int) -> None:
         """End the file; everything up to seen_ns has been shown."""
-        self._queue.put(seen_ns)
+        self.put(seen_ns)
 
     def finish(self) -> None:
         self._queue.put(None)
         self.join()
-        if self.error is not None:
-            raise self.error
 
     def run(self) -> None:
         while (work := self._queue.get()) is not None:
-            if self.error is not None:
-                continue  # drained, so that the loop never waits for a dead writer
-            try:
-                if isinstance(work, int):
-                    self._spool.progress(work)
-                    self._spool.roll()
-                else:
-                    self._spool.append(work)
-            except OSError as error:
-                self.error = error
-        with contextlib.suppress(OSError):
-            self._spool.abandon() if self.error else self._spool.close()
+            if not isinstance(work, int):
+                self._taken += int(np.count_nonzero(work.column("kind").to_numpy() == frames.FRAME))
+            if self._retry_s is None or time.monotonic() >= self._retry_s:
+                self._try(work)
+            else:
+                self.lost = self._taken - self._spool.written_frames
+        self._try(None)
+
+    def _try(self, work: pa.RecordBatch | int | None) -> None:
+        try:
+            if self._retry_s is not None:
+                self._go_on()
+            if work is None:
+                self._spool.close()
+            elif isinstance(work, int):
+                self._spool.progress(work)
+                self._spool.roll()
+            else:
+                self._spool.append(work)
+        except OSError as error:
+            self._spool.discard()
+            self.lost = self._taken - self._spool.written_frames
+            if self._retry_s is None:
+                self._say(f"cannot write: {error.strerror or error}; frames are dropped until it goes again")
+            self._retry_s = time.monotonic() + _RETRY_S
+
+    def _go_on(self) -> None:
+        """Write what was lost as a file of its own: only when that holds, the disk takes rows again."""
+        lost = self.lost - self._told
+        mark = frames.Mark(frames.DROPPED, self._spool.newest_ns, None, lost, "could not be written")
+        self._spool.append(frames.mark_rows([mark], self._stamp))
+        self._spool.roll()
+        self._told = self.lost
+        self._say(f"writing again; {lost} frames could not be written")
+        self._retry_s = None
 
 
-def listen(what: Listening, out: Path, stamp: frames.Stamp, on_ready: Callable[[], None] = lambda: None) -> Summary:
-    """Capture until told to stop; on_ready is called once nothing is missed any more.
+def listen(what: Listening, out: Path, stamp: frames.Stamp, say: Callable[[str], None] = lambda _: None) -> Summary:
+    """Capture until told to stop; `say` gets one line for every event that matters to who runs it.
 
-    Raises ListenError, FolderInUseError, or OSError when it cannot write.
+    Raises ListenError, or OSError when the folder cannot be used (FolderInUseError is one).
     """
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(Signals())
-        spool = Spool(out, stamp, what.roll_bytes)
+        spool = Spool(out, stamp, what.roll_bytes, what.limits)
         stack.callback(spool.abandon)
         interfaces = []
         for name in what.interfaces:
             opened = Interface(name, what.filter, promiscuous=what.promiscuous, buffer_bytes=what.buffer_bytes)
             stack.callback(opened.close)
             interfaces.append(opened)
-        writer = Writer(spool)
+        writer = Writer(spool, stamp, say)
         writer.start()
-        on_ready()
+        say(f"capturing {what.filter!r} on {', '.join(what.interfaces)} into {out}")
         loop = _Loop(what, stamp, interfaces, writer)
+        loop.say = say
         try:
             loop.run(signals)
         finally:
             writer.finish()
         loop.summary.files = spool.files
+        loop.summary.dropped += writer.lost
+        loop.summary.frames -= writer.lost
         return loop.summary
 
 
 class _Loop:
     def __init__(self, what: Listening, stamp: frames.Stamp, interfaces: Sequence[Interface], writer: Writer) -> None:
         self.summary = Summary()
+        self.say: Callable[[str], None] = lambda _: None
         self._what, self._stamp, self._writer = what, stamp, writer
         self._interfaces = list(interfaces)
         self._rows_since_roll = False
@@ -157,9 +194,9 @@ class _Loop:
     def run(self, signals: Signals) -> None:
         began_s = time.monotonic()
         self._mark(frames.Mark(frames.STARTED, time.time_ns()))
-        while not signals.stop and self._interfaces and self._writer.error is None:
+        while not signals.stop and self._interfaces:
             self._take_rows(ring.RETIRE_MS)
-            self._tell_drops()
+            self._tell_losses()
             if signals.roll or self._is_due():
                 signals.roll = False
                 self._roll()
@@ -167,9 +204,7 @@ class _Loop:
                 break
         time.sleep(1.5 * ring.RETIRE_MS / 1000)  # what is in a block that is not full comes over by then
         self._take_rows(0)
-        self._tell_drops(at_once=True)
-        for interface in self._interfaces:
-            self._tell_skipped(interface)
+        self._tell_losses(at_once=True)
         self._mark(frames.Mark(frames.ENDED, time.time_ns()))
 
     def _take_rows(self, timeout_ms: int) -> None:
@@ -188,10 +223,11 @@ class _Loop:
         error = interface.error()
         if error is not None:
             self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), interface.name, reason=error))
-            self._tell_skipped(interface)
             self._interfaces.remove(interface)
+            self.say(error)
 
-    def _tell_drops(self, *, at_once: bool = False) -> None:
+    def _tell_losses(self, *, at_once: bool = False) -> None:
+        """What the kernel dropped and what is no frame, since this was last told."""
         if not at_once and time.monotonic() - self._dropped_s < _DROPS_S:
             return
         self._dropped_s = time.monotonic()
@@ -200,10 +236,9 @@ class _Loop:
             if dropped:
                 reason = "no room in the ring"
                 self._mark(frames.Mark(frames.DROPPED, time.time_ns(), interface.name, dropped, reason))
-
-    def _tell_skipped(self, interface: Interface) -> None:
-        for mark in interface.rows.skipped_marks(interface.name, time.time_ns()):
-            self._mark(mark)
+            for mark in interface.rows.skipped_marks(interface.name, time.time_ns()):
+                self._mark(mark)
+            interface.rows.state.skipped[:] = 0
 
     def _is_due(self) -> bool:
         age_s = time.monotonic() - self._rolled_s

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from capture import frames
 from capture.agent import NothingReadableError, write_frames
-from capture.spool import FolderInUseError, Spool
+from capture.folder import FolderInUseError
+from capture.spool import Spool
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, rows
 

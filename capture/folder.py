@@ -1,0 +1,128 @@
+"""The folder an agent writes to: whose it is, how its files are called, when they appear and when they go.
+
+Knows: names and numbers, the lock that keeps a second agent of the same name out, how much room is left by agreement,
+and which files are older than asked for.
+Refuses to know: what is in the files (spool.py).
+Rule: a reader never sees half a file. A file is written as `.NAME.tmp` (a leading dot is what hides it from Spark; a
+suffix does not), synced, renamed, and the folder synced. Numbers are contiguous per agent and folder, over restarts and
+over retention: the last one is in the lock file. Only files of this agent are ever removed. Mode 0600: they hold other
+people's traffic.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_EXPIRE_NS = 10_000_000_000
+
+
+class FolderInUseError(OSError):
+    """Another agent of this name is writing to this folder."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much an agent may keep in its folder."""
+
+    max_bytes: int | None = None  # in all its files together
+    retain_s: float | None = None  # older files are removed
+
+
+class Folder:
+    """One agent's place in one folder. Close it."""
+
+    def __init__(self, path: Path, agent: str, limits: Limits | None = None) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", agent):
+            raise ValueError(f"agent name {agent!r}: only letters, digits, '-', '_' and '.' can be a file name")
+        self._path, self._agent, self._limits = path, agent, limits or Limits()
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock: int | None = _lock(path / f".{agent}.lock")
+        for left_by_a_crash in self._files(r"\.", r"\.tmp"):
+            left_by_a_crash.unlink()
+        files = list(self._files())
+        numbers = [int(file.name[-18:-8]) for file in files]
+        self.last = max([int(os.pread(self._lock, 10, 0) or b"0"), *numbers])
+        self._bytes = sum(file.stat().st_size for file in files)
+        self._expired_ns = 0
+
+    def begin(self) -> Path:
+        """The next file, hidden. Raises OSError when there is no room for it."""
+        self._expire()
+        limit = self._limits.max_bytes
+        if limit is not None and self._bytes >= limit:
+            self._bytes = sum(file.stat().st_size for file in self._files())  # somebody else may have made room
+            if self._bytes >= limit:
+                raise OSError(errno.EDQUOT, f"the agent's files reached their limit of {limit >> 20} MB")
+        hidden = self._hidden()
+        os.close(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+        return hidden
+
+    def publish(self) -> Path:
+        """Let the file that was begun appear."""
+        assert self._lock is not None
+        hidden = self._hidden()
+        _sync(hidden)
+        path = hidden.with_name(hidden.name[1:].removesuffix(".tmp"))
+        hidden.replace(path)
+        _sync(self._path)
+        self.last += 1
+        os.pwrite(self._lock, b"%010d" % self.last, 0)  # after the file: a crash in between must not leave a hole
+        self._bytes += path.stat().st_size
+        return path
+
+    def discard(self) -> None:
+        """Forget the file that was begun; the next one has its number."""
+        self._hidden().unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _hidden(self) -> Path:
+        return self._path / f".{self._agent}-{self.last + 1:010d}.parquet.tmp"
+
+    def _files(self, before: str = "", after: str = "") -> Iterator[Path]:
+        """This agent's own files, oldest first: `a-b-...` is not one of agent `a`."""
+        name = re.compile(before + re.escape(self._agent) + r"-\d{10}\.parquet" + after)
+        return iter(sorted(file for file in self._path.iterdir() if name.fullmatch(file.name)))
+
+    def _expire(self) -> None:
+        now_ns = time.time_ns()
+        if self._limits.retain_s is None or abs(now_ns - self._expired_ns) < _EXPIRE_NS:
+            return
+        self._expired_ns = now_ns
+        for file in self._files():
+            found = file.stat()
+            if now_ns - found.st_mtime_ns <= self._limits.retain_s * 1e9:
+                return
+            file.unlink()
+            self._bytes -= found.st_size
+
+
+def _lock(path: Path) -> int:
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise FolderInUseError(errno.EAGAIN, "another agent of this name is writing here", str(path.parent)) from error
+    return handle
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
