@@ -16,14 +16,16 @@ import numpy as np
 
 from decode import machine
 from decode.form import Kind, Slot
-from decode.program import programs
+from decode.message import REASONS, Status, decode
+from decode.program import Dialect, form, programs
+from decode.wire import SIDES, pack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from decode.message import Decoded
 
-__all__ = ["nested"]
+__all__ = ["decode_one", "decode_value", "nested"]
 
 WIDTH_AND_SIGN = {
     machine.INT8: (1, True), machine.INT16: (2, True), machine.UINT16: (2, False), machine.INT32: (4, True),
@@ -42,6 +44,23 @@ def nested(decoded: Decoded, i: int, *, contents: bool = True) -> dict[str, Any]
             int(decoded.field[token]), int(decoded.row[token]), int(decoded.value[token]), int(decoded.length[token])
         )
     return builder.out
+
+
+def decode_one(data: bytes, side: str, api: str | int, version: int, dialect: int = Dialect.KAFKA) -> dict[str, Any]:
+    """One whole message (header and body, without its size) as `{"header": ..., "body": ...}`; raises a DecodeError."""
+    key = api if isinstance(api, int) else form(api, side).key
+    decoded = decode(pack([data], [SIDES.index(side)], [key], [version]), dialect=dialect)
+    status = Status(decoded.status[0])
+    if status != Status.OK:
+        raise REASONS[status](max(0, int(decoded.error_at[0])), decoded.error_path(0))
+    return nested(decoded, 0)
+
+
+def decode_value(api: str, version: int, data: bytes) -> dict[str, Any]:
+    """A metadata record (`TopicRecord`) or blob (`LeaderChangeMessage`), without header; raises a DecodeError."""
+    side = "record" if ("record", api) in programs().names else "data"
+    body: dict[str, Any] = decode_one(data, side, api, version)["body"]
+    return body
 
 
 @dataclass(slots=True)

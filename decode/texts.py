@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from decode.holes import Field, laid_out
+from decode.wire import wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,12 +89,7 @@ def partly_kept(messages: Messages, place: int, length: int) -> Field:
         message -= 1
     begin, end = messages.span_at[message], messages.span_at[message + 1]
     spans = list(zip(messages.span_offset[begin:end].tolist(), messages.span_length[begin:end].tolist(), strict=True))
-    offset, passed = place - int(messages.at[message]), 0
-    for span_offset, span_length in spans:
-        if span_offset - passed >= place - int(messages.at[message]):
-            break
-        offset += span_length
-        passed += span_length
+    offset = int(wire_offset(messages, np.array([message]), np.array([place]))[0])
     inside = [
         (max(start, offset) - offset, min(start + size, offset + length) - max(start, offset))
         for start, size in spans

@@ -28,6 +28,7 @@ __all__ = [
     "known",
     "pack",
     "short_header",
+    "wire_offset",
 ]
 
 # What a message is; the last two have no header and are values found inside records (metadata log, control batches).
@@ -110,6 +111,20 @@ def pack(
         np.array(versions, np.int16),
         np.array(correlation, np.int32),
     )
+
+
+def wire_offset(messages: Messages, message: Ints, place: Ints) -> Ints:
+    """Where in messages, as on the wire, lies the content whose first kept byte is at these places in the data.
+
+    Content that begins in a left-out span begins where the span does, not behind it.
+    """
+    offset = place - messages.at[message]
+    for i in np.flatnonzero(messages.span_at[message + 1] > messages.span_at[message]):
+        spans = slice(messages.span_at[message[i]], messages.span_at[message[i] + 1])
+        passed = np.concatenate([[0], np.cumsum(messages.span_length[spans])])
+        behind = messages.span_offset[spans] - passed[:-1] < offset[i]
+        offset[i] += messages.span_length[spans][behind].sum()
+    return offset
 
 
 def _without(payload: bytes, cuts: list[tuple[int, int]]) -> bytes:

@@ -1,0 +1,110 @@
+"""Where in messages lie records and secrets: what capture need not keep.
+
+Knows the fields that decode/schemas marks secret, and records fields, of messages and of what Envelopes carry. Refuses
+to know what becomes of the spans, and what is in records (decode/log_secrets.py knows that of the metadata log).
+Rule: a span covers a field's content, never its length, so that a message decodes as well without it. Of a message that
+does not decode nothing is said; an enveloped response whose request was not seen is a secret as a whole.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from decode.envelope import ENVELOPE, unwrapped
+from decode.form import Kind
+from decode.message import Projection, Status, decode, only
+from decode.program import form, programs
+from decode.wire import RESPONSE, wire_offset
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from decode.message import Decoded
+    from decode.wire import Ints, Messages
+
+__all__ = ["RECORDS", "SECRET", "Spans", "confidential"]
+
+SECRET, RECORDS = 0, 1
+
+
+class Spans(NamedTuple):
+    """Content in messages, as on the wire; ascending within a message."""
+
+    message: Ints
+    offset: Ints
+    length: Ints
+    kind: NDArray[np.int8]
+    """SECRET or RECORDS."""
+
+
+def confidential(messages: Messages, request_of: Ints) -> tuple[Spans, NDArray[np.int8]]:
+    """The spans, and each message's status: of one that is not OK nothing is known.
+
+    `request_of` is, by message, the one in the batch that it answers, -1 if none.
+    """
+    decoded = decode(messages, _projection())
+    own = _spans(decoded)
+    inner, outer = unwrapped(decoded, request_of)
+    if not len(inner):
+        return own, decoded.status
+    return _joined(own, _within(decoded, inner, outer)), decoded.status
+
+
+@cache
+def _projection() -> Projection:
+    kept = np.zeros(len(programs().slots), np.uint8)
+    for slot in programs().slots:
+        if slot.secret or slot.kind == Kind.RECORDS:
+            kept[slot.number] = 1
+    carried = only({("Envelope", "request"): ["request_data"], ("Envelope", "response"): ["response_data"]}).wanted
+    assert carried is not None
+    return Projection(kept | carried)
+
+
+@cache
+def _marked() -> NDArray[np.bool_]:
+    return np.array([slot.secret or slot.kind == Kind.RECORDS for slot in programs().slots])
+
+
+def _spans(decoded: Decoded) -> Spans:
+    tokens = np.flatnonzero(_marked()[decoded.field] & (decoded.length > 0))
+    message = np.searchsorted(decoded.token_at, tokens, "right") - 1
+    place = decoded.value[tokens]
+    place = np.where(place < 0, -1 - place, place)
+    kinds = np.array([RECORDS if slot.kind == Kind.RECORDS else SECRET for slot in programs().slots], np.int8)
+    return Spans(
+        message, wire_offset(decoded.messages, message, place), decoded.length[tokens].astype(np.int64),
+        kinds[decoded.field[tokens]],
+    )  # fmt: skip
+
+
+def _within(decoded: Decoded, inner: Messages, outer: Ints) -> Spans:
+    """Spans of inner messages, in the coordinates of those they came in."""
+    found = decode(inner, _projection())
+    spans = _spans(found)
+    begin = _carried_at(decoded, outer)
+    unread = np.flatnonzero((found.status != Status.OK) & (inner.side == RESPONSE) & (inner.size > 0))
+    return Spans(
+        np.concatenate([outer[spans.message], outer[unread]]),
+        np.concatenate([begin[spans.message] + spans.offset, begin[unread]]),
+        np.concatenate([spans.length, inner.size[unread]]),
+        np.concatenate([spans.kind, np.full(len(unread), SECRET, np.int8)]),
+    )
+
+
+def _carried_at(decoded: Decoded, outer: Ints) -> Ints:
+    """Where the inner message begins in each of these Envelopes."""
+    numbers = [form(ENVELOPE, side).root.children["body"].children[name].number
+               for side, name in (("request", "requestData"), ("response", "responseData"))]  # fmt: skip
+    tokens = np.flatnonzero(np.isin(decoded.field, numbers))
+    place = dict(zip((np.searchsorted(decoded.token_at, tokens, "right") - 1).tolist(), tokens.tolist(), strict=True))
+    value = decoded.value[[place[message] for message in outer.tolist()]]
+    return wire_offset(decoded.messages, outer, np.where(value < 0, -1 - value, value))
+
+
+def _joined(a: Spans, b: Spans) -> Spans:
+    order = np.lexsort((np.concatenate([a.offset, b.offset]), np.concatenate([a.message, b.message])))
+    return Spans(*(np.concatenate([left, right])[order] for left, right in zip(a, b, strict=True)))
