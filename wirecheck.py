@@ -95,7 +95,7 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, **options: Any) -> 
         from dashboards import terminal
 
         terminal.show(result, Console())
-    kinds = FAIL_ON[: FAIL_ON.index(fail_on) + 1]
+    kinds = () if fail_on == "never" else FAIL_ON[: FAIL_ON.index(fail_on) + 1]
     sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
 
 
@@ -104,16 +104,18 @@ def judged(
 ) -> dict[str, Any]:
     """Frames of all inputs, through the query, as the JSON object of a replay."""
     from streaming import replay as query
+    from streaming.settings import Settings
 
     claim_folder(out)
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
         folders = [Path(name) for name in inputs if Path(name).is_dir()]
         pcaps = [Path(name) for name in inputs if not Path(name).is_dir()]
+        settings = Settings(ports=frozenset(ports), verbose=verbose)
+        query.prepare(Path(scratch) / "work", settings)
         if pcaps:
             frames = Path(scratch) / "frames"
             write_frames(pcaps, frames, cluster)
             folders.append(frames)
-        settings = query.Settings(ports=frozenset(ports), verbose=verbose)
         with progress("judging") as advance:
             try:
                 return query.run(

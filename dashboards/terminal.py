@@ -16,6 +16,7 @@ from rich.text import Text
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 KINDS = tuple(COLOURS)
 SIDES_SHOWN = 4
+WIDE = 110  # columns from which both forms of an id fit on one line
 
 Row = Mapping[str, Any]
 
@@ -29,7 +30,7 @@ def show(result: Row, console: Console) -> None:
         console.print(cluster_text(cluster))
     console.print()
     if result["topics"]:
-        console.print(topics_table(result["topics"], many=len(result["clusters"]) > 1))
+        console.print(topics_table(result["topics"], many=len(result["clusters"]) > 1, wide=console.width >= WIDE))
     console.print(tally_text(result["findings"]))
     for finding in by_severity(result["findings"]):
         console.print()
@@ -43,7 +44,7 @@ def coverage_text(coverage: Row) -> Text:
     share = f"{100 * decoded / messages:.1f} %" if messages else "none"
     text = Text("Coverage  ", style="bold")
     text.append(
-        f"{coverage['frames']:,} frames, {coverage['connections']:,} Kafka connections, {messages:,} messages; "
+        f"{coverage['frames']:,} frames, {coverage['connections']:,} connections, {messages:,} messages; "
         f"decoded {decoded:,} ({share})",
         style="not bold",
     )
@@ -73,13 +74,14 @@ def endpoint_text(endpoint: Any) -> str:
     return str(endpoint)
 
 
-def topics_table(topics: Iterable[Row], *, many: bool) -> Table:
+def topics_table(topics: Iterable[Row], *, many: bool, wide: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in (["cluster"] if many else []) + ["topic", "topic id", "hex", "state", "first seen", "earlier ids"]:
-        table.add_column(heading, no_wrap=heading in {"topic id", "hex"})
+    for heading in [*(["cluster"] if many else []), "topic", "topic id", "state", "first seen", "earlier ids"]:
+        table.add_column(heading, no_wrap=heading in {"topic id", "state", "first seen"}, overflow="fold")
     for topic in topics:
+        both = (topic["topic_id"] or "(no id)", hex_id(topic["topic_id"]))
         cells = [topic["cluster"]] if many else []
-        cells += [topic["name"] or "(not named)", topic["topic_id"] or "(no id)", hex_id(topic["topic_id"])]
+        cells += [topic["name"] or "(not named)", ("  " if wide else "\n").join(both).strip()]
         cells += [topic["state"], clock(topic["first_seen"]), " ".join(topic["earlier_ids"])]
         table.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
     return table
@@ -129,5 +131,5 @@ def hex_id(topic_id: str | None) -> str:
     """A topic id as the dashed hex that tshark and log directories show, from Kafka's base64."""
     if not topic_id:
         return ""
-    digits = base64.urlsafe_b64decode(topic_id + "==").hex()
+    digits: str = base64.urlsafe_b64decode(topic_id + "==").hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

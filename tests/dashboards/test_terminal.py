@@ -60,8 +60,8 @@ RESULT = {
 }
 
 
-def page(result):
-    console = Console(width=200, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
+def page(result, width=200):
+    console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
     terminal.show(result, console)
     console.file.close()
     return console.export_text().splitlines()
@@ -69,7 +69,7 @@ def page(result):
 
 def test_coverage_is_the_first_line_and_names_what_is_missing():
     first = page(RESULT)[0]
-    assert "9,045 frames, 61 Kafka connections, 4,200 messages; decoded 4,199 (100.0 %)" in first
+    assert "9,045 frames, 61 connections, 4,200 messages; decoded 4,199 (100.0 %)" in first
     assert "2 encrypted connections, 1 messages not decoded" in first
     assert "bytes not captured" not in first
 
@@ -89,6 +89,12 @@ def test_both_forms_of_an_id_are_shown():
     row = next(line for line in page(RESULT) if line.startswith("shipments"))
     assert "da2uCyqPT-6vP4yDIMcDSw" in row
     assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in row
+
+
+def test_a_narrow_terminal_cuts_no_id():
+    text = "\n".join(page(RESULT, width=80))
+    assert "da2uCyqPT-6vP4yDIMcDSw" in text
+    assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in text
 
 
 def test_an_id_that_begins_with_a_dash_has_a_hex_form():

@@ -53,8 +53,7 @@ def plain(batches: list[list[Path]], settings: Settings = Settings()) -> dict[st
     return loop.result().json()
 
 
-def spark(session, folder: Path, scratch: Path, settings: Settings = Settings(), **job: Any) -> dict[str, Any]:
+def spark(session: Any, folder: Path, scratch: Path, settings: Settings = Settings(), **job: Any) -> dict[str, Any]:
     """Result of the query over a folder of frames."""
-    work = scratch / f"work-{next(SERIAL)}"
-    wanted = Job(str(work / "frames"), work / "tables", work / "checkpoint", {"availableNow": True}, **job)
-    return replay.judge(session, [folder], wanted, settings).json()
+    work = scratch / f"query-{next(SERIAL)}"
+    return replay.judge(session, Job(str(folder), work / "tables", work / "checkpoint", **job), settings).json()

@@ -1,0 +1,82 @@
+"""The Spark query gives what the plain loop gives, and neither cares how the frames were cut up."""
+
+import gzip
+import random
+import struct
+
+import pytest
+
+from streaming.settings import Settings
+from tests.scenarios import roads
+from tests.scenarios.roads import Scenario, frames, plain
+
+STORY = "zk28-recreate"  # a finding, ids that change twice, several connections
+BY_SPARK = (
+    "kraft-clients-zoo", "kraft4-healthy", "two-clusters-one-wire", "zk27-to-28-ids-appear", "zk28-lossy-network",
+    "zk28-recreate", "zk39-inconsistent-id",
+)  # fmt: skip
+
+
+def without_frames(result):
+    """Evidence names frames of files; everything else must not depend on how the capture was cut into files."""
+    findings = [{**finding, "sides": None} for finding in result["findings"]]
+    return {**result, "findings": sorted(findings, key=lambda finding: finding["id"])}
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("story")
+    return plain([frames([Scenario(STORY).pcap], folder)])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", BY_SPARK)
+def test_both_roads_lead_to_the_same_result(name, spark, tmp_path):
+    files = frames([Scenario(name).pcap], tmp_path / "frames", roll_bytes=1 << 20)
+    assert roads.spark(spark, tmp_path / "frames", tmp_path) == plain([files])
+
+
+@pytest.mark.spark
+def test_one_file_per_batch_is_as_good_as_all_at_once(story, spark, tmp_path):
+    files = frames([Scenario(STORY).pcap], tmp_path / "frames", roll_bytes=300_000)
+    assert len(files) > 3
+    assert roads.spark(spark, tmp_path / "frames", tmp_path, batch_bytes=1) == story
+
+
+@pytest.mark.parametrize("buckets", [1, 3, 32])
+def test_buckets_change_nothing(buckets, story, tmp_path):
+    files = frames([Scenario(STORY).pcap], tmp_path)
+    assert plain([files], Settings(buckets=buckets)) == story
+
+
+@pytest.mark.parametrize("roll_bytes", [50_000, 200_000])
+def test_batches_change_nothing(roll_bytes, story, tmp_path):
+    files = frames([Scenario(STORY).pcap], tmp_path, roll_bytes=roll_bytes)
+    assert plain([[file] for file in files]) == story
+
+
+def test_files_in_a_strange_order_change_nothing(story, tmp_path):
+    files = frames([Scenario(STORY).pcap], tmp_path, roll_bytes=100_000)
+    random.Random(4).shuffle(files)
+    assert plain([[file] for file in files]) == story
+
+
+def test_a_pcap_in_ten_pieces_in_any_order_is_one_capture(story, tmp_path):
+    pieces = cut(gzip.decompress(Scenario(STORY).pcap.read_bytes()), 10, tmp_path)
+    random.Random(7).shuffle(pieces)
+    assert without_frames(plain([frames(pieces, tmp_path / "frames")])) == without_frames(story)
+
+
+def cut(pcap, count, folder):
+    """The packets of a classic pcap in `count` files."""
+    at, packets = 24, []
+    while at < len(pcap):
+        size = struct.unpack_from("<I", pcap, at + 8)[0]
+        packets.append(pcap[at : at + 16 + size])
+        at += 16 + size
+    each = -(-len(packets) // count)
+    paths = []
+    for n in range(count):
+        paths.append(folder / f"piece-{n}.pcap")
+        paths[-1].write_bytes(pcap[:24] + b"".join(packets[n * each : (n + 1) * each]))
+    return paths
