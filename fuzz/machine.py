@@ -1,0 +1,177 @@
+"""python -m fuzz.machine --inputs 10000000: mutated messages through the machine, mutated fields through the records.
+
+Knows: what must hold for any bytes at all. Each batch of inputs is decoded at once; some of each are looked at closely.
+    a status of the closed list; a failed message leaves no token; tokens, time and memory in proportion to the bytes;
+    a message alone gets what it gets among others; what decoded has values and columns; in plain Python (`--plain`,
+    a sample) no index lies outside of its array.
+Rule: ends by itself after the inputs it was told, says seed and time, and exits 1 with the bytes of the first breach.
+"""
+
+# ruff: noqa: T201 -- a report on the terminal is what it is for
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from decode.columns import tables
+from decode.message import Decoded, Messages, Status, decode
+from decode.nested import nested
+from decode.wire import SIDES
+from fuzz import fields
+from fuzz.bend import EXTREMES, bend
+from fuzz.guarded import guarded
+from fuzz.seeds import Seeds, messages
+
+BATCH, PLAIN_BATCH = 20_000, 50
+CLOSE_LOOKS = 8  # per batch
+MOST_TOKENS_PER_BYTE, MOST_TOKENS_BESIDE = 4, 64
+MOST_NS_PER_BYTE = 2_000  # of a batch; a quadratic step would show far above, a busy machine stays far below
+PLAIN_ONE_IN = 500  # of the inputs
+FIELDS_ONE_IN = 100
+
+
+class Breach(AssertionError):  # noqa: N818 -- what the report calls it
+    """Something that must hold for any bytes did not."""
+
+
+@dataclass
+class Run:
+    """One run over mutated messages, and what it has seen."""
+
+    rng: np.random.Generator
+    plain: bool
+    inputs: int = 0
+    input_bytes: int = 0
+    slowest_ns_per_byte: float = 0.0
+    statuses: Counter[str] = field(default_factory=Counter)
+
+    def batch(self, seeds: Seeds, count: int) -> None:
+        mutated = bent(seeds, count, self.rng)
+        if self.plain:
+            mutated = replace(mutated, data=guarded(mutated.data))
+        begin = time.perf_counter_ns()
+        decoded = decode(mutated)
+        took = (time.perf_counter_ns() - begin) / max(len(mutated.data), 1)
+        check(decoded)
+        for i in self.rng.integers(0, count, CLOSE_LOOKS).tolist():
+            look_closely(decoded, i)
+        if self.inputs and not self.plain:  # the first batch compiles
+            self.slowest_ns_per_byte = max(self.slowest_ns_per_byte, took)
+            if took > MOST_NS_PER_BYTE:
+                raise Breach(f"{took:.0f} ns per byte: {hexed(mutated, int(np.argmax(mutated.size)))}")
+        self.inputs += count
+        self.input_bytes += len(mutated.data)
+        names, counts = np.unique(decoded.status, return_counts=True)
+        self.statuses.update({Status(s).name: c for s, c in zip(names.tolist(), counts.tolist(), strict=True)})
+
+
+def bent(seeds: Seeds, count: int, rng: np.random.Generator) -> Messages:
+    """Mutated messages, one in four with a left-out span, one in eight under another version than its own."""
+    state = np.array([rng.integers(1, 2**62)], np.uint64)
+    pick, partner = rng.integers(0, len(seeds), count), rng.integers(0, len(seeds), count)
+    data, at = bend(seeds.data, seeds.at, pick, partner, state, EXTREMES)
+    kept = np.diff(at)
+    spanned = rng.random(count) < 0.25
+    lengths = np.where(spanned, rng.integers(1, 200, count), 0)
+    other = np.where(rng.random(count) < 0.125, rng.integers(-1, 3, count), 0)
+    return Messages(
+        data,
+        at,
+        kept + lengths,
+        np.concatenate([[0], np.cumsum(spanned)]),
+        rng.integers(0, kept + 1)[spanned],
+        lengths[spanned],
+        seeds.side[pick],
+        seeds.key[pick],
+        (seeds.version[pick] + other).astype(np.int16),
+        np.zeros(count, np.int32),
+    )
+
+
+def check(decoded: Decoded) -> None:
+    """What must hold of every message of a batch."""
+    m, tokens = decoded.messages, np.diff(decoded.token_at)
+    bounds = MOST_TOKENS_PER_BYTE * np.diff(m.at) + MOST_TOKENS_BESIDE
+    breaches = {
+        "unknown status": ~np.isin(decoded.status, list(Status)),
+        "tokens of a failed message": (decoded.status != Status.OK) & (tokens != 0),
+        "no token of a decoded message": (decoded.status == Status.OK) & (tokens <= 0),
+        "more tokens than bytes allow": tokens > bounds,
+        "error outside of the message": (decoded.error_at < -1) | (decoded.error_at > m.size),
+    }
+    for what, where in breaches.items():
+        if where.any():
+            raise Breach(f"{what}: {hexed(m, int(np.flatnonzero(where)[0]))}")
+
+
+def look_closely(decoded: Decoded, i: int) -> None:
+    """One message alone, its values and its columns."""
+    m = decoded.messages
+    alone = decode(m.take(np.array([i])))
+    if alone.status[0] != decoded.status[i] or alone.error_at[0] != decoded.error_at[i]:
+        raise Breach(f"its neighbours matter: {hexed(m, i)}")
+    if alone.status[0] != Status.OK:
+        return
+    if nested(alone, 0) != nested(decoded, i):
+        raise Breach(f"its neighbours change its values: {hexed(m, i)}")
+    found = tables(alone, int(m.key[i]), SIDES[m.side[i]])
+    for table in found.values():
+        for name in table.names:
+            column = table[name]
+            if hasattr(column, "strings"):
+                column.strings()
+
+
+def hexed(m: Messages, i: int) -> str:
+    spans = list(zip(m.span_offset[m.span_at[i] : m.span_at[i + 1]].tolist(), m.span_length.tolist(), strict=False))
+    payload = m.data[m.at[i] : m.at[i + 1]].tobytes().hex()
+    return f"{SIDES[m.side[i]]} key {m.key[i]} v{m.version[i]} left out {spans}: {payload}"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="mutated bytes against the decoder")
+    parser.add_argument("--inputs", type=int, default=10_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plain", action="store_true", help="plain Python under bounds checks, nothing else")
+    return parser.parse_args()
+
+
+def plain(inputs: int, seed: int) -> int:
+    """The same again without JIT: numba decides when it is imported, so in another process."""
+    command = [sys.executable, "-m", "fuzz.machine", "--plain", "--seed", str(seed), "--inputs", str(inputs)]
+    return subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=False).returncode  # noqa: S603 -- ourselves
+
+
+def main() -> int:
+    options = arguments()
+    if options.plain and "NUMBA_DISABLE_JIT" not in os.environ:
+        return plain(options.inputs, options.seed)
+    rng, seeds = np.random.default_rng(options.seed), messages()
+    run, begin = Run(rng, options.plain), time.monotonic()
+    print(f"machine, {'plain Python, every index checked' if run.plain else 'jitted'}: {len(seeds)} seeds", flush=True)
+    try:
+        while run.inputs < options.inputs:
+            run.batch(seeds, min(PLAIN_BATCH if run.plain else BATCH, options.inputs - run.inputs))
+    except Breach as breach:
+        print(f"BREACH after {run.inputs} inputs of seed {options.seed}: {breach}")
+        return 1
+    print(f"  {run.inputs} inputs, {run.input_bytes >> 20} MiB in {time.monotonic() - begin:.0f} s, no breach")
+    print("  " + ", ".join(f"{name} {count}" for name, count in run.statuses.most_common()))
+    if run.plain:
+        return 0
+    print(f"  slowest batch {run.slowest_ns_per_byte:.0f} ns per byte")
+    return fields.run(rng, max(options.inputs // FIELDS_ONE_IN, 1)) or plain(
+        max(options.inputs // PLAIN_ONE_IN, 1), options.seed
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Laws of records fields, for all inputs: closure, truncation, split, bounds, holes."""
+
+import time
+import tracemalloc
+from itertools import pairwise
+
+import cramjam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decode.errors import DecodeError
+from decode.holes import laid_out
+from decode.log_secrets import LogSecrets, secret_spans
+from decode.metadata_log import entries
+from decode.record import Records
+from decode.records import batches, read_batches
+from tests.decode.batches import Batch, batch, config, gzipped, leader_change, message, record, topic
+
+CODECS = [None, cramjam.gzip.compress, cramjam.snappy.compress_raw, cramjam.lz4.compress, cramjam.zstd.compress]
+
+contents = st.none() | st.binary(max_size=20)
+headers = st.lists(st.tuples(st.text(max_size=5).map(str.encode), contents), max_size=2)
+records = st.builds(
+    lambda value, key, names, delta: record(value, key=key, headers=names, timestamp=delta),
+    contents, contents, headers, st.integers(-(2**40), 2**40),
+)  # fmt: skip
+
+
+@st.composite
+def any_batches(draw):
+    """A batch of v2 under any codec, or a message set."""
+    if draw(st.integers(0, 3)) == 0:
+        magic = draw(st.integers(0, 1))
+        inner = [
+            message(draw(contents), key=draw(contents), magic=magic, offset=i) for i in range(draw(st.integers(1, 3)))
+        ]
+        if draw(st.booleans()):
+            return b"".join(inner)
+        return message(gzipped(b"".join(inner)), magic=magic, attributes=1, offset=len(inner) - 1)
+    inner, codec = draw(st.lists(records, max_size=4)), draw(st.integers(0, 4))
+    block = bytes(CODECS[codec](b"".join(inner))) if codec else None
+    return Batch(
+        inner, block=block, attributes=codec, count=len(inner), base_offset=draw(st.integers(0, 2**40))
+    ).bytes()
+
+
+fields = st.lists(any_batches(), max_size=3).map(b"".join)
+
+
+def read(data, left_out=()):
+    """Everything there is to read, in comparable form."""
+    return [
+        (b.base_offset, list(b.records()) if not left_out else b.records()) for b in batches(data, left_out).batches
+    ]
+
+
+@given(fields, st.data())
+def test_a_cut_field_gives_the_batches_that_are_whole(data, more):
+    end = more.draw(st.integers(0, len(data)))
+    whole, found = read(data), batches(data[:end])
+    assert read(data[:end]) == whole[: len(found.batches)]
+    assert sum(b.size for b in found.batches) + found.left_over == end
+
+
+@given(fields, st.binary(max_size=80), st.data())
+def test_bent_bytes_raise_only_decode_errors(data, garbage, more):
+    at = more.draw(st.integers(0, len(data)))
+    bent = data[:at] + garbage + data[at + more.draw(st.integers(0, 8)) :]
+    for found in read_batches(laid_out(bent)).batches:
+        try:
+            list(found.records(1 << 16))
+        except DecodeError:
+            continue
+    entries(bent)
+    assert all(offset >= 0 and offset + length <= len(bent) for offset, length in secret_spans(bent))
+
+
+@given(fields, st.data())
+def test_a_hole_hides_what_is_in_it_and_changes_nothing_else(data, more):
+    begin = more.draw(st.integers(0, len(data)))
+    length = more.draw(st.integers(1, 30))
+    end = min(begin + length, len(data))
+    if begin == end:
+        return
+    whole = {b.position: list(b.records()) for b in batches(data).batches}
+    try:
+        found = batches(data[:begin] + data[end:], [(begin, end - begin)])
+    except DecodeError:  # a size or a magic is never judged by what is in a hole
+        raise AssertionError("a hole was read") from None
+    for seen in found.batches:
+        got = seen.records()
+        assert isinstance(got, Records)
+        for mine, theirs in zip(got, whole[seen.position], strict=False):
+            assert mine.unseen or mine == theirs
+
+
+METADATA = leader_change() + batch(topic("a"), config("PASSWORD"), topic("b"), base_offset=1) + batch(config("SECRET"))
+
+
+@given(st.lists(st.integers(1, len(METADATA) - 1), max_size=8))
+def test_secrets_do_not_pass_however_a_field_is_cut(cuts):
+    walk, kept = LogSecrets(), bytearray()
+    for begin, end in pairwise([0, *sorted(set(cuts)), len(METADATA)]):
+        piece = bytearray(METADATA[begin:end])
+        for offset, length in walk.feed(bytes(piece)):
+            piece[offset : offset + length] = b"#" * length
+        kept += piece
+    assert b"PASSWORD" not in kept
+    assert b"SECRET" not in kept
+    for value in ("PASSWORD", "SECRET"):
+        at = METADATA.index(value.encode())
+        assert bytes(kept[at : at + len(value)]) == b"#" * len(value)
+
+
+def seconds(work, *args):
+    begin = time.perf_counter()
+    work(*args)
+    return time.perf_counter() - begin
+
+
+@pytest.mark.parametrize(
+    "read_it", [entries, secret_spans, lambda data: [list(b.records()) for b in batches(data).batches]]
+)
+def test_time_is_in_proportion_to_the_bytes(read_it):
+    small, large = (batch(*[topic(f"t{i}") for i in range(n)]) for n in (500, 4_000))
+    read_it(small)
+    assert min(seconds(read_it, large) for _ in range(3)) < 30 * max(
+        min(seconds(read_it, small) for _ in range(3)), 1e-4
+    )
+
+
+BOMBS = {
+    "records that are not there": Batch(count=2**31 - 1).bytes(),
+    "headers that are not there": Batch([record(b"")[:-1] + b"\xfe\xff\xff\xff\x0f"]).bytes(),
+    "a value that is not there": Batch([b"\x14\x00\x00\x00\x01\xfe\xff\xff\xff\x0f" + bytes(4)]).bytes(),
+    "empty records": Batch([bytes(1)] * 60_000, count=60_000 // 7).bytes(),
+    "zstd": Batch(block=bytes(cramjam.zstd.compress(bytes(200 << 20))), attributes=4, count=1).bytes(),
+    "lz4": Batch(block=bytes(cramjam.lz4.compress(bytes(200 << 20))), attributes=3, count=1).bytes(),
+    "gzip": message(gzipped(bytes(200 << 20)), attributes=1),
+    "snappy": Batch(block=b"\xff\xff\xff\xff\x0f" + bytes(9), attributes=2, count=1).bytes(),
+    "gzip in gzip": message(gzipped(message(gzipped(bytes(80 << 20)), attributes=1)), attributes=1),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_no_bomb_goes_off(name):
+    (bomb,) = batches(BOMBS[name]).batches
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecodeError):
+            bomb.records(1 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 << 20
+    entries(BOMBS[name])
+    assert secret_spans(BOMBS[name])
