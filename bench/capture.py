@@ -1,7 +1,7 @@
 """Capture: how fast a capture file becomes frames, in memory and on disk, and in how much memory.
 
 Knows: synthesised captures of both mixes (bench/traffic.py), a warm file cache, one process.
-Refuses to know: what other machines reach; there is no peer that writes such a table.
+Refuses to know: what other machines reach; there is no peer that writes such a table. Live capture is in live.py.
 Rule: the best of three runs counts, every run is a process of its own with its compiled loops warm, and processor
 time is what "per core" means: Arrow may use a second thread.
 """
@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench import live
 from bench.traffic import write_capture
 
 SIZE = 300_000_000
@@ -48,7 +49,7 @@ def measure() -> list[dict]:
             found.append(row(f"pcap to frames, files, {mix}", max(rate for rate, _ in rates), "frames/s/core", None))
             found.append(row(f"pcap to frames, peak memory, {mix}", max(mb for _, mb in rates), "MB", None))
             path.unlink()
-    return found
+    return found + live.measure()
 
 
 def run(warm: Path, path: Path, out: Path, what: str) -> tuple[float, float]:

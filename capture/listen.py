@@ -214,24 +214,27 @@ class _Loop:
             poll.register(interface, select.POLLIN | select.POLLERR)
         for handle, event in poll.poll(timeout_ms):
             if event & select.POLLERR:
-                self._give_up(next(i for i in self._interfaces if i.fileno() == handle))
+                self._take_error(next(i for i in self._interfaces if i.fileno() == handle))
         for interface in self._interfaces:
             for rows in interface.batches(self._stamp):
                 self._put(rows)
 
-    def _give_up(self, interface: Interface) -> None:
-        error = interface.error()
+    def _take_error(self, interface: Interface) -> None:
+        error = interface.take_error()
         if error is not None:
-            self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), interface.name, reason=error))
-            self._interfaces.remove(interface)
             self.say(error)
+
+    def _give_up(self, interface: Interface) -> None:
+        self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), interface.name, reason="interface went away"))
+        self._interfaces.remove(interface)
+        self.say(f"interface {interface.name} went away")
 
     def _tell_losses(self, *, at_once: bool = False) -> None:
         """What the kernel dropped and what is no frame, since this was last told."""
         if not at_once and time.monotonic() - self._dropped_s < _DROPS_S:
             return
         self._dropped_s = time.monotonic()
-        for interface in self._interfaces:
+        for interface in list(self._interfaces):
             dropped = interface.dropped()
             if dropped:
                 reason = "no room in the ring"
@@ -239,6 +242,8 @@ class _Loop:
             for mark in interface.rows.skipped_marks(interface.name, time.time_ns()):
                 self._mark(mark)
             interface.rows.state.skipped[:] = 0
+            if not interface.is_there():
+                self._give_up(interface)
 
     def _is_due(self) -> bool:
         age_s = time.monotonic() - self._rolled_s

@@ -8,11 +8,10 @@ twice, sent and received; there the sent copy is ignored, elsewhere it is the on
 
 from __future__ import annotations
 
-import errno
 import logging
 import mmap
+import os
 import socket
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +42,7 @@ class Interface:
 
     def __init__(self, name: str, bpf: str, *, promiscuous: bool = False, buffer_bytes: int = 64 << 20) -> None:
         self.name = name
+        self._index = _index(name)
         self._opened = _open(name, bpf, promiscuous)
         self._socket: socket.socket = self._opened.ins
         hardware = self._socket.getsockname()[3]
@@ -58,7 +58,9 @@ class Interface:
             self._socket.setsockopt(ring.SOL_PACKET, ring.RX_RING, ring.ring_request(self._blocks))
         except OSError as error:
             self._opened.close()
-            raise ListenError(f"{name}: no memory for a ring of {buffer_bytes >> 20} MB: {error.strerror}") from error
+            raise ListenError(
+                f"{name}: no memory for a ring of {buffer_bytes >> 20} MB: {str(error.strerror).lower()}"
+            ) from error
         self._memory = mmap.mmap(self._socket.fileno(), self._blocks * ring.BLOCK_BYTES)
         self._data = np.frombuffer(self._memory, np.uint8)
         self._status = self._data.view(np.uint32)
@@ -101,10 +103,24 @@ class Interface:
         """Packets the kernel had no room for since this was last asked."""
         return ring.drops(self._socket.getsockopt(ring.SOL_PACKET, ring.STATISTICS, 12))
 
-    def error(self) -> str | None:
-        """Why nothing comes any more, if so."""
+    def take_error(self) -> str | None:
+        """What happened to the socket since this was last asked. An interface that went down may come up again."""
         number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        return f"interface {self.name}: {errno.errorcode.get(number, number)}" if number else None
+        return f"interface {self.name}: {os.strerror(number).lower()}" if number else None
+
+    def is_there(self) -> bool:
+        """Is it still the interface we opened? One that was removed and made again is another one."""
+        try:
+            return socket.if_nametoindex(self.name) == self._index
+        except OSError:
+            return False
+
+
+def _index(name: str) -> int:
+    try:
+        return socket.if_nametoindex(name)
+    except OSError as error:
+        raise ListenError(f"{name}: no such interface") from error
 
 
 def _open(name: str, bpf: str, promiscuous: bool) -> Any:
@@ -112,8 +128,6 @@ def _open(name: str, bpf: str, promiscuous: bool) -> Any:
     from scapy.arch.linux import L2ListenSocket
     from scapy.error import Scapy_Exception
 
-    if not Path("/sys/class/net", name).exists():
-        raise ListenError(f"{name}: no such interface")
     try:
         return L2ListenSocket(iface=name, filter=bpf, promisc=promiscuous)  # closes its socket when it is forgotten
     except PermissionError as error:
@@ -124,4 +138,4 @@ def _open(name: str, bpf: str, promiscuous: bool) -> Any:
     except Scapy_Exception as error:
         raise ListenError(f"{name}: filter {bpf!r} not accepted: {error}") from error
     except OSError as error:
-        raise ListenError(f"{name}: {error.strerror}") from error
+        raise ListenError(f"{name}: {str(error.strerror).lower()}") from error
