@@ -1,0 +1,276 @@
+"""Columns: they say cell by cell what the nested values say; defaults, presence, projections, left-out content."""
+
+import base64
+import random
+
+import numpy as np
+import pytest
+
+from decode.columns import tables
+from decode.form import Kind
+from decode.message import decode, only
+from decode.nested import nested
+from decode.program import Dialect, programs
+from decode.texts import Bytes, Lists, Text, id_codes
+from decode.wire import REQUEST, RESPONSE, SIDES, pack
+from tests.build import CASES, build, case
+from tests.decode.test_message import batch, vectors
+
+
+def objects(slot, values):
+    """What the rows of a table are, read off the nested values."""
+    chain = [step for step in reversed(list(slot.enclosing())) if step.kind != Kind.MESSAGE]
+    for step in chain:
+        inner = []
+        for value in values:
+            if step.kind in {Kind.ELEMENT, Kind.ENTRY}:
+                inner += value
+            elif step.kind == Kind.UNKNOWN_TAG:
+                inner += value.get(step.name, [])
+            elif value.get(step.name) is not None:
+                inner.append(value[step.name])
+        values = inner
+    return values
+
+
+ABSENT = object()
+
+
+def said(row, slot, table):
+    """What a nested object says of a column; ABSENT if it has no such field."""
+    if table.slot.kind == Kind.ENTRY:
+        return row
+    names = [step.name for step in slot.enclosing()]
+    for name in reversed(names[: [step is table.slot for step in slot.enclosing()].index(True)]):
+        if row is None or name not in row:
+            return ABSENT
+        row = row[name]
+    return row
+
+
+def canonical(column, i, kind):
+    """A cell as canonical JSON."""
+    if kind == Kind.TEXT:
+        return column[i]
+    if kind in {Kind.BYTES, Kind.RECORDS}:
+        raw = column.raw(i)
+        return None if raw is None else base64.b64encode(raw).decode()
+    if kind == Kind.UUID:
+        return base64.urlsafe_b64encode(column[i].tobytes()).rstrip(b"=").decode()
+    if kind in {Kind.INTEGERS, Kind.UUIDS}:
+        if column.count[i] < 0:
+            return None
+        rows = column.row(i)
+        return rows.tolist() if kind == Kind.INTEGERS else [canonical(rows, j, Kind.UUID) for j in range(len(rows))]
+    return float(column[i]) if kind == Kind.FLOAT else int(column[i])
+
+
+def plain(value, kind):
+    if kind == Kind.ARRAY:
+        return -1 if value is None else len(value)
+    if kind == Kind.STRUCT:
+        return int(value is not None)
+    return int(value) if kind == Kind.BOOLEAN else value
+
+
+def compare(decoded, values, api, side):
+    cells = 0
+    for table in tables(decoded, api, side).values():
+        rows = objects(table.slot, values)
+        assert len(rows) == len(table)
+        for name, slot in table.names.items():
+            column = table[name].strings() if isinstance(table[name], Text) else table[name]
+            expected = [said(row, slot, table) for row in rows]
+            assert [value is not ABSENT for value in expected] == table.present(name).tolist(), (api, side, name)
+            for i, value in enumerate(expected):
+                if value is not ABSENT:
+                    assert canonical(column, i, slot.kind) == plain(value, slot.kind), (api, side, table.path, name)
+                    cells += 1
+    return cells
+
+
+def test_columns_say_what_the_nested_values_say():
+    rows = vectors("kafka-messages")
+    out = decode(batch(rows))
+    kinds = sorted({(row["api"], row["side"]) for row in rows})
+    cells = sum(
+        compare(out, [row["json"] for row in rows if (row["api"], row["side"]) == kind], *kind) for kind in kinds
+    )
+    assert cells > 20_000
+
+
+def test_columns_of_records_blobs_and_drafts_too():
+    rng = random.Random(5)
+    built = [
+        (c, build(c[1], c[2], rng)) for c in CASES if c[0] >= Dialect.KIP516_DRAFT or c[1].side in {"record", "data"}
+    ]
+    for (dialect, layout, version), message in built:
+        messages = pack([message.data], [SIDES.index(layout.side)], [layout.key], [version])
+        compare(decode(messages, dialect=dialect), [message.value], layout.key, layout.side)
+
+
+FETCH = case("Fetch", "request", 12), case("Fetch", "request", 13)
+
+
+def fetch_batch(*bodies):
+    built = [build(c[1], c[2], random.Random(1), body) for c, body in zip(FETCH, bodies, strict=True)]
+    return pack([b.data for b in built], [REQUEST] * 2, [1] * 2, [12, 13])
+
+
+def test_a_field_absent_at_a_version_holds_the_schemas_default():
+    decoded = decode(fetch_batch({"topics": [{"topic": "a"}, {"topic": "b"}]}, {"topics": [{"topicId": "A" * 22}]}))
+    topics = tables(decoded, "Fetch", "request")["topics"]
+    assert topics["topic"].strings() == ["a", "b", ""]
+    assert topics.present("topic").tolist() == [True, True, False]
+    assert topics["topic_id"].shape == (3, 16)
+    assert not topics["topic_id"].any()
+    assert topics.present("topic_id").tolist() == [False, False, True]
+    assert topics.parent.tolist() == [0, 0, 1]
+    assert topics.message.tolist() == [0, 0, 1]
+
+
+def test_header_fields_are_columns_of_the_table_of_messages():
+    decoded = decode(fetch_batch({"topics": []}, {"topics": []}))
+    root = tables(decoded, 1, "request")[""]
+    assert root["request_api_version"].tolist() == [12, 13]
+    assert root.message.tolist() == [0, 1]
+    assert root["correlation_id"].tolist() == decoded.messages.correlation_id.tolist()
+
+
+def test_default_numbers_are_the_schemas():
+    produce = case("Produce", "response", 0)
+    built = build(produce[1], 0, random.Random(1), {"responses": [{"name": "t", "partitionResponses": [{}]}]})
+    decoded = decode(pack([built.data], [RESPONSE], [0], [0]))
+    partitions = tables(decoded, "Produce", "response")["responses.partition_responses"]
+    assert partitions["log_append_time_ms"].tolist() == [-1]
+    assert partitions["error_message"].strings() == [None]
+    assert partitions["current_leader"].tolist() == [0]
+    assert partitions["record_errors"].tolist() == [0]
+
+
+def test_a_float_and_a_null_list_hold_their_default_where_absent():
+    found = {slot.kind for slot in programs().slots if slot.kind in {Kind.FLOAT, Kind.INTEGERS}}
+    assert found == {Kind.FLOAT, Kind.INTEGERS}
+    change = case("PartitionChangeRecord", "record", 0)
+    built = build(change[1], 0, random.Random(3), {})
+    decoded = decode(pack([built.data], [2], [5], [0]))
+    lists = tables(decoded, "PartitionChangeRecord", "record")[""]
+    for name in ("isr", "replicas"):
+        assert lists[name].count.tolist() == [
+            -1 if built.value["body"].get(name) is None else len(built.value["body"][name])
+        ]
+
+
+def test_a_column_outside_the_projection_is_a_key_error():
+    decoded = decode(fetch_batch({}, {}), only({("Fetch", "request"): ["topics.topic"]}))
+    table = tables(decoded, "Fetch", "request")["topics"]
+    assert len(table["topic"]) == len(table)
+    with pytest.raises(KeyError, match="topic_id"):
+        table["topic_id"]
+    with pytest.raises(KeyError):
+        table["no_such_column"]
+
+
+def test_a_kind_without_messages_has_empty_tables():
+    found = tables(decode(fetch_batch({}, {})), "Metadata", "response")
+    assert {len(table) for table in found.values()} == {0}
+    assert found["topics"]["topic_id"].shape == (0, 16)
+    assert found["topics"]["name"].codes()[1] == []
+    assert found["topics.partitions"]["isr_nodes"].flat()[1].tolist() == [0]
+
+
+def test_text_codes_number_strings_by_first_sight():
+    names = [f"topic-{i % 300}" for i in range(2000)]
+    body = {"topics": [{"name": name} for name in names]}
+    metadata = case("Metadata", "request", 9)
+    built = build(metadata[1], 9, random.Random(0), body)
+    column = tables(decode(pack([built.data], [REQUEST], [3], [9])), "Metadata", "request")["topics"]["name"]
+    codes, unique = column.codes()
+    assert unique == [f"topic-{i}" for i in range(300)]
+    assert [unique[code] for code in codes] == names == column.strings()
+    assert len(column) == 2000
+
+
+def test_id_codes_number_uuids_by_first_sight():
+    ids = np.array([[1] * 16, [2] * 16, [1] * 16], np.uint8)
+    codes, unique = id_codes(ids)
+    assert codes.tolist() == [0, 1, 0]
+    assert unique.tolist() == ids[:2].tolist()
+
+
+def test_flat_lists_are_the_rows_one_after_the_other():
+    for width, code in ((1, ">i1"), (2, ">i2"), (4, ">i4"), (8, ">i8")):
+        numbers = np.array([-1, 0, 1, -(2 ** (8 * width - 1)), 2 ** (8 * width - 1) - 1])
+        data = np.frombuffer(numbers.astype(code).tobytes(), np.uint8)
+        column = Lists(data, np.array([0, 0, 2 * width, -1], np.int64), np.array([2, -1, 3, 4], np.int32), width)
+        values, offsets = column.flat()
+        assert values.tolist() == numbers.tolist()
+        assert offsets.tolist() == [0, 2, 2, 5, 5]
+        assert [column.row(i).tolist() for i in range(4)] == [[-1, 0], [], numbers[2:].tolist(), []]
+        assert len(column) == 4
+
+
+def sasl(spans):
+    auth = case("SaslAuthenticate", "request", 2)
+    built = build(auth[1], 2, random.Random(4), {"authBytes": base64.b64encode(b"secret token").decode()})
+    offset = built.data.index(b"secret")
+    cuts = [(offset + begin, length) for begin, length in spans]
+    messages = pack([b"", built.data, b"", built.data], [0] * 4, [36] * 4, [2] * 4, [[], cuts, [], []])
+    return tables(decode(messages), "SaslAuthenticate", "request")[""]["auth_bytes"], decode(messages)
+
+
+@pytest.mark.parametrize(
+    "spans", [[(0, 12)], [(0, 3)], [(2, 4)], [(9, 3)], [(1, 2), (5, 2), (11, 1)], [(0, 0), (3, 4)]]
+)
+def test_content_left_out_in_part_has_its_holes(spans):
+    column, decoded = sasl(spans)
+    field = column.field(0)
+    expected = bytearray(b"secret token")
+    for begin, length in spans:
+        expected[begin : begin + length] = bytes(length)
+    assert bytes(field.data) == bytes(expected)
+    assert [tuple(hole) for hole in field.holes] == [(begin, begin + length) for begin, length in spans if length]
+    assert column.raw(0) is None
+    assert column.raw(1) == b"secret token"
+    assert column.field(1).data.tobytes() == b"secret token"
+    assert nested(decoded, 1)["body"] == {"authBytes": {"left_out": 12}} | nested(decoded, 1)["body"]
+    assert len(column) == 2
+
+
+def test_content_left_out_at_a_messages_end_is_found_behind_empty_messages():
+    records = case("Produce", "request", 3)
+    body = {
+        "topicData": [{"name": "t", "partitionData": [{"index": 0, "records": base64.b64encode(b"r" * 9).decode()}]}]
+    }
+    built = build(records[1], 3, random.Random(4), body)
+    assert built.data.endswith(b"r" * 9)
+    cut = [(len(built.data) - 9, 9)]
+    messages = pack([built.data, b"", built.data], [0] * 3, [0] * 3, [3] * 3, [cut, [], cut])
+    column = tables(decode(messages), "Produce", "request")["topic_data.partition_data"]["records"]
+    assert [column.field(i).holes.tolist() for i in range(2)] == [[[0, 9]]] * 2
+
+
+def test_null_bytes_are_none():
+    join = case("Produce", "request", 3)
+    built = build(join[1], 3, random.Random(4), {"topicData": [{"partitionData": [{"records": None}]}]})
+    column = tables(decode(pack([built.data], [0], [0], [3])), "Produce", "request")["topic_data.partition_data"][
+        "records"
+    ]
+    assert isinstance(column, Bytes)
+    assert (column.raw(0), column.field(0)) == (None, None)
+
+
+def test_text_left_out_is_no_string():
+    configs = case("AlterConfigs", "request", 1)
+    body = {
+        "resources": [
+            {"resourceName": "r", "configs": [{"name": "n", "value": "hidden"}, {"name": "n", "value": None}]}
+        ]
+    }
+    built = build(configs[1], 1, random.Random(4), body)
+    at = built.data.index(b"hidden")
+    decoded = decode(pack([built.data], [0], [33], [1], [[(at, 6)]]))
+    column = tables(decoded, "AlterConfigs", "request")["resources.configs"]["value"]
+    assert column.codes()[0].tolist() == [-1, -1]
+    assert column.strings() == [None, None]
+    assert column.length.tolist() == [6, -1]

@@ -1,0 +1,205 @@
+"""Messages: Kafka's own vectors, what is refused and why, fallbacks, tolerances, projections."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from decode.message import REASONS, Dialect, Status, Tolerance, decode, only
+from decode.nested import nested
+from decode.program import form
+from decode.wire import RECORD, REQUEST, RESPONSE, SIDES, known, pack, short_header
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def vectors(name):
+    return [json.loads(line) for line in gzip.decompress((GOLDEN / f"{name}.jsonl.gz").read_bytes()).splitlines()]
+
+
+def batch(rows):
+    return pack(
+        [bytes.fromhex(row["hex"]) for row in rows],
+        [SIDES.index(row["side"]) for row in rows],
+        [row["key"] for row in rows],
+        [row["version"] for row in rows],
+    )
+
+
+def test_kafkas_own_messages_decode_to_what_kafka_reads():
+    rows = vectors("kafka-messages")
+    out = decode(batch(rows))
+    assert Counter(Status(s).name for s in out.status) == {"OK": len(rows)}
+    different = [
+        (row["api"], row["side"], row["version"]) for i, row in enumerate(rows) if nested(out, i) != row["json"]
+    ]
+    assert different == []
+
+
+def test_the_vectors_cover_every_api_side_and_version():
+    covered = {(row["key"], row["side"], row["version"]) for row in vectors("kafka-messages")}
+    table = known()
+    there = {
+        (key, side, version)
+        for key, (low, high, _) in enumerate(table.tolist())
+        for side in ("request", "response")
+        for version in range(max(low, 0), high + 1)
+    }
+    assert there - covered == set()
+
+
+def test_what_a_later_release_changed_in_place_decodes_by_its_own_layout():
+    rows = vectors("kafka-variants")
+    out = decode(batch(rows), dialect=Dialect.KAFKA_CHANGED)
+    assert [nested(out, i) for i in range(len(rows))] == [row["json"] for row in rows]
+
+
+# What Kafka's reader refuses; ours names the first thing that cannot be.
+REASON_OF = {
+    "above-31-bits": {"BAD_LENGTH"},
+    "beyond-end": {"TRUNCATED"},
+    "huge": {"TRUNCATED"},
+    "negative": {"BAD_LENGTH"},
+    "null-not-allowed": {"UNEXPECTED_NULL"},
+    "overlong-varint": {"BAD_VARINT"},
+    "trailing": {"LEFTOVER_BYTES"},
+    "truncated": {"TRUNCATED"},
+    "tag-count-beyond-end": {"TRUNCATED", "BAD_VARINT"},  # tags are read as they come
+    "struct-marker-below-minus-1": {"BAD_TAG", "BAD_TEXT", "LEFTOVER_BYTES", "TRUNCATED", "UNEXPECTED_NULL"},
+    "struct-marker-not-1": {"UNEXPECTED_NULL"},
+}
+
+
+def reasons(name):
+    return next(REASON_OF[end] for end in sorted(REASON_OF, key=len, reverse=True) if name.endswith(end))
+
+
+def test_what_is_malformed_is_refused_for_its_reason():
+    rows = vectors("malformed")
+    out = decode(batch(rows))
+    found = {(row["class"], Status(s).name) for row, s in zip(rows, out.status, strict=True)}
+    assert {(name, status) for name, status in found if status not in reasons(name)} == set()
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_what_is_malformed_is_read_by_no_dialect(dialect):
+    out = decode(batch(vectors("malformed")), dialect=dialect)
+    assert (out.status != Status.OK).all()
+
+
+def test_what_kafka_lets_pass_is_read_or_refused_as_stated():
+    rows = vectors("lenient")
+    out = decode(batch(rows))
+    for i, row in enumerate(rows):
+        assert (nested(out, i) == row["json"]) == (row["strict"] == "same"), row["class"]
+        assert (Status(out.status[i]) == Status.OK) == (row["strict"] == "same"), row["class"]
+
+
+def test_unknown_is_not_malformed():
+    rows = [
+        (b"", REQUEST, 500, 0),
+        (b"", REQUEST, -1, 0),
+        (b"", REQUEST, 1, 30),
+        (b"", RESPONSE, 1, 99),
+        (b"", RESPONSE, 1, -1),
+    ]
+    out = decode(pack(*(list(column) for column in zip(*rows, strict=True))))
+    assert [Status(s).name for s in out.status] == [
+        "UNKNOWN_API", "UNKNOWN_API", "UNKNOWN_VERSION", "UNKNOWN_VERSION", "NO_REQUEST",
+    ]  # fmt: skip
+    assert out.error_path(0) == ""
+
+
+REFUSAL = bytes.fromhex("00000007002300000001001200000004")
+
+
+@pytest.mark.parametrize("version", [1, 3, 5, 9])
+def test_an_api_versions_refusal_is_read_as_version_0(version):
+    out = decode(pack([REFUSAL], [RESPONSE], [18], [version]))
+    assert (Status(out.status[0]), out.version[0]) == (Status.OK, 0)
+    assert nested(out, 0)["body"] == {"errorCode": 35, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 4}]}
+
+
+def test_another_error_in_version_0_form_is_no_refusal():
+    other = REFUSAL.replace(b"\x00\x23", b"\x00\x00", 1)
+    out = decode(pack([other, REFUSAL[:-1], b"\0\0"], [RESPONSE] * 3, [18] * 3, [3, 3, 3]))
+    assert [Status(s).name for s in out.status] == ["UNEXPECTED_NULL", "UNEXPECTED_NULL", "TRUNCATED"]
+
+
+# confluent-kafka 2.16 in captures: client id "rdkafka", all topics.
+LIBRDKAFKA = bytes.fromhex("0003000c000000020007") + b"rdkafka" + bytes.fromhex("0000000000010000")
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_librdkafkas_trailing_bytes_are_tolerated_by_name(version):
+    out = decode(pack([LIBRDKAFKA], [REQUEST], [3], [version]))
+    assert (Status(out.status[0]), Tolerance(out.tolerance[0])) == (Status.OK, Tolerance.METADATA_INT32_NULL)
+    assert nested(out, 0)["body"] == {
+        "topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False,
+    }  # fmt: skip
+
+
+def test_other_trailing_bytes_are_not_tolerated():
+    rows = [(LIBRDKAFKA[:-1] + b"\1", 12), (LIBRDKAFKA + b"\0", 12), (LIBRDKAFKA, 11)]
+    out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [3] * 3, [version for _, version in rows]))
+    assert {Status(s).name for s in out.status} == {"LEFTOVER_BYTES"}
+    assert not out.tolerance.any()
+
+
+def test_an_exact_message_that_ends_like_the_tolerated_one_is_just_well():
+    whole = LIBRDKAFKA[:-7] + b"\x02" + bytes(16) + bytes(2) + b"\1\0\0"  # one topic, by a zero id
+    out = decode(pack([whole], [REQUEST], [3], [12]))
+    assert (Status(out.status[0]), out.tolerance[0]) == (Status.OK, Tolerance.NONE)
+
+
+def test_a_projection_keeps_what_was_asked_for_and_checks_everything():
+    rows = [row for row in vectors("kafka-messages") if (row["api"], row["side"]) == ("Fetch", "request")]
+    broken = {**rows[-1], "hex": rows[-1]["hex"] + "00"}
+    wanted = only({("Fetch", "request"): ["topics.partitions.partition", "client_id"]})
+    out = decode(batch([*rows, broken]), wanted)
+    assert (Status(out.status[-1]), set(out.status[:-1].tolist())) == (Status.LEFTOVER_BYTES, {Status.OK})
+    here = form("Fetch", "request")
+    kept = {slot.path for slot in here.root.walk() if wanted.wanted[slot.number]}
+    assert kept == {"", "client_id", "topics", "topics.partitions", "topics.partitions.partition"}
+    full = decode(batch(rows))
+    assert len(out.field) < len(full.field)
+    assert out.rows[here.tables["topics.partitions"].level] == full.rows[here.tables["topics.partitions"].level]
+
+
+def test_a_batch_larger_than_its_first_buffer_is_the_sum_of_its_messages():
+    rows = vectors("kafka-messages")
+    row = max((r for r in rows if r["api"] == "OffsetFetch"), key=lambda r: len(r["hex"]))
+    one, many = decode(batch([row])), decode(batch([row] * 50))
+    assert len(many.field) == 50 * len(one.field)
+    assert [nested(many, i) for i in (0, 49)] == [row["json"]] * 2
+
+
+def test_every_malformed_status_has_its_error():
+    assert {status for status in Status if status >= Status.TRUNCATED} <= set(REASONS)
+
+
+def test_the_dialect_may_differ_by_message():
+    end_quorum = [row for row in vectors("kafka-variants") if row["api"] == "EndQuorumEpoch"]
+    plain = [row for row in vectors("kafka-messages") if row["api"] == "Vote"][:1]
+    rows = end_quorum[1:2] + plain
+    out = decode(batch(rows), dialect=np.array([Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED], np.int8))
+    assert [nested(out, i) for i in range(2)] == [row["json"] for row in rows]
+    assert out.dialect.tolist() == [Dialect.KAFKA_CHANGED, Dialect.KAFKA]  # of Vote there is one layout only
+
+
+def test_known_tells_a_request_header():
+    table = known()
+    assert table[1].tolist() == [0, 18, 12]
+    assert table[17, 2] > 1000  # never flexible
+    assert short_header(7, 0)
+    assert not short_header(7, 1)
+
+
+def test_metadata_records_are_messages_without_header():
+    rows = vectors("metadata-records")
+    values = [bytes.fromhex(row["hex"])[3:] for row in rows]  # behind the frame
+    out = decode(pack(values, [RECORD] * len(rows), [row["type"] for row in rows], [row["version"] for row in rows]))
+    assert [nested(out, i) for i in range(len(rows))] == [{"body": row["json"]} for row in rows]

@@ -1,0 +1,92 @@
+"""Secrets: every marked field is found where it lies, in Envelopes too; a message without them decodes as well."""
+
+import base64
+import random
+
+import numpy as np
+import pytest
+
+from decode.form import Kind
+from decode.message import Status, decode
+from decode.nested import nested
+from decode.program import Dialect, programs
+from decode.secrecy import RECORDS, SECRET, confidential
+from decode.wire import REQUEST, RESPONSE, SIDES, pack
+from tests.build import CASES, build, case
+
+WITH_SECRETS = [
+    c for c in CASES
+    if c[0] == Dialect.KAFKA and c[1].side in {"request", "response"}
+    and any(s.secret or s.kind == Kind.RECORDS for s in programs().forms[SIDES.index(c[1].side), c[1].key].root.walk())
+]  # fmt: skip
+ALONE = np.array([-1])
+
+
+def test_the_fields_that_carry_secrets_are_these():
+    kinds = {f"{c[1].api} {c[1].side}" for c in WITH_SECRETS}
+    assert kinds == {
+        "AlterConfigs request", "AlterUserScramCredentials request", "CreateDelegationToken response",
+        "CreateTopics request", "CreateTopics response", "DescribeConfigs response", "DescribeDelegationToken response",
+        "ExpireDelegationToken request", "Fetch response", "FetchSnapshot response", "IncrementalAlterConfigs request",
+        "Produce request", "RenewDelegationToken request", "SaslAuthenticate request", "SaslAuthenticate response",
+        "ShareFetch response",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_message_without_its_secrets_says_the_same_and_only_lengths_of_them(seed):
+    rng = random.Random(seed)
+    for c in WITH_SECRETS:
+        _, layout, version = c
+        data = build(layout, version, rng).data
+        side = SIDES.index(layout.side)
+        whole = pack([data], [side], [layout.key], [version])
+        spans, status = confidential(whole, ALONE)
+        assert Status(status[0]) == Status.OK
+        cuts = list(zip(spans.offset.tolist(), spans.length.tolist(), strict=True))
+        trimmed = pack([data], [side], [layout.key], [version], [cuts])
+        kept, full = decode(trimmed), decode(whole)
+        assert nested(kept, 0, contents=False) == nested(full, 0, contents=False)
+        again, _ = confidential(trimmed, ALONE)
+        assert [column.tolist() for column in again] == [column.tolist() for column in spans]
+
+
+def test_records_and_secrets_are_told_apart():
+    produce, sasl = case("Produce", "request", 9), case("SaslAuthenticate", "request", 2)
+    token = base64.b64encode(b"token").decode()
+    body = {"topicData": [{"partitionData": [{"records": token}]}]}
+    built = [build(produce[1], 9, random.Random(0), body), build(sasl[1], 2, random.Random(0), {"authBytes": token})]
+    spans, _ = confidential(pack([b.data for b in built], [REQUEST] * 2, [0, 36], [9, 2]), np.array([-1, -1]))
+    assert spans.kind.tolist() == [RECORDS, SECRET]
+    assert spans.message.tolist() == [0, 1]
+    assert [b.data[o : o + n] for b, o, n in zip(built, spans.offset, spans.length, strict=True)] == [b"token"] * 2
+
+
+CONFIGS = {"resources": [{"configs": [{"name": "n", "value": "hidden"}]}]}
+
+
+def wrapped(side, data):
+    name = "requestData" if side == "request" else "responseData"
+    body = {name: base64.b64encode(data).decode()}
+    return build(case("Envelope", side, 0)[1], 0, random.Random(1), body).data
+
+
+def test_secrets_inside_envelopes_are_found_where_they_lie_outside():
+    inner = build(case("IncrementalAlterConfigs", "request", 1)[1], 1, random.Random(1), CONFIGS).data
+    answer = build(case("IncrementalAlterConfigs", "response", 1)[1], 1, random.Random(1)).data
+    outer = [wrapped("request", inner), wrapped("response", answer)]
+    spans, status = confidential(pack(outer, [REQUEST, RESPONSE], [58, 58], [0, 0]), np.array([-1, 0]))
+    assert not status.any()
+    assert spans.message.tolist() == [0]
+    assert outer[0][spans.offset[0] : spans.offset[0] + spans.length[0]] == b"hidden"
+
+
+def test_an_enveloped_response_without_its_request_is_a_secret_as_a_whole():
+    outer = wrapped("response", b"who knows")
+    spans, _ = confidential(pack([outer], [RESPONSE], [58], [0]), ALONE)
+    assert outer[spans.offset[0] : spans.offset[0] + spans.length[0]] == b"who knows"
+
+
+def test_of_a_message_that_does_not_decode_nothing_is_said():
+    spans, status = confidential(pack([b"\0\0\0\x09"], [REQUEST], [0], [9]), ALONE)
+    assert (len(spans.message), Status(status[0])) == (0, Status.TRUNCATED)

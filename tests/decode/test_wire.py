@@ -1,0 +1,36 @@
+"""Batches of messages: taken apart, put together, with what was left out."""
+
+import numpy as np
+
+from decode.wire import DATA, RECORD, REQUEST, RESPONSE, pack, wire_offset
+
+BATCH = pack(
+    [b"\0\1\0\2" + b"\0\0\0\7" + b"rest", b"\0\0\0\x09abcdef", b"xyz", b""],
+    [REQUEST, RESPONSE, RECORD, DATA],
+    [1, 1, 2, 0],
+    [2, 2, 0, 0],
+    [[(4, 2), (8, 1)], [(5, 3)], [], []],
+)
+
+
+def test_spans_are_cut_out_and_sizes_stay_true():
+    assert BATCH.data.tobytes() == b"\0\1\0\2\0\7est" + b"\0\0\0\x09aef" + b"xyz"
+    assert BATCH.at.tolist() == [0, 9, 16, 19, 19]
+    assert BATCH.size.tolist() == [12, 10, 3, 0]
+    assert BATCH.correlation_id.tolist() == [7, 9, 0, 0]
+    assert len(BATCH) == 4
+
+
+def test_rows_can_be_taken_in_any_order():
+    taken = BATCH.take(np.array([2, 0]))
+    assert taken.data.tobytes() == b"xyz\0\1\0\2\0\7est"
+    assert (taken.span_at.tolist(), taken.span_offset.tolist()) == ([0, 0, 2], [4, 8])
+    assert taken.key.tolist() == [2, 1]
+    masked = BATCH.take(np.array([False, True, False, False]))
+    assert (masked.data.tobytes(), masked.span_length.tolist()) == (b"\0\0\0\x09aef", [3])
+
+
+def test_places_in_the_data_are_offsets_on_the_wire():
+    message = np.array([0, 0, 0, 0, 1, 2])
+    place = np.array([2, 4, 5, 7, 15, 17])
+    assert wire_offset(BATCH, message, place).tolist() == [2, 4, 7, 10, 9, 1]
