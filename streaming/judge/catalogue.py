@@ -12,25 +12,39 @@ from dataclasses import dataclass
 from importlib import resources
 from types import ModuleType
 
-from streaming.judge.checks import topic_ids, versions, visibility, wire
+from streaming.judge.checks import (
+    agreement,
+    bindings,
+    control,
+    fetching,
+    inter_broker,
+    leadership,
+    metadata_log,
+    others,
+    topic_id_uses,
+    topic_ids,
+    versions,
+    visibility,
+    wire,
+)
 from streaming.judge.claim import Cell
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Rule
 from streaming.judge.scene import Scene
 
 Function = Callable[[Cell, Group, Scene], Iterator[Evidence]]
-FAMILIES: Mapping[str, tuple[str, ModuleType | None]] = {
-    "TID": ("Topic ids", topic_ids),
-    "VER": ("Versions", versions),
-    "FET": ("Fetching", None),
-    "CTL": ("Controllers, leaders and replicas", None),
-    "LOG": ("The metadata log", None),
-    "GRP": ("Groups, offsets and producers", None),
-    "ADM": ("Topic administration", None),
-    "CLU": ("Clusters", None),
-    "DRF": ("Draft dialects", None),
-    "WIR": ("The wire", wire),
-    "VIS": ("What was not seen", visibility),
+FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
+    "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses)),
+    "VER": ("Versions", (versions, inter_broker)),
+    "FET": ("Fetching", (fetching,)),
+    "CTL": ("Controllers, leaders and replicas", (control, leadership)),
+    "LOG": ("The metadata log", (metadata_log,)),
+    "GRP": ("Groups, offsets and producers", (others,)),
+    "ADM": ("Topic administration", (others,)),
+    "CLU": ("Clusters", (others,)),
+    "DRF": ("Draft dialects", (others,)),
+    "WIR": ("The wire", (wire, others)),
+    "VIS": ("What was not seen", (visibility, others)),
 }
 KINDS: Mapping[str, str] = {
     "violation": "Kafka's rules forbid it, or two sources contradict each other",
@@ -56,10 +70,17 @@ def read() -> dict[str, Check]:
     lines = resources.files(__package__).joinpath("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
     for code, name, kind, status, unit, subject, summary in (line.split("\t") for line in lines[1:]):
-        module = FAMILIES[code[:3]][1]
-        function = getattr(module, name.replace("-", "_")) if status != "planned" else None
+        function = None if status == "planned" else function_of(code, name)
         checks[code] = Check(code, name, kind, summary, status, unit, subject, function)
     return checks
+
+
+def function_of(code: str, name: str) -> Function:
+    """The function of the family's modules that bears the check's name."""
+    wanted = name.replace("-", "_")
+    found: list[Function] = [vars(module)[wanted] for module in FAMILIES[code[:3]][1] if wanted in vars(module)]
+    (function,) = found
+    return function
 
 
 CHECKS = read()

@@ -20,6 +20,8 @@ METADATA_LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
 RESERVED = frozenset({ZERO, METADATA_LOG})
 SLOT_NS = 10_000_000_000
 """Tallies over time count in slots of 10 s."""
+MOST_SLOTS = 720
+"""Two hours of slots are kept per claim: the longest window of a check is one."""
 
 
 class Sighting(NamedTuple):
@@ -83,6 +85,26 @@ KINDS: Mapping[str, Kind] = {
         "controller {by} orders partition {partition} of topic id {topic_id}",
     ),
     "use": kind("topic_id api client_id host endpoint", "id:topic_id", "{client_id} uses the id in {api}"),
+    "deletions": kind("endpoint", "server:", "topics are deleted"),
+    # who leads and follows
+    "serves": kind(
+        "name topic_id partition endpoint", "name:name id:topic_id", "{endpoint} serves partition {partition}"
+    ),
+    "denies": kind(
+        "name topic_id partition endpoint api error",
+        "name:name id:topic_id",
+        "{endpoint} answers {api} for partition {partition} with {error}",
+    ),
+    "follower": kind("broker endpoint client_id", "server:", "broker {broker} fetches from {endpoint}"),
+    "follows": kind(
+        "topic_id partition broker endpoint client_id",
+        "id:topic_id",
+        "broker {broker} asks {endpoint} for partition {partition}",
+    ),
+    "heartbeat": kind("broker endpoint", "server:", "broker {broker} tells how far it has read the metadata log"),
+    "replica_answer": kind(
+        "topic_id partition api client_id endpoint", "id:topic_id", "{api} of {client_id} for partition {partition}"
+    ),
     # which endpoint belongs to which cluster
     "server": kind("endpoint", "server:", "{endpoint} answers in Kafka's protocol"),
     "cluster_id": kind("endpoint cluster_id how", "server:", "{endpoint} belongs to cluster {cluster_id} ({how})"),
@@ -109,6 +131,20 @@ KINDS: Mapping[str, Kind] = {
         "{endpoint} closes the connection instead of answering {api} v{version}",
     ),
     "tolerated": kind("client_id host endpoint api tolerance", "wire:", "{client_id} sends {api} with {tolerance}"),
+    "zero_use": kind(
+        "client_id host endpoint api", "client:client_id:host", "{client_id} sends {api} with no topic id"
+    ),
+    "answer": kind("client_id host endpoint api", "client:client_id:host", "{endpoint} answers {api} of {client_id}"),
+    "odd_request": kind(
+        "client_id host endpoint what", "client:client_id:host", "{client_id} asks for metadata {what}"
+    ),
+    "cluster_refused": kind(
+        "client_id host endpoint api cluster_id",
+        "server:",
+        "{client_id} presents cluster {cluster_id} in {api} and is answered INCONSISTENT_CLUSTER_ID (104)",
+    ),
+    "described": kind("name topic_id group endpoint", "id:topic_id", "group {group} is said to read {name}"),
+    "assigned": kind("topic_id group endpoint", "id:topic_id", "group {group} is assigned partitions of {topic_id}"),
     # what was seen and read
     "connection": kind("host endpoint client started_ns", "link:endpoint", "connection {client}>{endpoint}"),
     "gap": kind(
@@ -119,6 +155,9 @@ KINDS: Mapping[str, Kind] = {
         "api version side reason client_id endpoint", "wire:", "{api} v{version} {side} is malformed: {reason}"
     ),
     "unknown": kind("key version endpoint reason", "wire:", "API key {key} v{version} is not in the schemas"),
+    "stray": kind("host endpoint what", "link:endpoint", "{endpoint}: {what}"),
+    "dialect": kind("host endpoint dialect", "link:endpoint", "{host} and {endpoint} speak {dialect}"),
+    "draft_code": kind("endpoint error api", "link:endpoint", "{endpoint} answers {api} with {error}"),
     "mark": kind("agent what source reason", "agent:", "agent {agent}: {what} {source} {reason}"),
 }
 SPACES = {"name": 64, "id": 64, "client": 16, "link": 16, "server": 1, "wire": 1, "agent": 1}
@@ -155,6 +194,8 @@ class Claim:
             self.tally[name] = self.tally.get(name, 0) + count
         for name, value in other.peak.items():
             self.peak[name] = max(self.peak[name], value) if name in self.peak else value
+        if len(self.tally) + len(self.peak) > MOST_SLOTS:
+            self.tally, self.peak = newest(self.tally), newest(self.peak)
 
     def copy(self) -> "Claim":
         return Claim(
@@ -203,6 +244,19 @@ class Claim:
             if space in {"name", "id"} and (values[0] is None or values[0] in RESERVED):
                 continue
             yield (space, *("" if value is None else str(value) for value in values))
+
+
+def newest(counters: dict[str, Any]) -> dict[str, Any]:
+    """Without the oldest slots, where there are too many: what is dropped once is dropped whenever it comes."""
+    slots = sorted({slot for name in counters if (slot := slot_of(name)) is not None})
+    oldest = slots[-MOST_SLOTS] if len(slots) > MOST_SLOTS else -1
+    return {name: value for name, value in counters.items() if (slot_of(name) or oldest) >= oldest}
+
+
+def slot_of(name: str) -> int | None:
+    """The slot of a counter that is named by one: `slot`, `slot:error` or `at:slot`."""
+    part = name.removeprefix("at:").partition(":")[0]
+    return int(part) if part.isdigit() else None
 
 
 def merged(claims: Iterable[Claim]) -> list[Claim]:

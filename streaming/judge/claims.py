@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator
 from decode.exchanges import Exchanges
 from decode.message import Decoded
 from streaming.judge.claim import Claim, merged, pack, unpack
-from streaming.judge.extract import bindings, clients, control, log, servers, uses, wire
+from streaming.judge.extract import bindings, clients, control, errors, log, replicas, servers, uses, wire
 from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.reduce import Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 
-FAMILIES = (bindings, control, uses, servers, clients, wire, log)
+FAMILIES = (bindings, control, uses, replicas, errors, servers, clients, wire, log)
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     batch = Batch(exchanges, decoded)
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     facts = merged([*wire.connections(batch), *log.orders(batch)])
-    return merged([*stated, *servers.carried(stated), *facts])
+    return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *facts])
 
 
 def rows_of(batch: Batch) -> Iterator[Rows]:

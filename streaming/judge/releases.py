@@ -74,3 +74,8 @@ def estimate(text: str) -> str | None:
     best = max(scores.values())
     lines = [line for line, score in scores.items() if score == best]
     return None if best < ENOUGH else lines[0] if len(lines) == 1 else f"{lines[0]} to {lines[-1]}"
+
+
+def order_of(line: str) -> tuple[int, ...]:
+    """A release line as numbers, for comparing; of several the first."""
+    return tuple(int(part) for part in line.split(" ", maxsplit=1)[0].split("."))

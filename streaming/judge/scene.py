@@ -24,6 +24,8 @@ class Scene:
         self.pending: set[Cell] = set()
         """Cells that wait for the high watermark of the metadata log."""
         self.logs: dict[int, LogOrder] = {}
+        self.agents: dict[str, tuple[int, bool]] = {}
+        """How far each agent has shown its traffic, and whether it has ended."""
         self.cell: Cell = ()
 
     def passed(self, due_ns: int) -> bool:

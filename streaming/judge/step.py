@@ -112,6 +112,7 @@ class Judge:
         moved = clusters.moved(self.clusters)
         self.clusters = clusters
         scene = Scene(self.ledger, clusters, self.settings, self.watermark_ns)
+        scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
         cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
         self.ledger.touched.clear()
         told = [row for cell in sorted(cells) for row in self.retold(cell, scene)]

@@ -8,7 +8,7 @@ it is known, else of their first sightings. An id that only an error answer or a
 
 from functools import cached_property
 
-from streaming.judge.claim import ZERO, Claim
+from streaming.judge.claim import ZERO, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.scene import Scene
 
@@ -122,3 +122,9 @@ def in_log_order(histories: list[History]) -> list[History]:
     """Those the metadata log created take the order of its offsets among themselves."""
     logged = iter(sorted((h for h in histories if h.offset is not None), key=lambda h: h.offset or 0))
     return [next(logged) if history.offset is not None else history for history in histories]
+
+
+def name_of(cell: Cell, group: Group, scene: Scene) -> str | None:
+    """The name an id is bound to, by the strongest word for it."""
+    told = [claim for claim in scene.claims("binding", group, *cell) if claim["source"] in STRENGTH]
+    return min(told, key=lambda claim: (STRENGTH[claim["source"]], claim.first))["name"] if told else None

@@ -12,7 +12,7 @@ from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, times
+from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, name_of, times
 
 
 def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -145,9 +145,3 @@ def strong(claim: Claim, new: History, scene: Scene) -> bool:
     if claim["source"] in CONTROL:
         return True
     return bool(claim["topic_id"] == ZERO and claim.first.ts_ns + scene.settings.broker_grace_ns < new.born_ns)
-
-
-def name_of(cell: Cell, group: Group, scene: Scene) -> str | None:
-    """The name an id is bound to; the strongest word for it."""
-    names = [claim["name"] for claim in scene.claims("binding", group, *cell)]
-    return names[0] if names else None

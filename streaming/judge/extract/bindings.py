@@ -41,7 +41,7 @@ def named(batch: Batch, table: Table, name: str, source: str) -> Rows:
         batch.endpoint(message),
         constant(None, len(table)),
     ]
-    return Rows("binding", key, message)
+    return Rows("binding", key, message, slots(batch, message))
 
 
 def metadata(batch: Batch) -> Iterator[Rows]:
@@ -64,7 +64,7 @@ def absence(batch: Batch, topics: Table, source: str) -> Rows:
         batch.endpoint(message),
         Column(topics["error_code"]),
     ]
-    return Rows("absence", key, message)
+    return Rows("absence", key, message, slots(batch, message))
 
 
 def partition_rows(topics: Table, partitions: Table, source: str) -> Rows:

@@ -16,7 +16,7 @@ from decode.log_order import LogOrder
 from decode.log_tables import LogTable, log_tables
 from decode.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries
 from decode.wire import Messages
-from streaming.judge.claim import Claim
+from streaming.judge.claim import SLOT_NS, Claim
 from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, ids, lists, texts
 
@@ -50,7 +50,8 @@ def orders(batch: Batch) -> Iterator[Claim]:
         order.below(part.high_watermark)
         order.absorb(part.entries)
         seen = batch.sightings.at_rank(int(batch.sightings.rank[part.message]))
-        yield Claim("log_order", (seen.server,), seen, peak=peaks(order))
+        slot = {f"at:{seen.ts_ns // SLOT_NS}": part.high_watermark}
+        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **slot})
 
 
 def peaks(order: LogOrder) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from decode.columns import Table
-from decode.wire import REQUEST, RESPONSE
+from decode.wire import RESPONSE
 from streaming.judge.claim import RESERVED, Claim
 from streaming.judge.extract.batch import Batch, value_per
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
@@ -118,5 +118,8 @@ def carried(claims: list[Claim]) -> Iterator[Claim]:
             yield by_id[topic_id]
 
 
-def is_request(batch: Batch) -> Ints:
-    return np.flatnonzero(batch.decoded.messages.side == REQUEST)
+def deletions(claims: list[Claim]) -> Iterator[Claim]:
+    """When topics were deleted at all, whichever."""
+    for claim in claims:
+        if claim.kind == "deletion" and claim["source"] != "metadata-log":
+            yield Claim("deletions", (claim.server(),), claim.first, claim.last, tally=dict(claim.tally))

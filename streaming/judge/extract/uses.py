@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from decode.columns import Table
+from decode.wire import REQUEST
 from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.clients import who
-from streaming.judge.extract.reduce import Column, Rows, constant, grouped, ids
+from streaming.judge.extract.reduce import Column, Rows, constant, grouped, ids, texts
 
 REQUESTS = (
     ("Fetch", "topics"),
@@ -22,6 +23,10 @@ REQUESTS = (
     ("OffsetCommit", "topics"),
     ("AlterPartition", "topics"),
 )
+ASSIGNMENTS = (
+    ("ConsumerGroupHeartbeat", "assignment.topic_partitions"),
+    ("ShareGroupHeartbeat", "assignment.topic_partitions"),
+)
 ANSWERS = (
     ("Fetch", "responses", "responses.partitions"),
     ("Produce", "responses", "responses.partition_responses"),
@@ -30,10 +35,13 @@ ANSWERS = (
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
+    yield from assigned(batch)
+    yield from described(batch)
     for api, path in REQUESTS:
         tables = batch.tables(api, "request")
         if tables:
             yield asked(batch, api, tables[path])
+            yield zero(batch, api, tables[path])
     for api, path, partitions in ANSWERS:
         tables = batch.tables(api, "response")
         if tables:
@@ -58,3 +66,36 @@ def answered(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:
     key = [ids(topics["topic_id"]).take(parent), constant(api, len(partitions)), client_id, host, endpoint]
     tally = Column(codes.astype(np.int64).ravel(), names)
     return Rows("use", key, message, tally).where(topics.present("topic_id")[parent])
+
+
+def zero(batch: Batch, api: str, topics: Table) -> Rows:
+    """Requests by id that carry none."""
+    message = topics.message
+    bare = topics.present("topic_id") & ~topics["topic_id"].any(axis=1)
+    return Rows("zero_use", [*who(batch, message), constant(api, len(topics))], message).where(bare)
+
+
+def assigned(batch: Batch) -> Iterator[Rows]:
+    """Topics that a coordinator hands to the members of a group of the new protocol."""
+    for api, path in ASSIGNMENTS:
+        tables, asks = batch.tables(api, "response"), batch.tables(api, "request")
+        if tables and asks:
+            topics, header = tables[path], asks[""]
+            request = batch.partner(topics.message, REQUEST)
+            order = np.argsort(header.message, kind="stable")
+            at = order[np.minimum(np.searchsorted(header.message[order], request), len(header) - 1)]
+            group = texts(header["group_id"]).take(at)
+            key = [ids(topics["topic_id"]), group, batch.endpoint(topics.message)]
+            yield Rows("assigned", key, topics.message).where(request >= 0)
+
+
+def described(batch: Batch) -> Iterator[Rows]:
+    """Names and ids that a group's description pairs."""
+    tables = batch.tables("ConsumerGroupDescribe", "response")
+    for part in ("assignment", "target_assignment") if tables else ():
+        topics, members, groups = (
+            tables[path] for path in (f"groups.members.{part}.topic_partitions", "groups.members", "groups")
+        )
+        group = texts(groups["group_id"]).take(members.parent[topics.parent])
+        key = [texts(topics["topic_name"]), ids(topics["topic_id"]), group, batch.endpoint(topics.message)]
+        yield Rows("described", key, topics.message)

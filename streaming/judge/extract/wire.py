@@ -12,12 +12,13 @@ import numpy as np
 from decode.exchanges import (
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
+    ORPHAN,
     OUTCOMES,
     PENDING,
     RESPONSE_UNSEEN,
     Connection,
 )
-from decode.message import Status, Tolerance
+from decode.message import Dialect, Status, Tolerance
 from decode.wire import SIDES
 from streaming.judge.claim import Claim, Sighting
 from streaming.judge.extract.batch import Batch
@@ -45,6 +46,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield from read(batch)
     yield from unanswered(batch)
     yield from broken(batch)
+    yield from unpaired(batch)
+    yield from dialects(batch)
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
@@ -97,6 +100,23 @@ def read(batch: Batch) -> Iterator[Rows]:
     one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
     outcome = Column(exchanges.outcome.astype(np.int64), [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
     yield Rows("connection", connection_key(batch, one), one, outcome)
+
+
+def unpaired(batch: Batch) -> Iterator[Rows]:
+    """Responses that answer nothing, or not the oldest open request."""
+    exchanges = batch.exchanges
+    orphans = exchanges.response[(exchanges.outcome == ORPHAN) & (exchanges.response >= 0)]
+    early = exchanges.response[exchanges.out_of_order & (exchanges.response >= 0)]
+    for message, what in ((orphans, "response without request"), (early, "response out of order")):
+        yield Rows("stray", [batch.host(message), batch.endpoint(message), constant(what, len(message))], message)
+
+
+def dialects(batch: Batch) -> Iterator[Rows]:
+    """Messages read by the layouts of a draft."""
+    message = np.flatnonzero((batch.decoded.dialect >= Dialect.KIP516_DRAFT) & (batch.decoded.status == Status.OK))
+    names = [Dialect(number).label for number in range(len(Dialect))]
+    dialect = Column(batch.decoded.dialect[message].astype(np.int64), names)
+    yield Rows("dialect", [batch.host(message), batch.endpoint(message), dialect], message)
 
 
 def unanswered(batch: Batch) -> Iterator[Rows]:

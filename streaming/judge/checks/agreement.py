@@ -1,0 +1,203 @@
+"""TID: brokers, controllers and requests that do not agree which topic is which.
+
+Knows how long a change may take to reach everyone. Does not know messages.
+Rule: two words contradict only if both were said again after the grace; a change that crossed a gap is not judged.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from streaming.judge.claim import ZERO, Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.runs import end_ns, slots, start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import CONTROL, History, Topic
+
+
+def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A name whose earlier id is ordered again by a controller later than the grace after a newer id was bound.
+
+    Why it matters. Ids are never reused: brokers are told to serve two topics under one name. Replicas split, and
+    either half may lose its data.
+
+    When it is innocent. Clients' Metadata flips with the broker they ask, and does not count; neither does a log that
+    is read again. Within the grace both ids are on their way.
+
+    Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9; KAFKA-14190.
+    """
+    topic = Topic(cell[1], group, scene)
+    grace_ns = scene.settings.broker_grace_ns
+    for old, new in pairwise(topic.histories):
+        orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
+        again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]
+        bound = [claim for claim in new.bindings if claim["source"] in (*CONTROL, "metadata-log")]
+        if again and bound and not rejected(again, scene, group):
+            yield Evidence(
+                (topic.name, sorted((old.topic_id, new.topic_id))),
+                (first_of(old.first), first_of(new.first), *(last_of(claim) for claim in again)),
+                topic=topic.name,
+                topic_ids=tuple(sorted((old.topic_id, new.topic_id))),
+                count=len(again),
+                words={"old": old.topic_id, "new": new.topic_id, "time": clock(max(c.last.ts_ns for c in again))},
+            )
+
+
+def rejected(again: list[Claim], scene: Scene, group: Group) -> bool:
+    """Whether all that is said again comes from a controller that brokers turned away."""
+    stale = {
+        f"{claim['controller']}@{claim['controller_epoch']}"
+        for claim in scene.claims("control", group, "server")
+        if claim["error"] == 11
+    }
+    return all(claim["by"] in stale for claim in again)
+
+
+def requests_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. LeaderAndIsr and UpdateMetadata of one controller in one epoch that name different ids for one topic, each
+    of them again after the other.
+
+    Why it matters. Leaders work on one topic and clients are sent to another: the two halves of one order contradict
+    each other. This is what the project is named for.
+
+    When it is innocent. A topic deleted and created again within the epoch: there the older id is not said again.
+
+    Source. KIP-516; ControllerBrokerRequestBatch of Kafka 2.8 to 3.9.
+    """
+    topic = Topic(cell[1], group, scene)
+    claims = [c for c in topic.bindings if c["source"] in CONTROL and c["topic_id"] not in {None, ZERO}]
+    claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
+    for number, one in enumerate(claims):
+        for other in claims[number + 1 :]:
+            if one["by"] != other["by"] or one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
+                continue
+            if overlap_ns(one, other) > scene.settings.broker_grace_ns or side_by_side(one, other, topic, scene):
+                yield Evidence(
+                    (topic.name, sorted((one["topic_id"], other["topic_id"]))),
+                    (first_of(one), last_of(one), first_of(other), last_of(other)),
+                    topic=topic.name,
+                    topic_ids=tuple(sorted((one["topic_id"], other["topic_id"]))),
+                    brokers=(int(one["by"].partition("@")[0]),),
+                    count=one.count + other.count,
+                    words={
+                        "one": f"{one['topic_id']} in {one.first.api}",
+                        "other": f"{other['topic_id']} in {other.first.api}",
+                        "by": one["by"].replace("@", ", epoch "),
+                    },
+                )
+
+
+def overlap_ns(one: Claim, other: Claim) -> int:
+    return min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
+
+
+def side_by_side(one: Claim, other: Claim, topic: Topic, scene: Scene) -> bool:
+    """Said within a second of each other, never taken back, and nothing was deleted: two halves of one order."""
+    second = 1_000_000_000
+    if abs(other.first.ts_ns - one.first.ts_ns) > second or topic.deletions:
+        return False
+    histories = {history.topic_id: history for history in topic.histories}
+    mine, theirs = histories[one["topic_id"]], histories[other["topic_id"]]
+    if any({claim["source"] for claim in history.bindings} >= set(CONTROL) for history in (mine, theirs)):
+        return False  # the other half of the order follows: a recreation under way
+    return scene.passed(max(one.last.ts_ns, other.last.ts_ns) + scene.settings.broker_grace_ns)
+
+
+def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Brokers that answer Metadata for one name with different ids, or one with an id and one with
+    UNKNOWN_TOPIC_OR_PARTITION, both of them again later than the grace after the change.
+
+    Why it matters. Which topic a client works on depends on the broker it happens to ask. A broker that is cut off
+    from its controller goes on like this for as long as it lasts.
+
+    When it is innocent. For some seconds after every creation, deletion and recreation; while a broker starts. A proxy
+    that shows several brokers under one address.
+
+    Source. KIP-516; MetadataCache of Kafka 3.9 and 4.3.
+    """
+    topic = Topic(cell[1], group, scene)
+    answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
+    grace_ns = scene.settings.broker_grace_ns
+    for old, new in pairwise(topic.histories):
+        stale = [c for c in answers if c["topic_id"] == old.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
+        fresh = [c for c in answers if c["topic_id"] == new.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
+        if stale and {claim["endpoint"] for claim in fresh} - {claim["endpoint"] for claim in stale}:
+            words = {"one": old.topic_id, "other": new.topic_id}
+            yield disagreement(topic, (stale, fresh), words, scene)
+    for history in topic.histories[-1:]:
+        deaf = list(ignorant(topic, history, scene))
+        if deaf:
+            told = [claim for claim in answers if claim["topic_id"] == history.topic_id]
+            words = {"one": "no such topic", "other": history.topic_id}
+            yield disagreement(topic, (deaf, told), words, scene)
+
+
+def ignorant(topic: Topic, history: History, scene: Scene) -> Iterator[Claim]:
+    """Brokers that deny the topic for longer than the grace while others answer its id."""
+    grace_ns = scene.settings.broker_grace_ns
+    answers = [c for c in topic.bindings if c["source"] == "metadata" and c["topic_id"] == history.topic_id]
+    for absence in scene.claims("absence", topic.group, "name", topic.name):
+        endpoint = absence["endpoint"]
+        own = {slot for claim in answers if claim["endpoint"] == endpoint for slot in slots(claim.tally)}
+        others = {slot for claim in answers if claim["endpoint"] != endpoint for slot in slots(claim.tally)}
+        denied = [slot for slot in slots(absence.tally) if end_ns(slot) > history.born_ns]
+        for first, last in stretches(denied, own):
+            since = max(start_ns(first) if first != denied[0] else absence.first.ts_ns, history.born_ns)
+            both = [slot for slot in others if first < slot <= last and start_ns(slot) >= since + grace_ns]
+            if both and start_ns(last) >= since + grace_ns:
+                yield absence
+                break
+
+
+def stretches(denied: list[int], own: set[int]) -> Iterator[tuple[int, int]]:
+    """From when to when something was denied without being affirmed between."""
+    first = None
+    for slot, following in zip(denied, [*denied[1:], None], strict=False):
+        first = slot if first is None else first
+        if following is None or any(slot <= other <= following for other in own):
+            yield first, slot
+            first = None
+
+
+def disagreement(
+    topic: Topic, between: tuple[list[Claim], list[Claim]], words: dict[str, str], scene: Scene
+) -> Evidence:
+    one, other = between
+    ids = [word for word in words.values() if " " not in word]
+    brokers = sorted({str(scene.node(claim)) for claim in one})
+    against = sorted({str(scene.node(claim)) for claim in other})
+    return Evidence(
+        (topic.name, sorted(ids) if len(ids) > 1 else [*ids, "unknown"]),
+        tuple(side for claim in (*one, *other) for side in (first_of(claim), last_of(claim))),
+        topic=topic.name,
+        topic_ids=tuple(sorted(ids)),
+        brokers=tuple(scene.broker(claim) for claim in one),
+        count=sum(claim.count for claim in one),
+        last_ns=max(claim.last.ts_ns for claim in one),
+        words={**words, "these": ", ".join(brokers), "those": ", ".join(against)},
+    )
+
+
+def topic_id_has_two_names(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. One topic id bound to two names in one cluster.
+
+    Why it matters. A topic is never renamed and an id never reused: metadata is corrupt, or two clusters are taken for
+    one.
+
+    When it is innocent. Never inside one cluster.
+
+    Source. KIP-516.
+    """
+    bindings = scene.claims("binding", group, *cell)
+    names = sorted({claim["name"] for claim in bindings})
+    if len(names) > 1:
+        first = [next(claim for claim in bindings if claim["name"] == name) for name in names]
+        yield Evidence(
+            (cell[1], names),
+            tuple(map(first_of, first)),
+            topic=names[0],
+            topic_ids=(cell[1],),
+            count=sum(claim.count for claim in bindings),
+            words={"names": " and ".join(names)},
+        )

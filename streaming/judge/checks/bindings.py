@@ -1,0 +1,182 @@
+"""TID: names that lose their id, or keep one they should not.
+
+Knows what a deletion, a creation and a migration may do to a name's id. Does not know messages.
+Rule: what could be a recreation is one; where a gap may hide the deletion nothing is said.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from streaming.judge.checks.topic_ids import recreation
+from streaming.judge.claim import ZERO, Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import CONTROL, History, Topic
+
+RENUMBERED = "its partitions go on with their leader epochs under another id"
+LOST = "the controller names it without an id"
+
+
+def topic_id_lost(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A topic that had an id and is named without one by the current controller for longer than the grace, or
+    that is given another id while its partitions go on: same replicas, leader epochs that go on, and no deletion.
+
+    Why it matters. The id on the replicas' disks is the old one: LeaderAndIsr is answered INCONSISTENT_TOPIC_ID,
+    consumers that fetch by id stall, and a restarted broker does not join again. Tools older than 2.8 that rewrite the
+    topic's node in ZooKeeper do this (KAFKA-14190).
+
+    When it is innocent. A recreation starts its epochs again. While the inter-broker protocol is rolled a controller of
+    before 2.8 drops ids for a time. With a gap in what controllers send nothing is said.
+
+    Source. KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
+    """
+    topic = Topic(cell[1], group, scene)
+    for old, new in pairwise(topic.histories):
+        if renumbered(topic, old, new) and whole(old.last.first.ts_ns, new.born_ns, group, scene):
+            yield lost(topic, old, (last_of(old.last), first_of(new.first)), (old.topic_id, new.topic_id), RENUMBERED)
+    if topic.histories:
+        yield from zeroed(topic, topic.histories[-1], scene)
+
+
+def renumbered(topic: Topic, old: History, new: History) -> bool:
+    if recreation(topic, old, new) is not None or not ordered(new):
+        return False
+    common = old.epochs.keys() & new.epochs.keys()
+    goes_on = all(new.epochs[p][0] >= old.epochs[p][1] for p in common)
+    return goes_on and any(new.epochs[p][0] > 0 for p in common) and replicas(old, common) == replicas(new, common)
+
+
+def ordered(history: History) -> bool:
+    return any(claim["source"] in CONTROL for claim in history.bindings)
+
+
+def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for claim in history.partitions:
+        if claim["partition"] in partitions and claim["source"] in CONTROL:
+            found[claim["partition"]] = set(map(int, claim["replicas"].split(",")))
+    return found
+
+
+def whole(first_ns: int, last_ns: int, group: Group, scene: Scene) -> bool:
+    """Whether nothing is missing of what the servers of a cluster were told in that time."""
+    for endpoint in group.endpoints:
+        for gap in scene.ledger.claims("gap", "link", endpoint):
+            if first_ns <= gap.first.ts_ns <= last_ns:
+                return False
+    return True
+
+
+def zeroed(topic: Topic, history: History, scene: Scene) -> Iterator[Evidence]:
+    """Named without an id, explicitly, by a controller not older than the one that bound it, and not again since."""
+    bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
+    bound = [claim for claim in history.bindings if claim["source"] in CONTROL]
+    if not bare or not bound:
+        return
+    latest = max(bare, key=lambda claim: (claim.first, repr(claim.key)))
+    since = latest.first.ts_ns
+    again = any(claim.last.ts_ns > since for claim in bound)
+    current = history.born_ns < since and epoch(latest) >= max(map(epoch, bound))
+    if current and not again and scene.passed(since + scene.settings.broker_grace_ns):
+        yield lost(topic, history, (last_of(history.last), first_of(latest)), (history.topic_id,), LOST)
+
+
+def epoch(claim: Claim) -> int:
+    """The controller epoch of an order."""
+    return int((claim["by"] or "@-1").partition("@")[2])
+
+
+def lost(topic: Topic, old: History, sides: tuple[Side, ...], ids: tuple[str, ...], how: str) -> Evidence:
+    return Evidence(
+        (topic.name, old.topic_id),
+        sides,
+        topic=topic.name,
+        topic_ids=ids,
+        words={"old": old.topic_id, "how": how, "new": f" ({ids[1]})" if len(ids) > 1 else ""},
+    )
+
+
+def created_topic_id_differs(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A topic that was created under one id, as CreateTopics answered, and is bound to another from the start.
+
+    Why it matters. Whoever took the id from the answer works on a topic that does not exist.
+
+    When it is innocent. Validate-only requests answer an id that never exists, and do not count. A topic that was
+    deleted and created again meanwhile; with a gap in between nothing is said.
+
+    Source. KIP-516; ReplicationControlManager.createTopics of Kafka 4.3.
+    """
+    topic = Topic(cell[1], group, scene)
+    for created, bound in pairwise(topic.histories):
+        only = {claim["source"] for claim in created.bindings} == {"create-topics"}
+        soon = bound.born_ns - created.last.last.ts_ns < scene.settings.broker_grace_ns
+        other = not topic.deletions and "create-topics" not in bound.sources
+        if only and soon and other and whole(created.born_ns, bound.born_ns, group, scene):
+            yield Evidence(
+                (topic.name, created.topic_id, bound.topic_id),
+                (first_of(created.first), first_of(bound.first)),
+                topic=topic.name,
+                topic_ids=(created.topic_id, bound.topic_id),
+                words={"created": created.topic_id, "bound": bound.topic_id},
+            )
+
+
+def deletion_not_effective(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A topic whose deletion was answered with success and that brokers still serve under the same id later than
+    the grace.
+
+    Why it matters. The data is still there, and so are its clients; creating it again fails or mixes both.
+
+    When it is innocent. With ZooKeeper a deletion waits for every replica: a broker that is down holds it up.
+
+    Source. TopicDeletionManager of Kafka 3.9.
+    """
+    topic = Topic(cell[1], group, scene)
+    asked = [claim for claim in topic.deletions if claim["source"] == "delete-topics"]
+    grace_ns = scene.settings.broker_grace_ns
+    for history in topic.histories:
+        mine = [c for c in asked if c["topic_id"] == history.topic_id]
+        if not mine:
+            continue
+        since = mine[0].first.ts_ns
+        still = [
+            claim for claim in history.bindings if claim["source"] == "metadata" and claim.last.ts_ns > since + grace_ns
+        ]
+        if still:
+            yield Evidence(
+                (history.topic_id, "deletion"),
+                (first_of(mine[0]), *(last_of(claim) for claim in still)),
+                topic=topic.name,
+                topic_ids=(history.topic_id,),
+                brokers=tuple(scene.broker(claim) for claim in still),
+                count=sum(claim.count for claim in still),
+                words={"time": clock(since), "last": clock(max(claim.last.ts_ns for claim in still))},
+            )
+
+
+def zero_topic_id_on_modern_cluster(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A topic that never had an id and that controllers name with the zero id, in versions that carry ids, for
+    longer than the grace.
+
+    Why it matters. One such topic drags every fetch that contains it back to names (Fetch v12).
+
+    When it is innocent. The first seconds after the inter-broker protocol reached 2.8; while it is rolled.
+
+    Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9.
+    """
+    topic = Topic(cell[1], group, scene)
+    bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
+    if not bare or topic.histories or topic.deletions:
+        return
+    newest = max(map(epoch, bare))
+    current = [claim for claim in bare if epoch(claim) == newest]
+    if scene.passed(current[0].first.ts_ns + scene.settings.broker_grace_ns):
+        yield Evidence(
+            (topic.name,),
+            (first_of(current[0]), last_of(current[-1])),
+            topic=topic.name,
+            count=sum(claim.count for claim in current),
+            words={"time": clock(current[0].first.ts_ns)},
+        )

@@ -1,0 +1,278 @@
+"""CTL: controllers, leaders and replicas.
+
+Knows the order of epochs and what a leader, a follower and an ISR may not do. Does not know messages.
+Rule: epochs order everything, time only measures how long something lasts; single refusals are normal in every roll.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.runs import longest, start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import CONTROL, name_of
+
+STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH, NOT_CONTROLLER = 11, 77, 41
+LEADING = (*CONTROL, "metadata", "describe-topic-partitions", "metadata-log")
+
+
+def two_controllers(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A controller whose order is answered STALE_CONTROLLER_EPOCH (11) at the top level, or that goes on giving
+    orders of a lower epoch later than the grace after a higher one was accepted; two controllers of one epoch.
+
+    Why it matters. Two brokers think that they are the controller. The older one's orders are refused, but what it
+    believes it hands out to clients all the same.
+
+    When it is innocent. A new controller's second full LeaderAndIsr gets 11 per partition everywhere: that is normal
+    and does not count. So is the hand-over from ZooKeeper to KRaft.
+
+    Source. KafkaApis and ReplicaManager of Kafka 2.8 to 3.9; KIP-631.
+    """
+    orders = scene.claims("control", group, *cell)
+    accepted = [claim for claim in orders if claim["error"] == 0]
+    found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
+    for claim in orders:
+        newer = [other for other in accepted if other["controller_epoch"] > claim["controller_epoch"]]
+        rival = [
+            other
+            for other in accepted
+            if other["controller_epoch"] == claim["controller_epoch"] and other["controller"] != claim["controller"]
+        ]
+        late = [o for o in newer if claim.last.ts_ns > o.first.ts_ns + scene.settings.broker_grace_ns]
+        against = rival or (newer if claim["error"] == STALE_CONTROLLER_EPOCH else late)
+        if against and not (against[0]["kraft"] and not claim["kraft"]):
+            found[claim["controller"], claim["controller_epoch"]].append((claim, against[0]))
+    told: set[tuple[object, ...]] = set()
+    for (controller, epoch), pairs in sorted(found.items()):
+        other = pairs[0][1]["controller"]
+        both = tuple(sorted({controller, other}))
+        if (both, epoch) in told:
+            continue
+        told.add((both, epoch))
+        yield Evidence(
+            (list(both), epoch),
+            tuple(side for claim, newer in pairs for side in (first_of(claim), last_of(claim), first_of(newer))),
+            brokers=both,
+            count=sum(claim.count for claim, _ in pairs),
+            words={
+                "controller": controller,
+                "epoch": epoch,
+                "other": other,
+                "newer": pairs[0][1]["controller_epoch"],
+                "since": clock(min(claim.first.ts_ns for claim, _ in pairs)),
+            },
+        )
+
+
+def two_leaders_same_epoch(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Two different leaders said of one partition in one leader epoch.
+
+    Why it matters. An epoch has one leader, by construction; two of them write two histories under one number.
+
+    When it is innocent. Never under one topic id: a recreated topic starts its epochs again under another one.
+
+    Source. KIP-101; KIP-320.
+    """
+    leaders: dict[tuple[int, int], dict[int, Claim]] = defaultdict(dict)
+    for claim in scene.claims("partition", group, *cell):
+        if claim["leader"] >= 0 and claim["leader_epoch"] >= 0:
+            leaders[claim["partition"], claim["leader_epoch"]].setdefault(claim["leader"], claim)
+    for (partition, epoch), claims in sorted(leaders.items()):
+        if len(claims) > 1:
+            yield Evidence(
+                (cell[1], partition, epoch),
+                tuple(first_of(claim) for _, claim in sorted(claims.items())),
+                topic=name_of(cell, group, scene),
+                topic_ids=(cell[1],),
+                brokers=tuple(sorted(claims)),
+                count=len(claims),
+                words={"partition": partition, "epoch": epoch},
+            )
+
+
+def isr_stuck(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A leader whose AlterPartition for a partition is answered UNKNOWN_TOPIC_ID (100), or
+    UNKNOWN_TOPIC_OR_PARTITION (3), at least 10 times over at least 30 s without a success.
+
+    Why it matters. The ISR cannot change: a replica that caught up stays out of it, one that fell behind stays in.
+
+    When it is innocent. Single answers while a topic is created or deleted.
+
+    Source. KIP-497; KIP-841; ReplicationControlManager of Kafka 4.3.
+    """
+    settings = scene.settings
+    stuck: dict[int, list[Claim]] = defaultdict(list)
+    for claim in scene.claims("replica_answer", group, *cell):
+        run = longest(claim.tally, {100, 3}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if run is not None and claim["api"] == "AlterPartition":
+            stuck[claim["partition"]].append(claim)
+    for partition, claims in sorted(stuck.items()):
+        yield Evidence(
+            (cell[1], partition),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            topic=name_of(cell, group, scene),
+            topic_ids=(cell[1],),
+            client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
+            count=sum(claim.count for claim in claims),
+            words={"partition": partition},
+        )
+
+
+def directory_assignment_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker whose AssignReplicasToDirs for a topic is answered with an error at least 10 times over at least
+    30 s.
+
+    Why it matters. The controller does not know on which disk these replicas are: if the disk fails it will not move
+    their leadership.
+
+    When it is innocent. Single errors while a topic is deleted or moved.
+
+    Source. KIP-858; AssignmentsManager of Kafka 3.9.
+    """
+    settings = scene.settings
+    for claim in scene.claims("replica_answer", group, *cell):
+        run = longest(claim.tally, {100, 3, 6}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if run is not None and claim["api"] == "AssignReplicasToDirs":
+            yield Evidence(
+                (claim["client_id"], cell[1]),
+                (first_of(claim), last_of(claim)),
+                topic=name_of(cell, group, scene),
+                topic_ids=(cell[1],),
+                client_ids=(claim["client_id"],),
+                count=run.count,
+                words={"broker": claim["client_id"]},
+            )
+
+
+def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A controller that orders a lower leader epoch for a partition later than the grace after a higher one.
+
+    Why it matters. Leader epochs only grow: a controller works from old state, or state was restored from a backup.
+
+    When it is innocent. Orders that crossed each other within the grace; clients' Metadata may lag and does not count.
+
+    Source. KIP-101; PartitionStateMachine of Kafka 3.9.
+    """
+    by_partition: dict[int, list[Claim]] = defaultdict(list)
+    for claim in scene.claims("partition", group, *cell):
+        if claim["source"] in CONTROL and claim["leader_epoch"] >= 0:
+            by_partition[claim["partition"]].append(claim)
+    for partition, claims in sorted(by_partition.items()):
+        highest = max(claims, key=lambda claim: (claim["leader_epoch"], claim.first))
+        top = min((c for c in claims if c["leader_epoch"] == highest["leader_epoch"]), key=lambda c: c.first)
+        after = top.first.ts_ns + scene.settings.broker_grace_ns
+        back = [c for c in claims if c["leader_epoch"] < top["leader_epoch"] and c.last.ts_ns > after]
+        if back:
+            yield Evidence(
+                (cell[1], partition),
+                (first_of(top), *(last_of(claim) for claim in back)),
+                topic=name_of(cell, group, scene),
+                topic_ids=(cell[1],),
+                count=len(back),
+                words={
+                    "partition": partition,
+                    "high": top["leader_epoch"],
+                    "low": min(claim["leader_epoch"] for claim in back),
+                },
+            )
+
+
+def replica_set_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A partition state of a controller, or of the metadata log, that contradicts itself: an ISR that is no part
+    of the replicas, a leader outside the ISR, a replica listed twice.
+
+    Why it matters. Such a state cannot come from Kafka's controller; metadata is corrupt, or a tool wrote it.
+
+    When it is innocent. For moments while a partition is reassigned: only a state that stands for 30 s counts. Metadata
+    answers leave brokers out and do not count.
+
+    Source. PartitionRegistration of Kafka 4.3; KIP-497.
+    """
+    found: dict[tuple[int, str], list[Claim]] = defaultdict(list)
+    for claim in standing(cell, group, scene):
+        for rule in broken_rules(claim):
+            found[claim["partition"], rule].append(claim)
+    for (partition, rule), claims in sorted(found.items(), key=lambda item: item[0]):
+        yield Evidence(
+            (cell[1], partition, rule),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            topic=name_of(cell, group, scene),
+            topic_ids=(cell[1],),
+            count=sum(claim.count for claim in claims),
+            words={"partition": partition, "rule": rule.replace("-", " ")},
+        )
+
+
+def standing(cell: Cell, group: Group, scene: Scene) -> Iterator[Claim]:
+    """The last state of each partition, once it has stood for the grace: a reassignment passes through odd ones."""
+    last: dict[int, Claim] = {}
+    for claim in scene.claims("partition", group, *cell):
+        known = last.get(claim["partition"])
+        if known is None or (claim["leader_epoch"], claim.first) > (known["leader_epoch"], known.first):
+            last[claim["partition"]] = claim
+    for claim in last.values():
+        ordered = claim["source"] in (*CONTROL, "metadata-log")
+        if ordered and any(broken_rules(claim)) and scene.passed(claim.first.ts_ns + scene.settings.broker_grace_ns):
+            yield claim
+
+
+def broken_rules(claim: Claim) -> Iterator[str]:
+    replicas, isr = claim["replicas"].split(","), claim["isr"].split(",") if claim["isr"] else []
+    if len(set(replicas)) < len(replicas):
+        yield "replica-listed-twice"
+    if set(isr) - set(replicas):
+        yield "isr-outside-replicas"
+    if claim["leader"] >= 0 and str(claim["leader"]) not in isr:
+        yield "leader-outside-isr"
+
+
+def stale_broker_epoch_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker that is answered, or answers, STALE_BROKER_EPOCH (77) at least 10 times over at least 30 s.
+
+    Why it matters. Controller and broker disagree which life of the broker is the current one; until one restarts,
+    nothing the other says is taken.
+
+    When it is innocent. One or two around a restart. Broker epochs go down when a KRaft controller takes over.
+
+    Source. KIP-380; BrokerLifecycleManager of Kafka 3.9.
+    """
+    settings = scene.settings
+    for claim in scene.claims("answer", group, *cell):
+        run = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if run is not None:
+            yield Evidence(
+                (claim["client_id"],),
+                (first_of(claim), last_of(claim)),
+                client_ids=(claim["client_id"],),
+                count=run.count,
+                first_ns=start_ns(run.first),
+                words={"broker": claim["client_id"], "since": clock(start_ns(run.first))},
+            )
+
+
+def not_controller_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client whose topic administration is answered NOT_CONTROLLER (41) by the same broker at least 10 times
+    over at least 30 s.
+
+    Why it matters. It never finds the controller: it does not refresh its metadata, or a proxy sends it astray.
+
+    When it is innocent. Single answers after the controller moved; KRaft brokers forward instead.
+
+    Source. KIP-4; KIP-590.
+    """
+    settings = scene.settings
+    for claim in scene.claims("answer", group, *cell):
+        run = longest(claim.tally, {NOT_CONTROLLER}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if run is not None and claim["api"] != "Fetch":
+            yield Evidence(
+                (*cell[1:], scene.node(claim)),
+                (first_of(claim), last_of(claim)),
+                client_ids=(claim["client_id"],),
+                brokers=(scene.broker(claim),),
+                count=run.count,
+                first_ns=start_ns(run.first),
+                words={"api": claim["api"], "server": claim["endpoint"], "since": clock(start_ns(run.first))},
+            )

@@ -1,0 +1,146 @@
+"""FET: fetches that get nowhere.
+
+Knows how long errors may last before a fetch is stuck. Does not know sessions' contents.
+Rule: a single error answer is normal after every creation, deletion and restart; only what lasts is found.
+"""
+
+from collections.abc import Iterator
+
+from streaming.judge.claim import RESERVED, Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.runs import Run, longest, start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import Topic, name_of
+
+UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
+SESSION_NOT_FOUND, INVALID_SESSION_EPOCH, SESSION_TOPIC_ID = 70, 71, 106
+NAMES = {100: "UNKNOWN_TOPIC_ID (100)", 103: "INCONSISTENT_TOPIC_ID (103)"}
+
+
+def fetch_stuck_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client, or a following broker, whose fetches of one topic id are answered UNKNOWN_TOPIC_ID (100) or
+    INCONSISTENT_TOPIC_ID (103) at least 10 times over at least 30 s, without one success from that broker.
+
+    Why it matters. The client reads nothing and most libraries do not say so: a silent stall. A follower in this state
+    is out of the ISR. Restart the client, or look for the broker whose disk or metadata is behind.
+
+    When it is innocent. Single answers of this kind, and bursts of some seconds, are normal after a creation, a
+    deletion or a restart; a success in between ends the count.
+
+    Source. KIP-516; AbstractFetcherThread and FetchCollector of Kafka 3.9; franz-go issue 586.
+    """
+    if cell[1] in RESERVED:
+        return
+    settings = scene.settings
+    stuck: dict[tuple[str | None, str], list[tuple[Claim, Run]]] = {}
+    for claim in scene.claims("use", group, *cell):
+        if claim["api"] in {"Fetch", "ShareFetch"}:
+            run = longest(claim.tally, NAMES, answers=settings.stuck_answers, seconds=settings.stuck_s)
+            if run is not None:
+                stuck.setdefault((claim["client_id"], claim["host"]), []).append((claim, run))
+    name = name_of(cell, group, scene) if stuck else None
+    for (client_id, host), found in sorted(stuck.items(), key=str):
+        claims = [claim for claim, _ in found]
+        errors = sorted({error for _, run in found for error in run.errors})
+        since = min(start_ns(run.first) for _, run in found)
+        first_ns = max(since, min(claim.first.ts_ns for claim in claims))
+        yield Evidence(
+            (cell[1], client_id, host),
+            tuple(Side(c.last, f"{client_id} is answered {answered(run)} by {c['endpoint']}") for c, run in found)
+            + known(name, cell[1], group, scene),
+            topic=name,
+            topic_ids=(cell[1],),
+            client_ids=(client_id,),
+            brokers=tuple(scene.broker(claim) for claim in claims),
+            count=sum(run.count for _, run in found),
+            first_ns=first_ns,
+            last_ns=max(claim.last.ts_ns for claim in claims),
+            words={
+                "errors": " and ".join(NAMES[error] for error in errors),
+                "since": clock(first_ns),
+                "servers": ", ".join(sorted({claim["endpoint"] for claim in claims})),
+            },
+        )
+
+
+def answered(run: Run) -> str:
+    return " and ".join(NAMES[error] for error in run.errors)
+
+
+def known(name: str | None, topic_id: str, group: Group, scene: Scene) -> tuple[Side, ...]:
+    """What is known of the id and of what took its place."""
+    if name is None:
+        return ()
+    histories = Topic(name, group, scene).histories
+    mine = [last_of(history.last) for history in histories if history.topic_id == topic_id]
+    newest = histories[-1]
+    return (*mine, first_of(newest.first)) if newest.topic_id != topic_id else tuple(mine)
+
+
+def fetch_session_mode_flip(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client whose fetch sessions at one broker keep changing between topic ids and names: top-level
+    FETCH_SESSION_TOPIC_ID_ERROR (106) again and again over more than 300 s.
+
+    Why it matters. Some topic's id keeps appearing and disappearing for it; every change costs a full fetch.
+
+    When it is innocent. Once per session in a rolling upgrade; while a topic is deleted and created again (a deleted
+    topic has no id), and up to 300 s after any deletion.
+
+    Source. FetchSession.newContext of Kafka 3.9; KIP-516.
+    """
+    deletions = deletions_of(group, scene)
+    grace_ns = scene.settings.client_grace_ns
+    for claim in scene.claims("answer", group, *cell):
+        if claim["api"] != "Fetch":
+            continue
+        flips = sorted(int(w.partition(":")[0]) for w in claim.tally if w.endswith(f":{SESSION_TOPIC_ID}"))
+        alone = [slot for slot in flips if all(abs(start_ns(slot) - ts_ns) > grace_ns for ts_ns in deletions)]
+        if len(alone) >= 3 and start_ns(alone[-1]) - start_ns(alone[0]) > grace_ns:
+            yield Evidence(
+                (*cell[1:], scene.node(claim)),
+                (first_of(claim), last_of(claim)),
+                client_ids=(claim["client_id"],),
+                brokers=(scene.broker(claim),),
+                count=sum(count for word, count in claim.tally.items() if word.endswith(f":{SESSION_TOPIC_ID}")),
+                first_ns=start_ns(alone[0]),
+                words={"server": claim["endpoint"], "since": clock(start_ns(alone[0]))},
+            )
+
+
+def deletions_of(group: Group, scene: Scene) -> list[int]:
+    """When topics were deleted in a cluster."""
+    return [
+        ts_ns
+        for claim in scene.claims("deletions", group, "server")
+        for word in claim.tally
+        for ts_ns in (start_ns(int(word)),)
+    ]
+
+
+def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client whose fetches at one broker are answered FETCH_SESSION_ID_NOT_FOUND (70) or
+    INVALID_FETCH_SESSION_EPOCH (71) at least 10 times over at least 30 s without a success.
+
+    Why it matters. Client and broker have lost count of each other: a proxy in between, two clients on one session, or
+    a broker whose session cache is far too small.
+
+    When it is innocent. Single ones, and bursts after a broker's start, are normal.
+
+    Source. KIP-227; FetchSession.newContext of Kafka 3.9.
+    """
+    settings = scene.settings
+    for claim in scene.claims("answer", group, *cell):
+        for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH) if claim["api"] == "Fetch" else ():
+            run = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+            if run is not None:
+                yield Evidence(
+                    (*cell[1:], scene.node(claim), error),
+                    (first_of(claim), last_of(claim)),
+                    client_ids=(claim["client_id"],),
+                    brokers=(scene.broker(claim),),
+                    count=run.count,
+                    first_ns=start_ns(run.first),
+                    words={"server": claim["endpoint"], "error": error, "since": clock(start_ns(run.first))},
+                )

@@ -1,0 +1,248 @@
+"""VER: versions between brokers, and between what servers advertise and what is sent to them.
+
+Knows which versions one inter-broker protocol level sends (PROTOCOL 4.10). Does not know messages.
+Rule: a roll may take its hour; only what no release can send is found at once.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from streaming.judge.apis import key_of
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.releases import estimate, order_of, read
+from streaming.judge.runs import by_slot, end_ns, start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+
+LEVELS = (
+    (0, (0, 1, 2, 3), 0),
+    (1, (4,), 0),
+    (2, (5,), 1),
+    (3, (5,), 1),
+    (4, (6,), 2),
+    (4, (6,), 3),
+    (5, (7,), 3),
+    (6, (7,), 3),
+    (7, (8,), 4),
+)
+"""LeaderAndIsr, UpdateMetadata and StopReplica versions of one inter-broker protocol, oldest first."""
+WITH_IDS = 13
+"""The first Fetch version that carries topic ids."""
+EXEMPT = {"ApiVersions"}
+"""Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
+
+
+def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Requests in a version outside everything that their server was ever seen to advertise.
+
+    Why it matters. The client does not negotiate, or negotiated with someone else: the server will close the
+    connection or misread the request.
+
+    When it is innocent. ApiVersions itself. A server whose ranges were never seen is not judged.
+
+    Source. KIP-35; KIP-511.
+    """
+    ranges: dict[str, list[Claim]] = defaultdict(list)
+    for claim in scene.claims("advertised", group, "server"):
+        ranges[claim["endpoint"]].append(claim)
+    found: dict[tuple[str, int], list[Claim]] = defaultdict(list)
+    for claim in scene.claims("client", group, *cell):
+        told = [read(other["ranges"]) for other in ranges.get(claim["endpoint"], [])]
+        for word in claim.tally if told else ():
+            api, _, version = word.rpartition(":")
+            outside = [not inside(one, key_of(api), int(version)) for one in told]
+            if api not in EXEMPT and all(outside):
+                found[api, int(version)].append(claim)
+    for (api, number), claims in sorted(found.items()):
+        yield Evidence(
+            (*cell[1:], api, number),
+            tuple(last_of(claim) for claim in claims) + tuple(advert(c, ranges, api) for c in claims),
+            client_ids=(claims[0]["client_id"],),
+            brokers=tuple(scene.broker(claim) for claim in claims),
+            count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
+            words={"api": api, "version": number, "server": ", ".join(sorted({c["endpoint"] for c in claims}))},
+        )
+
+
+def inside(ranges: dict[int, tuple[int, int]], key: int, version: int) -> bool:
+    low, high = ranges.get(key, (0, -1))
+    return low <= version <= high
+
+
+def advert(claim: Claim, ranges: dict[str, list[Claim]], api: str) -> Side:
+    told = ranges[claim["endpoint"]][-1]
+    low, high = read(told["ranges"]).get(key_of(api), (-1, -1))
+    what = f"{api} {low} to {high}" if high >= 0 else f"no {api}"
+    return Side(told.first, f"{claim['endpoint']} advertises {what}")
+
+
+def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A controller whose LeaderAndIsr, UpdateMetadata and StopReplica versions no inter-broker protocol level
+    sends together; or controllers that still send those of different levels later than the roll window (1 h).
+
+    Why it matters. The first is no released Kafka. The second is an upgrade that stopped half-way: topic ids appear and
+    vanish with the controller.
+
+    When it is innocent. During a roll, for an hour. A controller of which only one kind of request was seen says too
+    little.
+
+    Source. MetadataVersion and ControllerChannelManager of Kafka 2.0 to 3.9.
+    """
+    sent: dict[tuple[int, int], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    claims: dict[tuple[int, int], list[Claim]] = defaultdict(list)
+    for claim in scene.claims("control", group, *cell):
+        who = (claim["controller"], claim["controller_epoch"])
+        sent[who][claim["api"]].add(claim["version"])
+        claims[who].append(claim)
+    for (controller, epoch), by_api in sorted(sent.items()):
+        if not any(fits(level, by_api) for level in LEVELS):
+            told = claims[controller, epoch]
+            yield Evidence(
+                ([controller],),
+                tuple(side for claim in told for side in (first_of(claim), last_of(claim))),
+                brokers=(controller,),
+                count=sum(claim.count for claim in told),
+                words={"what": f"sends {shown(by_api)} in epoch {epoch}, which no release sends together"},
+            )
+    yield from half_rolled(cell, group, scene)
+
+
+def fits(level: tuple[int, tuple[int, ...], int], by_api: dict[str, set[int]]) -> bool:
+    leader_and_isr, update_metadata, stop_replica = level
+    return (
+        by_api["LeaderAndIsr"] <= {leader_and_isr}
+        and by_api["UpdateMetadata"] <= set(update_metadata)
+        and by_api["StopReplica"] <= {stop_replica}
+    )
+
+
+def shown(by_api: dict[str, set[int]]) -> str:
+    return ", ".join(f"{api} v{'/v'.join(map(str, sorted(v)))}" for api, v in sorted(by_api.items()) if v)
+
+
+def half_rolled(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Followers that fetch in versions of different levels beside each other for longer than the roll window."""
+    spans: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+    claims = scene.claims("follower", group, *cell)
+    for claim in claims:
+        for slot, versions in by_slot(claim.tally).items():
+            for version in versions:
+                first, last = spans[claim["broker"]].get(version, (slot, slot))
+                spans[claim["broker"]][version] = (min(first, slot), max(last, slot))
+    versions_of = {broker: max(found) for broker, found in spans.items()}
+    window = scene.settings.roll_window_s // 10
+    low, high = min(versions_of.values(), default=0), max(versions_of.values(), default=0)
+    old = [broker for broker, version in versions_of.items() if version == low != high]
+    new = [broker for broker, version in versions_of.items() if version == high != low]
+    if old and new:
+        since = min(spans[broker][high][0] for broker in new)
+        behind = [broker for broker in old if spans[broker][low][1] - since > window]
+        if behind:
+            mine = [claim for claim in claims if claim["broker"] in {*behind, *new}]
+            yield Evidence(
+                (sorted({*behind, *new}),),
+                tuple(last_of(claim) for claim in mine),
+                brokers=tuple(sorted({*behind, *new})),
+                words={"what": f"some follow with Fetch v{low}, some with v{high} since {clock(start_ns(since))}"},
+            )
+
+
+def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker that follows partitions by name (Fetch v12) later than the grace after it followed by id (v13+).
+
+    Why it matters. One topic without an id drags the whole fetch back to names: look for the topic whose id was lost.
+
+    When it is innocent. Before the inter-broker protocol reaches 3.1, v12 is right. Seconds around a deletion.
+
+    Source. RemoteLeaderEndPoint.buildFetch of Kafka 3.9.
+    """
+    spans: dict[int, dict[bool, list[int]]] = defaultdict(lambda: defaultdict(list))
+    claims = scene.claims("follower", group, *cell)
+    for claim in claims:
+        for slot, versions in by_slot(claim.tally).items():
+            for version in versions:
+                spans[claim["broker"]][version >= WITH_IDS].append(slot)
+    for broker, by_kind in sorted(spans.items()):
+        if not by_kind[True] or not by_kind[False]:
+            continue
+        after = end_ns(min(by_kind[True])) + scene.settings.broker_grace_ns
+        late = [slot for slot in by_kind[False] if start_ns(slot) > after]
+        if len(late) >= 4:
+            mine = [claim for claim in claims if claim["broker"] == broker]
+            yield Evidence(
+                (broker,),
+                tuple(side for claim in mine for side in (first_of(claim), last_of(claim))),
+                brokers=(broker,),
+                count=len(late),
+                first_ns=start_ns(min(late)),
+                words={"broker": broker, "since": clock(start_ns(min(late)))},
+            )
+
+
+def legacy_control_request_after_kraft(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. LeaderAndIsr, UpdateMetadata or StopReplica of a ZooKeeper controller that a broker accepts, later than
+    the grace after a KRaft controller took over.
+
+    Why it matters. Two controllers of two kinds give orders: the migration did not end cleanly.
+
+    When it is innocent. The hand-over itself; a rollback of the migration, which gives a new, higher epoch.
+
+    Source. KIP-866.
+    """
+    orders = scene.claims("control", group, *cell)
+    kraft = [claim for claim in orders if claim["kraft"] and claim["error"] == 0]
+    if not kraft:
+        return
+    since = min(claim.first.ts_ns for claim in kraft)
+    highest = max(claim["controller_epoch"] for claim in kraft)
+    old: dict[int, list[Claim]] = defaultdict(list)
+    for claim in orders:
+        late = claim.last.ts_ns > since + scene.settings.broker_grace_ns
+        if not claim["kraft"] and claim["error"] == 0 and late and claim["controller_epoch"] <= highest:
+            old[claim["controller"]].append(claim)
+    for controller, claims in sorted(old.items()):
+        yield Evidence(
+            (controller,),
+            (first_of(kraft[0]), *(last_of(claim) for claim in claims)),
+            brokers=(controller,),
+            count=sum(claim.count for claim in claims),
+            words={"controller": controller, "since": clock(since)},
+        )
+
+
+def advertised_range_anomaly(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A server that goes back to the versions of an earlier release, or that changes between two releases to and
+    fro.
+
+    Why it matters. A downgrade is rarely planned; to and fro means several brokers behind one address.
+
+    When it is innocent. A planned downgrade; a load balancer.
+
+    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
+    """
+    by_endpoint: dict[str, list[Claim]] = defaultdict(list)
+    for claim in scene.claims("advertised", group, *cell):
+        by_endpoint[claim["endpoint"]].append(claim)
+    for endpoint, claims in sorted(by_endpoint.items()):
+        for before, after in pairwise(claims):
+            old, new = estimate(before["ranges"]), estimate(after["ranges"])
+            if old is None or new is None or old == new:
+                continue
+            back = order_of(new) < order_of(old)
+            to_and_fro = before.last.ts_ns > after.first.ts_ns + scene.settings.broker_grace_ns
+            if back or to_and_fro:
+                yield Evidence(
+                    (scene.node(after), endpoint),
+                    (first_of(before), last_of(before), first_of(after)),
+                    brokers=(scene.broker(after),),
+                    count=before.count + after.count,
+                    words={
+                        "server": endpoint,
+                        "before": old,
+                        "after": new,
+                        "how": "and back" if to_and_fro else "down",
+                    },
+                )

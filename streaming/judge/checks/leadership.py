@@ -1,0 +1,146 @@
+"""CTL: brokers that do not take the part in a partition that metadata gives them.
+
+Knows who is named leader or replica, who says it is not, and who never asks. Does not know messages.
+Rule: only the latest epoch known anywhere counts, only sessions seen from their full fetch, and only what lasts.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import name_of
+
+
+def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker that metadata names as the leader of a partition, in the highest epoch known, and that answers
+    NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) for it for longer than the grace, without serving it once.
+
+    Why it matters. Nobody can write to or read from the partition. In KRaft this is how a replica whose disk carries
+    another topic's id shows on the wire.
+
+    When it is innocent. For seconds after every election; when a later epoch is known, the broker is only behind.
+
+    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent ids in KRaft.
+    """
+    name = name_of(cell, group, scene)
+    denials = scene.claims("denies", group, *cell)
+    served = scene.claims("serves", group, *cell)
+    if name is not None:
+        denials = denials + scene.claims("denies", group, "name", name)
+        served = served + scene.claims("serves", group, "name", name)
+    states = latest(scene.claims("partition", group, *cell))
+    by_place: dict[tuple[int, str], list[Claim]] = defaultdict(list)
+    for claim in denials:
+        by_place[claim["partition"], claim["endpoint"]].append(claim)
+    for (partition, endpoint), claims in sorted(by_place.items()):
+        state = states.get(partition)
+        broker = scene.broker(claims[0])
+        if state is None or broker is None or state[0]["leader"] != broker:
+            continue
+        since = min(claim.first.ts_ns for claim in state)
+        since = max(since, *(claim.peak["latest"] for claim in served if same_place(claim, partition, endpoint)), 0)
+        late = [claim for claim in claims if claim.last.ts_ns > since + scene.settings.broker_grace_ns]
+        still = max(claim.last.ts_ns for claim in state) > since + scene.settings.broker_grace_ns
+        early = min(max(claim.first.ts_ns, since) for claim in claims)
+        if late and still and max(c.last.ts_ns for c in late) - early >= scene.settings.broker_grace_ns:
+            yield Evidence(
+                (cell[1], partition, broker),
+                (first_of(state[0]), last_of(state[-1]), *(s for c in late for s in (first_of(c), last_of(c)))),
+                topic=name,
+                topic_ids=(cell[1],),
+                brokers=(broker,),
+                count=sum(claim.count for claim in late),
+                words={
+                    "partition": partition,
+                    "broker": broker,
+                    "epoch": state[0]["leader_epoch"],
+                    "errors": ", ".join(sorted({f"{c['api']} with {c['error']}" for c in late})),
+                    "since": clock(early),
+                },
+            )
+
+
+def same_place(claim: Claim, partition: int, endpoint: str) -> bool:
+    return bool(claim["partition"] == partition and claim["endpoint"] == endpoint)
+
+
+def latest(states: list[Claim]) -> dict[int, list[Claim]]:
+    """Per partition what is said in its highest epoch, by the first sighting."""
+    highest: dict[int, list[Claim]] = {}
+    for claim in states:
+        known = highest.get(claim["partition"])
+        if known is None or claim["leader_epoch"] > known[0]["leader_epoch"]:
+            highest[claim["partition"]] = [claim]
+        elif claim["leader_epoch"] == known[0]["leader_epoch"]:
+            known.append(claim)
+    return highest
+
+
+def replica_never_fetches(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A replica that fetches other partitions from a leader and never asks for this one, in sessions seen from
+    their full fetch, for longer than the grace, and that stays out of the ISR.
+
+    Why it matters. The partition is one replica short and nothing else says so: the broker refuses the replica on its
+    own disk, which carries another topic's id.
+
+    When it is innocent. A session whose beginning was not seen is not judged; a moved or removed replica is none.
+
+    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent ids in KRaft.
+    """
+    states = latest(scene.claims("partition", group, *cell))
+    if not states:
+        return
+    asked = scene.claims("follows", group, *cell)
+    sessions = scene.claims("follower", group, "server")
+    for partition, state in sorted(states.items()):
+        newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
+        replicas = set(newest["replicas"].split(",")) - set(newest["isr"].split(",")) - {str(newest["leader"])}
+        for replica in sorted(replicas):
+            if not replica.isdigit() or newest["leader"] < 0:
+                continue
+            mine = [claim for claim in asked if claim["broker"] == int(replica) and claim["partition"] == partition]
+            here = [s for s in sessions if s["broker"] == int(replica) and leads(s, newest, scene)]
+            since = silent_since(newest, mine, here, scene)
+            if since is not None:
+                name = name_of(cell, group, scene)
+                yield silent(name, newest, int(replica), since)
+
+
+def leads(session: Claim, state: Claim, scene: Scene) -> bool:
+    """Whether a fetch session goes to the partition's leader."""
+    return bool(scene.clusters.broker(session["endpoint"], session.last.ts_ns) == state["leader"])
+
+
+def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], scene: Scene) -> int | None:
+    """Since when a replica fetches from the leader without this partition; None if it cannot be said."""
+    if not mine or any(claim.peak["full"] < 0 for claim in mine):
+        return None
+    full = max(claim.peak["full"] for claim in mine)
+    last = max((claim.last.ts_ns for claim in asked), default=0)
+    if last >= min(claim.peak["full"] for claim in mine if claim.last.ts_ns >= full):
+        return None
+    since = max(full, state.first.ts_ns)
+    grace_ns = scene.settings.broker_grace_ns
+    alive = max(claim.last.ts_ns for claim in mine) >= since + grace_ns
+    return since if alive and state.last.ts_ns >= since + grace_ns else None
+
+
+def silent(name: str | None, state: Claim, replica: int, since: int) -> Evidence:
+    return Evidence(
+        (state["topic_id"], state["partition"], replica),
+        (Side(state.first, state.sentence()), last_of(state)),
+        topic=name,
+        topic_ids=(state["topic_id"],),
+        brokers=(replica,),
+        words={
+            "partition": state["partition"],
+            "broker": replica,
+            "leader": state["leader"],
+            "isr": state["isr"],
+            "since": clock(since),
+        },
+    )

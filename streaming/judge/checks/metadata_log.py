@@ -1,0 +1,109 @@
+"""LOG: the KRaft metadata log against what brokers say.
+
+Knows how far a broker has read and what it should know by then. Does not know messages.
+Rule: committed entries only; a broker that stands still while the log does is idle, not behind.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.extract.log import SOURCE
+from streaming.judge.runs import start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import Topic
+
+
+def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker that answers Metadata for a name with an earlier id, later than the grace after the metadata log
+    bound the name to a newer one.
+
+    Why it matters. The broker does not follow the log: every client that asks it works on a dead topic.
+
+    When it is innocent. Within the grace. Where only part of the log was seen, what it does not bind is not judged.
+
+    Source. KIP-500; KIP-595; MetadataLoader of Kafka 4.3.
+    """
+    topic = Topic(cell[1], group, scene)
+    for old, new in pairwise(topic.histories):
+        logged = [claim for claim in new.bindings if claim["source"] == SOURCE]
+        if not logged:
+            continue
+        after = logged[0].first.ts_ns + scene.settings.broker_grace_ns
+        for claim in old.bindings:
+            if claim["source"] == "metadata" and claim.last.ts_ns > after:
+                node = scene.node(claim)
+                yield Evidence(
+                    (topic.name, node),
+                    (first_of(logged[0]), last_of(claim)),
+                    topic=topic.name,
+                    topic_ids=(old.topic_id, new.topic_id),
+                    brokers=(node,) if isinstance(node, int) else (),
+                    count=claim.count,
+                    words={"where": node, "old": old.topic_id, "new": new.topic_id, "last": clock(claim.last.ts_ns)},
+                )
+
+
+def metadata_offset_stands_still(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker whose heartbeats keep one CurrentMetadataOffset for longer than the grace while the metadata log,
+    or other brokers, move on, and that the controller does not fence.
+
+    Why it matters. The broker is alive and works from old metadata: it serves deleted topics and does not know new
+    ones. The controller sees its heartbeats and does nothing.
+
+    When it is innocent. A fenced broker is catching up. An idle log still moves: the controller writes no-op records.
+
+    Source. KIP-631; BrokerHeartbeatManager of Kafka 4.3.
+    """
+    beats = scene.claims("heartbeat", group, *cell)
+    heights = [at(claim) for claim in scene.claims("log_order", group, *cell)]
+    for broker in sorted({claim["broker"] for claim in beats}):
+        mine = [claim for claim in beats if claim["broker"] == broker]
+        reached = [*heights, *(at(claim) for claim in beats if claim["broker"] != broker)]
+        since = stands_since(highest([at(claim) for claim in mine]), highest(reached), scene.settings.broker_grace_s)
+        if since is not None:
+            yield still(broker, mine, since)
+
+
+def still(broker: int, mine: list[Claim], since: int) -> Evidence:
+    offset = highest([at(claim) for claim in mine])[since]
+    said = f"broker {broker} has read the metadata log up to {offset}"
+    last = max(mine, key=lambda claim: claim.last)
+    return Evidence(
+        (broker,),
+        (Side(mine[0].first, f"broker {broker} sends its first heartbeat"), Side(last.last, said)),
+        brokers=(broker,),
+        count=sum(claim.count for claim in mine),
+        first_ns=max(start_ns(since), mine[0].first.ts_ns),
+        words={"broker": broker, "offset": offset, "since": clock(start_ns(since))},
+    )
+
+
+def at(claim: Claim) -> dict[int, int]:
+    """Offset by slot."""
+    return {int(name[3:]): value for name, value in claim.peak.items() if name.startswith("at:")}
+
+
+def highest(parts: list[dict[int, int]]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for part in parts:
+        for slot, offset in part.items():
+            found[slot] = max(offset, found.get(slot, offset))
+    return found
+
+
+def stands_since(own: dict[int, int], log: dict[int, int], grace_s: int) -> int | None:
+    """The slot since which the broker's offset stands while the log passed it a grace before its last heartbeat."""
+    stretch: list[int] = []
+    grace = -(-grace_s // 10) + 1
+    for slot in sorted(own):
+        if stretch and own[slot] != own[stretch[0]]:
+            stretch = []
+        stretch.append(slot)
+        passed = [other for other, offset in log.items() if offset > own[slot] and stretch[0] <= other]
+        if passed and slot - stretch[0] >= grace and slot - min(passed) >= grace:
+            return stretch[0]
+    return None

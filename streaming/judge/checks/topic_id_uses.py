@@ -1,0 +1,177 @@
+"""TID: ids in requests: dead ones, none at all, reserved ones, ones nobody named.
+
+Knows when an id ended and who went on using it. Does not know messages.
+Rule: uses count from the deletion and speak after the grace; what a fetch forgets it does not use.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from streaming.judge.claim import METADATA_LOG, RESERVED, Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.runs import by_slot, start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import Topic, name_of
+
+FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+$")
+LOG_NAME = "__cluster_metadata"
+LAST_RESERVED = 99
+"""Kafka keeps the ids 0 to 99 for itself: 0 none, 1 the metadata log."""
+
+
+def stale_topic_id_in_use(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client that still uses a topic id 300 s or more after the topic was deleted or replaced.
+
+    Why it matters. It works on a topic that no longer exists: it reads nothing, or its writes fail. Clients refresh
+    their metadata every 300 s; this one does not, or does not take the new id.
+
+    When it is innocent. Within the grace. A broker that still hands out the old id (then the broker has a finding).
+
+    Source. KIP-516; metadata.max.age.ms; franz-go issue 586.
+    """
+    yield from uses_after_end(cell, group, scene, brokers=False)
+
+
+def stale_topic_id_in_replication(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker that still fetches a topic id 30 s or more after the topic was deleted or replaced.
+
+    Why it matters. Its metadata is behind: it is cut off from its controller, and the partitions it leads or follows
+    under the new id are one replica short.
+
+    When it is innocent. Within the grace; old ids vanish from replication within 2 s on real clusters.
+
+    Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
+    """
+    yield from uses_after_end(cell, group, scene, brokers=True)
+
+
+def uses_after_end(cell: Cell, group: Group, scene: Scene, *, brokers: bool) -> Iterator[Evidence]:
+    ended = end_of(cell, group, scene)
+    if ended is None:
+        return
+    name, side = ended
+    grace_ns = scene.settings.broker_grace_ns if brokers else scene.settings.client_grace_ns
+    late: dict[tuple[Any, ...], list[Claim]] = {}
+    for claim in scene.claims("use", group, *cell):
+        fetcher = FETCHER.match(claim["client_id"] or "")
+        if bool(fetcher) is brokers and claim.last.ts_ns >= side.sighting.ts_ns + grace_ns:
+            who: tuple[Any, ...] = (int(fetcher[1]),) if fetcher else (claim["client_id"], claim["host"])
+            late.setdefault(who, []).append(claim)
+    for who, claims in sorted(late.items(), key=str):
+        yield Evidence(
+            (cell[1], *who),
+            (side, *(last_of(claim) for claim in claims)),
+            topic=name,
+            topic_ids=(cell[1],),
+            client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
+            brokers=who if brokers else (),
+            count=sum(after(claim, side.sighting.ts_ns) for claim in claims) or len(claims),
+            words={
+                "ended": clock(side.sighting.ts_ns),
+                "last": clock(max(claim.last.ts_ns for claim in claims)),
+                "apis": ", ".join(sorted({claim["api"] for claim in claims})),
+            },
+        )
+
+
+def after(claim: Claim, ts_ns: int) -> int:
+    """How many answers it got in the slots after a time."""
+    return sum(sum(errors.values()) for slot, errors in by_slot(claim.tally).items() if start_ns(slot) >= ts_ns)
+
+
+def end_of(cell: Cell, group: Group, scene: Scene) -> tuple[str, Side] | None:
+    """When and by what word an id ended: its deletion, or what took its place."""
+    name = name_of(cell, group, scene)
+    if name is None:
+        return None
+    topic = Topic(name, group, scene)
+    for number, history in enumerate(topic.histories):
+        if history.topic_id == cell[1]:
+            ended = topic.ended(history)
+            if ended is not None and ended.first.ts_ns >= history.born_ns:
+                return name, first_of(ended)
+            if number + 1 < len(topic.histories):
+                return name, first_of(topic.histories[number + 1].first)
+    return None
+
+
+def zero_topic_id_requested(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Requests by topic id that carry the zero id; Produce only if it goes on for 30 s.
+
+    Why it matters. They are answered UNKNOWN_TOPIC_ID: the client has no id for the topic and asks all the same.
+
+    When it is innocent. A Java producer sends one before its first metadata.
+
+    Source. KIP-516; Sender of Kafka 4.4.
+    """
+    by_api: dict[str, list[Claim]] = {}
+    for claim in scene.claims("zero_use", group, *cell):
+        by_api.setdefault(claim["api"], []).append(claim)
+    for api, claims in sorted(by_api.items()):
+        lasted = max(c.last.ts_ns for c in claims) - claims[0].first.ts_ns
+        if api == "Produce" and lasted < scene.settings.broker_grace_ns:
+            continue
+        yield Evidence(
+            (api, *cell[1:]),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            client_ids=(claims[0]["client_id"],),
+            count=sum(claim.count for claim in claims),
+            words={"api": api},
+        )
+
+
+def reserved_topic_id_misused(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. The id of the metadata log (1) bound to another name, that name bound to another id, or one of the ids 2
+    to 99 that Kafka keeps for itself.
+
+    Why it matters. Such a topic collides with the cluster's own: requests for one reach the other.
+
+    When it is innocent. Never on Apache Kafka. Other servers' ids may have any form; one that is not random (version 4)
+    is not meant.
+
+    Source. Uuid of Kafka 3.9 (reserved ids); KIP-595.
+    """
+    for claim in scene.claims("binding", group, *cell):
+        topic_id = claim["topic_id"]
+        if topic_id is None or topic_id == "AAAAAAAAAAAAAAAAAAAAAA":
+            continue
+        if (topic_id == METADATA_LOG) != (claim["name"] == LOG_NAME) or 1 < number_of(topic_id) <= LAST_RESERVED:
+            yield Evidence(
+                (topic_id, claim["name"]),
+                (first_of(claim), last_of(claim)),
+                topic=claim["name"],
+                topic_ids=(topic_id,),
+                count=claim.count,
+            )
+
+
+def number_of(topic_id: str) -> int:
+    return int.from_bytes(base64.urlsafe_b64decode(topic_id + "=="), "big")
+
+
+def topic_id_unresolved(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A topic id that requests use and nothing in the capture names.
+
+    Why it matters. What is said about it cannot be told by name: look it up with `kafka-topics --topic-id`.
+
+    When it is innocent. Nearly always: the capture began after names were handed out, or they went by encrypted
+    connections.
+
+    Source. KIP-516: Fetch v13 and Produce v13 carry ids only.
+    """
+    if cell[1] in RESERVED or scene.claims("binding", group, *cell):
+        return
+    uses = scene.claims("use", group, *cell)
+    if uses and scene.passed(uses[0].first.ts_ns + scene.settings.broker_grace_ns):
+        yield Evidence(
+            (cell[1],),
+            (first_of(uses[0]), last_of(max(uses, key=lambda claim: claim.last))),
+            topic_ids=(cell[1],),
+            client_ids=tuple(sorted({claim["client_id"] for claim in uses}, key=str)),
+            count=sum(claim.count for claim in uses),
+            words={"apis": ", ".join(sorted({claim["api"] for claim in uses}))},
+        )

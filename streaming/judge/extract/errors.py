@@ -1,0 +1,95 @@
+"""Claims about error answers that are not about one partition, and about odd requests.
+
+Knows: top-level errors of Fetch and of requests between brokers and controllers, refused ClusterIds, admin answers 41,
+Metadata requests by id, draft error codes. Does not know which of them last.
+Rule: errors are counted by 10 s with the successes beside them, so that a check can tell a storm from an incident.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from decode.wire import REQUEST
+from streaming.judge.extract.batch import Batch
+from streaming.judge.extract.clients import who
+from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
+
+if TYPE_CHECKING:
+    from decode.columns import Table
+
+NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 41, 104
+TOP_LEVEL = ("Fetch", "AlterPartition", "BrokerHeartbeat")
+ADMIN = (("CreateTopics", "topics"), ("DeleteTopics", "responses"), ("CreatePartitions", "results"))
+RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
+DRAFT_CODES = range(1001, 1010)
+DRAFT_SPEAKERS = (("Metadata", "topics"), ("LeaderAndIsr", ""), ("StopReplica", ""), ("DeleteTopics", "responses"))
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    for api in TOP_LEVEL:
+        tables = batch.tables(api, "response")
+        if tables:
+            header = tables[""]
+            yield answers(batch, api, header.message, header["error_code"])
+    for api, path in ADMIN:
+        tables = batch.tables(api, "response")
+        if tables:
+            table = tables[path]
+            yield answers(batch, api, table.message, table["error_code"])
+    yield from refused_clusters(batch)
+    yield from metadata_requests(batch)
+    yield from draft_codes(batch)
+
+
+def answers(batch: Batch, api: str, message: Ints, error: Ints) -> Rows:
+    """Answers to one client by one endpoint, as slot:error."""
+    slot = batch.slot(message)
+    group, sample = grouped([Column(slot), Column(error)])
+    _, codes = np.unique(group, return_inverse=True)
+    names = [f"{slot[row]}:{error[row]}" for row in sample.tolist()]
+    key = [*who(batch, message), constant(api, len(message))]
+    return Rows("answer", key, message, Column(codes.astype(np.int64).ravel(), names))
+
+
+def refused_clusters(batch: Batch) -> Iterator[Rows]:
+    """ClusterIds that a server answered with INCONSISTENT_CLUSTER_ID."""
+    for api in RAFT:
+        tables, asked = batch.tables(api, "response"), batch.tables(api, "request")
+        if not tables or not asked or "cluster_id" not in asked[""].names:
+            continue
+        header, requests = tables[""], asked[""]
+        bad = header.message[header["error_code"] == INCONSISTENT_CLUSTER_ID]
+        request = batch.partner(bad, REQUEST)
+        bad, request = bad[request >= 0], request[request >= 0]
+        order = np.argsort(requests.message, kind="stable")
+        at = order[np.minimum(np.searchsorted(requests.message[order], request), len(requests) - 1)]
+        key = [*who(batch, bad), constant(api, len(bad)), texts(requests["cluster_id"]).take(at)]
+        yield Rows("cluster_refused", key, bad)
+
+
+def metadata_requests(batch: Batch) -> Iterator[Rows]:
+    """Metadata by id: refused in v10 and v11; with names beside ids the names are ignored from v12 on."""
+    tables = batch.tables("Metadata", "request")
+    if not tables:
+        return
+    topics: Table = tables["topics"]
+    message, version = topics.message, batch.version(topics.message)
+    by_id, by_name = topics["topic_id"].any(axis=1), topics["name"].length >= 0
+    early = np.isin(version, (10, 11)) & (by_id | ~by_name)
+    mixed = np.zeros(len(topics), np.bool_)
+    if len(topics):
+        some_id, some_name = (np.bincount(topics.parent, mask) > 0 for mask in (by_id, by_name & ~by_id))
+        mixed = (version >= 12) & (some_id & some_name)[topics.parent]
+    for mask, what in ((early, "by id before version 12"), (mixed, "by id and by name at once")):
+        yield Rows("odd_request", [*who(batch, message), constant(what, len(topics))], message).where(mask)
+
+
+def draft_codes(batch: Batch) -> Iterator[Rows]:
+    for api, path in DRAFT_SPEAKERS:
+        tables = batch.tables(api, "response")
+        if tables:
+            table = tables[path]
+            error, message = table["error_code"], table.message
+            key = [batch.endpoint(message), Column(error), constant(api, len(table))]
+            yield Rows("draft_code", key, message).where(np.isin(error, DRAFT_CODES))
