@@ -8,10 +8,12 @@ twice, sent and received; there the sent copy is ignored, elsewhere it is the on
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import mmap
 import os
 import socket
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,10 @@ logging.getLogger("scapy").setLevel(logging.ERROR)  # it warns that it has no la
 # Hardware type of the interface (linux/if_arp.h) -> what its packets begin with.
 _LINK_TYPES = {1: packet.LINK_ETHERNET, 772: packet.LINK_ETHERNET, 65534: packet.LINK_RAW, 778: packet.LINK_RAW}
 _LOOPBACK = 772
+
+
+# linux/filter.h, linux/bpf_common.h: a filter's answer is how many bytes of the packet it wants.
+_ATTACH_FILTER, _RETURN, _WHOLE = 26, 0x06, 1 << 20
 
 
 class ListenError(Exception):
@@ -125,11 +131,13 @@ def _index(name: str) -> int:
 
 def _open(name: str, bpf: str, promiscuous: bool) -> Any:
     # scapy reads the system's interfaces and routes while it is imported: only who listens pays for it
+    from scapy.arch.common import compile_filter
     from scapy.arch.linux import L2ListenSocket
     from scapy.error import Scapy_Exception
 
     try:
-        return L2ListenSocket(iface=name, filter=bpf, promisc=promiscuous)  # closes its socket when it is forgotten
+        opened = L2ListenSocket(iface=name, filter=bpf, promisc=promiscuous)  # closes its socket when it is forgotten
+        _keep_whole_packets(opened.ins, compile_filter(bpf, name))
     except PermissionError as error:
         raise ListenError(
             f"{name}: listening needs the right CAP_NET_RAW: "
@@ -139,3 +147,15 @@ def _open(name: str, bpf: str, promiscuous: bool) -> Any:
         raise ListenError(f"{name}: filter {bpf!r} not accepted: {error}") from error
     except OSError as error:
         raise ListenError(f"{name}: {str(error.strerror).lower()}") from error
+    return opened
+
+
+def _keep_whole_packets(opened: socket.socket, program: Any) -> None:
+    """The same filter again, without the 65535 bytes scapy compiles in: offloaded packets are longer."""
+    code = b""
+    for i in range(program.bf_len):
+        step = program.bf_insns[i]
+        k = _WHOLE if step.code == _RETURN and step.k else step.k
+        code += struct.pack("=HBBI", step.code, step.jt, step.jf, k & 0xFFFFFFFF)
+    steps = ctypes.create_string_buffer(code, len(code))
+    opened.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, struct.pack("@HP", program.bf_len, ctypes.addressof(steps)))
