@@ -107,4 +107,5 @@ def with_file_seq(table: pa.Table, file_seq: int) -> pa.Table:
 def read(path: Path | str, columns: Sequence[str] | None = None) -> pa.Table:
     """One file of frames, its strings as dictionary codes: the cheap way to read it by path."""
     wanted = list(columns) if columns is not None else None
-    return pq.read_table(path, columns=wanted, read_dictionary=list(STRINGS))
+    with pq.ParquetFile(path, read_dictionary=list(STRINGS)) as file:  # read_table would take folders for columns
+        return file.read(wanted)
