@@ -204,9 +204,7 @@ def _absent(slot: Slot) -> tuple[int, int]:
         return (length if slot.kind == Kind.ARRAY else 0), length
     if slot.kind == Kind.UUID:
         return -1, 0
-    if slot.kind == Kind.FLOAT:
-        return int(np.float64(slot.default or 0.0).view(np.int64)), 0
-    return int(slot.default or 0), 0
+    return int(slot.default or 0), 0  # of a float, whose bits are the value, there is no other default
 
 
 @njit(cache=True)
@@ -264,9 +262,6 @@ def scatter(  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
                 elif op == machine.BOOL:
                     for i in range(count):
                         values[np.uint64(cell + i)] = 1 if data[np.uint64(place + i * stride)] else 0
-                elif op == machine.UINT16:
+                else:  # UINT16
                     for i in range(count):
                         values[np.uint64(cell + i)] = machine.int16(data, place + i * stride) & 0xFFFF
-                else:
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = machine.int32(data, place + i * stride) & 0xFFFFFFFF

@@ -113,11 +113,9 @@ def _spoken(found: NDArray[np.int8], connection: NDArray[np.integer]) -> NDArray
 
 def plausible(decoded: Decoded) -> NDArray[np.bool_]:
     """Whether a message's values are such as Kafka sends; false too for what was not decoded."""
-    good = decoded.status == Status.OK
-    kinds = {
-        (int(key), int(side)) for key, side in zip(decoded.messages.key[good], decoded.messages.side[good], strict=True)
-    }
-    for key, side in kinds:
+    good: NDArray[np.bool_] = decoded.status == Status.OK
+    messages = decoded.messages
+    for key, side in set(zip(messages.key[good].tolist(), messages.side[good].tolist(), strict=True)):
         for path, table in tables(decoded, key, SIDES[side]).items():
             if path.endswith("_unknown_tagged_fields"):
                 good[table.message] = False

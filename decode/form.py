@@ -43,7 +43,7 @@ class Kind(IntEnum):
 
 
 ROWS = {Kind.MESSAGE, Kind.ELEMENT, Kind.ENTRY, Kind.UNKNOWN_TAG}  # each of their tokens begins a row of a table
-WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16}
+WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "int64": 8, "float64": 8, "uuid": 16}
 SINGLE = {"bool": Kind.BOOLEAN, "float64": Kind.FLOAT, "uuid": Kind.UUID, "string": Kind.TEXT, "bytes": Kind.BYTES,
           "records": Kind.RECORDS, "struct": Kind.STRUCT}  # fmt: skip
 
@@ -146,7 +146,8 @@ def number(forms: Iterable[Form]) -> tuple[tuple[Slot, ...], int]:
                 slot.level = levels
                 levels += 1
                 form.tables[slot.path] = slot
-            elif slot.parent:
+            else:
+                assert slot.parent is not None
                 slot.level = slot.parent.level
         form.slots, form.levels = range(first, len(slots)), range(first_level, levels)
     return tuple(slots), levels

@@ -31,7 +31,7 @@ __all__ = ["Changed", "Field", "Layout", "Versions", "layouts", "parse", "snake"
 
 OPEN = 32767
 Default: TypeAlias = int | float | str | bool | None
-PRIMITIVES = {"bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid"}
+PRIMITIVES = {"bool", "int8", "int16", "uint16", "int32", "int64", "float64", "uuid"}
 SIZED = {"string", "bytes", "records"}
 
 
@@ -47,9 +47,6 @@ class Versions:
 
     def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
         return iter(range(self.low, self.high + 1))
-
-    def within(self, other: Versions) -> Versions:
-        return Versions(max(self.low, other.low), min(self.high, other.high))
 
     @classmethod
     def of(cls, text: str) -> Versions:

@@ -13,7 +13,7 @@ Rules: a count or length is checked against what remains before anything is loop
 yields no tokens; left-out bytes may be skipped as content but never read as structure. Plain arrays and integers only:
 the same code runs under numba and, with NUMBA_DISABLE_JIT=1, as Python. An unsigned index saves numba's test for one
 counted from the end, and lets several bytes become one load. Op and status numbers live here, because
-numba's cache is keyed by this file.
+numba's cache is keyed by this file (and decode/columns.py holds a copy of the integers: touch it when they change).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TRUNCATED, BAD_LENGTH, BAD_VARINT, BAD_TEXT, UNEXPECTED_NULL, BAD_TAG, LEFTOVER_
 FULL, TOLERATED = 12, 13  # never seen outside: the token buffer is full; well but for the trailing bytes allowed
 
 # -- instructions ---------------------------------------------------------------------------------------------------
-INT8, INT16, UINT16, INT32, UINT32, INT64, BOOL, UUID = 0, 1, 2, 3, 4, 5, 6, 7  # a: bytes of it; float64 is INT64
+INT8, INT16, UINT16, INT32, INT64, BOOL, UUID = 0, 1, 2, 3, 4, 5, 6  # a: bytes of it; float64 is INT64
 TEXT, COMPACT_TEXT = 8, 9  # a: 1 nullable
 BYTES, COMPACT_BYTES = 10, 11  # a: 1 nullable
 FIXED, COMPACT_FIXED = 12, 13  # array of fixed width. a: 1 nullable, b: bytes of an element
@@ -227,10 +227,8 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                 number -= (number & 0x80) << 1
             elif op == BOOL:
                 number = np.int64(1 if data[at] else 0)
-            elif op == UINT16:
+            else:  # UINT16
                 number = int16(data, at) & 0xFFFF
-            else:
-                number = int32(data, at) & 0xFFFFFFFF
             at += width
             pc += 1
 

@@ -29,7 +29,7 @@ __all__ = ["decode_one", "decode_value", "nested"]
 
 WIDTH_AND_SIGN = {
     machine.INT8: (1, True), machine.INT16: (2, True), machine.UINT16: (2, False), machine.INT32: (4, True),
-    machine.UINT32: (4, False), machine.INT64: (8, True), machine.BOOL: (1, False),
+    machine.INT64: (8, True), machine.BOOL: (1, False),
 }  # fmt: skip
 
 

@@ -55,8 +55,8 @@ class Dialect(IntEnum):
 
 
 OPS = {
-    "bool": m.BOOL, "int8": m.INT8, "int16": m.INT16, "uint16": m.UINT16, "int32": m.INT32, "uint32": m.UINT32,
-    "int64": m.INT64, "float64": m.INT64, "uuid": m.UUID,
+    "bool": m.BOOL, "int8": m.INT8, "int16": m.INT16, "uint16": m.UINT16, "int32": m.INT32, "int64": m.INT64,
+    "float64": m.INT64, "uuid": m.UUID,
 }  # fmt: skip
 SIZED_OPS = {"string": m.TEXT, "bytes": m.BYTES, "records": m.BYTES}
 

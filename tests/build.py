@@ -15,11 +15,11 @@ from decode.program import Dialect, _sources
 CASES = list(_sources())  # (dialect, layout, version) of everything there is
 HEADERS = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
 PACKED = {
-    "int8": ">b", "int16": ">h", "uint16": ">H", "int32": ">i", "uint32": ">I", "int64": ">q", "float64": ">d",
+    "int8": ">b", "int16": ">h", "uint16": ">H", "int32": ">i", "int64": ">q", "float64": ">d",
 }  # fmt: skip
 RANGES = {
     "int8": (-(2**7), 2**7 - 1), "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2**16 - 1),
-    "int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "int64": (-(2**63), 2**63 - 1),
+    "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1),
 }  # fmt: skip
 TEXTS = ["", "t", "orders", "größe", "注文", "🚀 rocket", "x" * 126, "x" * 127, "y" * 300]
 NO_SIZE_OF_A_DRAFT = range(2, 12)  # an unknown tag of 1 or 16 bytes would be a draft's own

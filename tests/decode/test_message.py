@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from decode import message
 from decode.message import REASONS, Dialect, Status, Tolerance, decode, only
 from decode.nested import nested
 from decode.program import form
@@ -169,12 +170,23 @@ def test_a_projection_keeps_what_was_asked_for_and_checks_everything():
     assert out.rows[here.tables["topics.partitions"].level] == full.rows[here.tables["topics.partitions"].level]
 
 
-def test_a_batch_larger_than_its_first_buffer_is_the_sum_of_its_messages():
-    rows = vectors("kafka-messages")
-    row = max((r for r in rows if r["api"] == "OffsetFetch"), key=lambda r: len(r["hex"]))
-    one, many = decode(batch([row])), decode(batch([row] * 50))
-    assert len(many.field) == 50 * len(one.field)
-    assert [nested(many, i) for i in (0, 49)] == [row["json"]] * 2
+def test_a_batch_larger_than_its_first_buffer_is_walked_on(monkeypatch):
+    rows = [row for row in vectors("kafka-messages") if row["api"] in {"Fetch", "Metadata"}]
+    roomy, first_buffer = decode(batch(rows)), message._tokens
+    for capacity in range(1, 120, 1 + len(rows) // 20):
+        monkeypatch.setattr(message, "_tokens", lambda _, capacity=capacity: first_buffer(capacity))
+        tight = decode(batch(rows))
+        for column in ("status", "token_at", "field", "row", "value", "length", "rows"):
+            assert getattr(tight, column).tolist() == getattr(roomy, column).tolist()
+
+
+def test_the_buffer_may_end_at_any_token(monkeypatch):
+    rows = [row for row in vectors("kafka-messages") if (row["api"], row["side"]) == ("Fetch", "request")]
+    row = max(rows, key=lambda row: str(row["json"]).count("fetchOffset"))
+    roomy, first_buffer = decode(batch([row])), message._tokens
+    for capacity in range(1, len(roomy.field) + 1):
+        monkeypatch.setattr(message, "_tokens", lambda _, capacity=capacity: first_buffer(capacity))
+        assert decode(batch([row])).value.tolist() == roomy.value.tolist()
 
 
 def test_every_malformed_status_has_its_error():
