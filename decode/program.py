@@ -9,7 +9,6 @@ depends on traffic, and whatever bounds the machine relies on (depth, levels) is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from functools import cache
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -18,40 +17,18 @@ import numpy as np
 
 from decode import machine as m
 from decode.form import WIDTHS, Form, Kind, Slot, number
-from decode.layout import NEVER, Field, Layout, layouts
+from decode.layout import Field, Layout, layouts
+from decode.readings import Dialect, readings
 from decode.wire import DATA, RECORD, REQUEST, SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
 __all__ = ["Dialect", "Programs", "form", "programs"]
 
 KEYS, VERSIONS = 128, 32  # bounds of the entry table
-
-
-class Dialect(IntEnum):
-    """Which layouts a message is read by."""
-
-    KAFKA = 0
-    """What Kafka's releases put on the wire; of a version changed in place, its last layout."""
-    KAFKA_CHANGED = 1
-    """The layout before the last change in place."""
-    KAFKA_CHANGED_TWICE = 2
-    """The layout before the change before that."""
-    KIP516_DRAFT = 3
-    """KIP-516 as drafted: its versions are flexible, its starred fields tagged."""
-    KIP516_DRAFT_LITERAL = 4
-    """The same, UpdateMetadata with the fields of all versions that its listing shows."""
-    KIP516_DRAFT_INLINE = 5
-    """The drafts by the letter: inflexible, every field where it stands."""
-    KIP4_DRAFT = 6
-    """CreateTopicRequest of KIP-4's earliest draft, as CreateTopics v0; its next draft is what shipped."""
-
-    @property
-    def label(self) -> str:
-        return self.name.lower().replace("_", "-")
 
 
 OPS = {
@@ -99,7 +76,7 @@ class Runs(NamedTuple):
 
 @cache
 def programs() -> Programs:
-    sources = list(_sources())
+    sources = list(readings())
     forms: dict[tuple[int, int], Form] = {}
     names: dict[tuple[str, str], Form] = {}
     for _, layout, _ in sources:
@@ -120,40 +97,6 @@ def programs() -> Programs:
 def form(api: str | int, side: str) -> Form:
     """The message kind of an api, by name or key."""
     return programs().forms[SIDES.index(side), api] if isinstance(api, int) else programs().names[side, api]
-
-
-def _sources() -> Iterator[tuple[Dialect, Layout, int]]:
-    """What is compiled: dialect, layout, version."""
-    for name in ("kafka", "metadata_records", "other"):
-        for layout in layouts(name):
-            if layout.side != "header":
-                yield from ((Dialect.KAFKA, layout, version) for version in layout.versions)
-                yield from _changed(layout)
-    for layout in layouts("kip516_draft"):
-        version = layout.versions.low
-        yield Dialect.KIP516_DRAFT, replace(layout, fields=_implied(layout.fields)), version
-        if _implied(layout.fields) != layout.fields:
-            yield Dialect.KIP516_DRAFT_LITERAL, layout, version
-        yield Dialect.KIP516_DRAFT_INLINE, replace(layout, fields=_inline(layout.fields), flexible=NEVER), version
-    for layout in layouts("kip4_draft"):
-        yield Dialect.KIP4_DRAFT, layout, layout.versions.low
-
-
-def _implied(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    return tuple(replace(field, fields=_implied(field.fields)) for field in fields if not field.literal)
-
-
-def _inline(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    return tuple(replace(field, tag=None, fields=_inline(field.fields)) for field in fields)
-
-
-def _changed(layout: Layout) -> Iterator[tuple[Dialect, Layout, int]]:
-    for dialect, changed in zip(
-        (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE), layout.changed[::-1], strict=False
-    ):
-        flexible = changed.versions if changed.flexible else NEVER
-        former = replace(layout, versions=changed.versions, flexible=flexible, fields=changed.fields, changed=())
-        yield from ((dialect, former, version) for version in changed.versions)
 
 
 class _Compiler:

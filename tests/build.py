@@ -10,9 +10,9 @@ import struct
 from dataclasses import dataclass, field
 
 from decode.layout import Field, Layout, layouts
-from decode.program import Dialect, _sources
+from decode.readings import Dialect, readings
 
-CASES = list(_sources())  # (dialect, layout, version) of everything there is
+CASES = list(readings())  # (dialect, layout, version) of everything there is
 HEADERS = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
 PACKED = {
     "int8": ">b", "int16": ">h", "uint16": ">H", "int32": ">i", "int64": ">q", "float64": ">d",

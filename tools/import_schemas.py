@@ -10,6 +10,8 @@ import json
 import sys
 from pathlib import Path
 
+from decode.layout import Field, parse
+
 SCHEMAS = Path(__file__).resolve().parent.parent / "decode" / "schemas"
 
 # Credentials and configuration values: no check needs them, so capture leaves them out.
@@ -37,9 +39,12 @@ SECRET = {
 
 def main(facts: Path) -> None:
     used: set[tuple[str, str]] = set()
-    for source, target in (("kafka", "kafka"), ("metadata_records", "metadata_records"), ("other", "other")):
-        rows = [json.loads(line) for line in (facts / f"{source}.jsonl").read_text().splitlines()]
-        (SCHEMAS / f"{target}.txt").write_text("\n".join(message(row, used) for row in rows))
+    for name in ("kafka", "metadata_records", "other"):
+        rows = [json.loads(line) for line in (facts / f"{name}.jsonl").read_text().splitlines()]
+        text = "\n".join(message(row, used) for row in rows)
+        for row, layout in zip(rows, parse(text), strict=True):
+            check(row["fields"], layout.fields, layout.versions.high)
+        (SCHEMAS / f"{name}.txt").write_text(text)
     declared = {(name, path) for name, paths in SECRET.items() for path in paths}
     assert used == declared, f"secret fields that are no fields: {sorted(declared - used)}"
     errors = (line.split("\t") for line in (facts / "errors.tsv").read_text().splitlines())
@@ -157,6 +162,24 @@ def releases(path: Path) -> str:
 def entry(row: list[str]) -> str:
     listeners = "".join(letter for letter, name in LISTENERS if name in row[6].split(","))
     return f"{row[3]}-{row[4]}" + ("u" if row[5] == "true" else "") + (f"@{listeners}" if listeners else "")
+
+
+def check(rows: list[dict], fields: tuple[Field, ...], newest: int) -> None:
+    """The notation, read back, must say what the facts say, version by version."""
+    for row, field in zip(rows, fields, strict=True):
+        assert (camel(row["name"]), row.get("tag")) == (field.name, field.tag), row
+        assert field.type in {row["type"].removeprefix("[]"), "struct"}, row
+        assert field.array == row["type"].startswith("[]"), row
+        for version in range(newest + 1):
+            here, null = version in field.versions, version in field.nullable
+            assert null == within(version, row.get("nullable", "none")), (row, version)
+            assert here or not within(version, row["versions"]) or field.versions.high < version, (row, version)
+        check(row.get("fields", []), field.fields, newest)
+
+
+def within(version: int, text: str) -> bool:
+    low, high = (1, 0) if text == "none" else span(text, "0+")
+    return low <= version <= high
 
 
 LISTENERS = (("Z", "zkBroker"), ("B", "broker"), ("C", "controller"))
