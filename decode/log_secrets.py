@@ -99,7 +99,7 @@ class LogSecrets:
                 self.carried = data[at:].tobytes()
                 break
             at = place
-        spans = sorted(self.spans + _within(data, self.bodies))
+        spans = sorted(self.spans + _within(data, self.bodies)) if self.bodies else self.spans
         clipped = ((max(offset - before, 0), offset + length - before) for offset, length in spans)
         return [(begin, end - begin) for begin, end in clipped if end > begin]
 

@@ -1,0 +1,146 @@
+"""Topic names and ids from the metadata log alone, out of real captures: nothing but raft answers is looked at.
+
+The log comes from Fetch answers and, where a node was new, from FetchSnapshot chunks of 1500 bytes. The truth comes
+from dumps of the controllers' logs.
+"""
+
+import base64
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from capture.agent import read_frames
+from decode.columns import tables
+from decode.lines import followed
+from decode.log_order import COMMITTED, LogOrder
+from decode.log_secrets import LogSecrets, secret_spans
+from decode.log_tables import log_tables
+from decode.message import decode, only
+from decode.metadata_log import TOPIC_ID, TOPIC_NAME, entries, joined
+from decode.snapshot import Chunk, Snapshot
+
+CAPTURES = Path(__file__).parent / "captures"
+FETCH, SNAPSHOT = ("Fetch", "response"), ("FetchSnapshot", "response")
+WANTED = only(
+    {
+        FETCH: ["responses.topic_id", "responses.partitions.high_watermark", "responses.partitions.records"],
+        SNAPSHOT: [
+            "topics.name", "topics.partitions.error_code", "topics.partitions.snapshot_id.end_offset",
+            "topics.partitions.snapshot_id.epoch", "topics.partitions.size", "topics.partitions.position",
+            "topics.partitions.unaligned_records",
+        ],
+    }
+)  # fmt: skip
+
+
+class Log:
+    """All that a capture shows of the metadata log."""
+
+    def __init__(self, name):
+        self.order = LogOrder()
+        self.parts, self.fields, self.chunks, self.snapshots = [], [], [], {}
+        for exchanges in followed(read_frames([CAPTURES / name / "capture.pcap.gz"])):
+            decoded = decode(exchanges.messages, WANTED)
+            self.fetched(tables(decoded, *FETCH))
+            self.snapped(tables(decoded, *SNAPSHOT))
+
+    def fetched(self, found):
+        partitions = found["responses.partitions"]
+        of_log = (found["responses"]["topic_id"] == np.frombuffer(TOPIC_ID, np.uint8)).all(axis=1)
+        for row in np.flatnonzero(of_log[partitions.parent]).tolist():
+            field = partitions["records"].raw(row)
+            part = entries(field or b"", int(partitions["high_watermark"][row]))
+            self.fields.append(field or b"")
+            self.parts.append(part)
+            self.order.absorb(part)
+            self.order.below(int(partitions["high_watermark"][row]))
+
+    def snapped(self, found):
+        partitions = found["topics.partitions"]
+        assert set(found["topics"]["name"].strings()) <= {TOPIC_NAME}
+        for row in np.flatnonzero(partitions["error_code"] == 0).tolist():
+            end_offset, epoch, size, position = (
+                int(partitions[c][row]) for c in ("snapshot_id.end_offset", "snapshot_id.epoch", "size", "position")
+            )
+            snapshot = self.snapshots.setdefault((end_offset, epoch), Snapshot(end_offset, epoch))
+            chunk = Chunk(position, size, partitions["unaligned_records"].raw(row))
+            self.chunks.append(((end_offset, epoch), chunk))
+            self.parts.append(snapshot.receive(chunk))
+            self.order.covered(end_offset, epoch)
+
+    def bindings(self):
+        found = joined(self.parts)
+        topics = log_tables(found)["TopicRecord"]
+        assert (self.order.standing(topics.offset, topics.epoch) == COMMITTED).all()
+        return set(zip(topics["name"].strings(), (bytes(i) for i in topics["topic_id"]), strict=True))
+
+
+def truth(name):
+    told = json.loads((CAPTURES / name / "truth.json").read_text())["topics"]
+    return {(topic["name"], uuid(topic["topic_id"])) for topic in told}
+
+
+def uuid(text):
+    return base64.urlsafe_b64decode(text + "==")
+
+
+@pytest.fixture(scope="module", params=["kraft4-healthy", "kraft4-snapshot"])
+def log(request):
+    found = Log(request.param)
+    found.name = request.param
+    return found
+
+
+def test_names_and_ids_are_those_of_the_controllers(log):
+    assert log.bindings() == truth(log.name)
+
+
+def test_nothing_was_refused_or_unseen(log):
+    assert [r for part in log.parts for r in part.refused] == []
+    assert sum(part.unseen for part in log.parts) == 0
+    assert log_tables(joined(log.parts)).undecoded == 0
+
+
+def test_every_snapshot_that_was_fetched_is_whole(log):
+    assert all(snapshot.complete for snapshot in log.snapshots.values())
+    assert len(log.snapshots) == {"kraft4-healthy": 0, "kraft4-snapshot": 2}[log.name]
+
+
+def test_a_transaction_of_the_bootstrap_is_seen_and_ended(log):
+    assert [kind for _, (_, kind) in sorted(log.order.markers.items())] == [23, 24]
+
+
+def without(data, spans):
+    kept = bytearray(data)
+    for offset, length in reversed(spans):
+        del kept[offset : offset + length]
+    return bytes(kept)
+
+
+def test_trimming_takes_secrets_and_nothing_else(log):
+    hidden = 0
+    for field in {field for field in log.fields if field}:
+        spans = secret_spans(field)
+        whole, trimmed = entries(field), entries(without(field, spans), left_out=spans)
+        assert (trimmed.refused, trimmed.unseen) == ((), 0)
+        assert trimmed.messages.size.tolist() == whole.messages.size.tolist()
+        assert trimmed.offset.tolist() == whole.offset.tolist()
+        hidden += sum(length for _, length in spans)
+    assert hidden > 0
+
+
+def test_trimmed_chunks_give_the_same_topics(log):
+    walks, again = {}, {}
+    names = set()
+    for key, chunk in log.chunks:
+        spans = walks.setdefault(key, LogSecrets()).feed(chunk.kept)
+        trimmed = Chunk(chunk.position, chunk.size, without(chunk.kept, spans), tuple(spans))
+        part = again.setdefault(key, Snapshot(*key)).receive(trimmed)
+        found = log_tables(part)
+        if "TopicRecord" in found:
+            names |= set(found["TopicRecord"]["name"].strings())
+    assert all(snapshot.complete for snapshot in again.values())
+    assert names == ({t for t, _ in log.bindings()} & names)
+    assert bool(names) == bool(log.chunks)
