@@ -18,17 +18,21 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from decode.columns import tables
-from decode.message import Decoded, Messages, Status, decode
+from decode.message import Decoded, Dialect, Messages, Status, decode
 from decode.nested import nested
 from decode.wire import SIDES
 from fuzz import fields
 from fuzz.bend import EXTREMES, bend
 from fuzz.guarded import guarded
 from fuzz.seeds import Seeds, messages
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BATCH, PLAIN_BATCH = 20_000, 50
 CLOSE_LOOKS = 8  # per batch
@@ -57,12 +61,13 @@ class Run:
         mutated = bent(seeds, count, self.rng)
         if self.plain:
             mutated = replace(mutated, data=guarded(mutated.data))
+        dialects = np.where(self.rng.random(count) < 0.25, self.rng.integers(0, len(Dialect), count), 0).astype(np.int8)
         begin = time.perf_counter_ns()
-        decoded = decode(mutated)
+        decoded = decode(mutated, dialect=dialects)
         took = (time.perf_counter_ns() - begin) / max(len(mutated.data), 1)
         check(decoded)
         for i in self.rng.integers(0, count, CLOSE_LOOKS).tolist():
-            look_closely(decoded, i)
+            look_closely(decoded, i, dialects)
         if self.inputs and not self.plain:  # the first batch compiles
             self.slowest_ns_per_byte = max(self.slowest_ns_per_byte, took)
             if took > MOST_NS_PER_BYTE:
@@ -112,10 +117,10 @@ def check(decoded: Decoded) -> None:
             raise Breach(f"{what}: {hexed(m, int(np.flatnonzero(where)[0]))}")
 
 
-def look_closely(decoded: Decoded, i: int) -> None:
+def look_closely(decoded: Decoded, i: int, dialects: NDArray[np.int8]) -> None:
     """One message alone, its values and its columns."""
     m = decoded.messages
-    alone = decode(m.take(np.array([i])))
+    alone = decode(m.take(np.array([i])), dialect=dialects[i : i + 1])
     if alone.status[0] != decoded.status[i] or alone.error_at[0] != decoded.error_at[i]:
         raise Breach(f"its neighbours matter: {hexed(m, i)}")
     if alone.status[0] != Status.OK:

@@ -1,0 +1,53 @@
+"""The fuzzer itself: it runs, it repeats, and it would notice."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from decode.message import Status, decode
+from fuzz import fields, seeds
+from fuzz.guarded import guarded
+from fuzz.machine import Breach, Run, bent, check
+
+
+def test_a_short_run_finds_nothing():
+    run = Run(np.random.default_rng(7), plain=True)
+    run.batch(seeds.messages(), 100)
+    assert run.inputs == 100
+    assert run.statuses["OK"] > 0
+    assert len(run.statuses) > 4
+    assert fields.run(np.random.default_rng(7), 100) == 0
+
+
+def test_the_same_seed_bends_the_same_bytes():
+    first, again = (bent(seeds.messages(), 50, np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(first.data, again.data)
+    assert np.array_equal(first.span_offset, again.span_offset)
+
+
+def test_what_must_not_be_is_a_breach():
+    decoded = decode(bent(seeds.messages(), 50, np.random.default_rng(3)))
+    check(decoded)
+    wrong = [
+        replace(decoded, status=np.full(50, 99, np.int8)),
+        replace(decoded, status=np.full(50, Status.TRUNCATED, np.int8)),
+        replace(decoded, status=np.full(50, Status.OK, np.int8)),
+        replace(decoded, error_at=decoded.messages.size + 1),
+        replace(decoded, token_at=np.arange(51) * 100_000),
+    ]
+    for case in wrong:
+        with pytest.raises(Breach):
+            check(case)
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_a_guarded_array_is_read_and_written_inside_only(index):
+    array = guarded(np.zeros(3, np.uint8))
+    with pytest.raises(IndexError):
+        array[index]
+    with pytest.raises(IndexError):
+        array[index] = 1
+    array[2] = 1
+    assert array[2] == 1
+    assert array[1:].tolist() == [0, 1]
