@@ -9,23 +9,29 @@ without snapshot() and restore() between them, changes nothing.
 from __future__ import annotations
 
 from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from decode import checkpoint, slots
 from decode.exchanges import Connection, Exchanges
 from decode.handout import Handout
+from decode.heap import give_connection
+from decode.keeping import pack, settle, spare_words, touched, unsettled
 from decode.limits import Limits
 from decode.segments import Segments, distinct, unique_pairs
-from decode.slots import Frames, Ints, grown
-from decode.walk import compact, follow, lapse, settle_touched
+from decode.slots import Frames, Ints
+from decode.walk import follow, lapse
 from decode.wire import known
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
 
 End = tuple[str, int]
 Pair = tuple[End, End, str]  # lower endpoint, higher endpoint, agent (only where addresses are not unique)
-ARENA_SLACK = 1 << 20
+SLACK = 1 << 20  # words or bytes
 
 
 class Follower:
@@ -40,7 +46,9 @@ class Follower:
         self._pairs: dict[int, Pair] = {}
         self._gaps: dict[int, list[tuple[int, int, int]]] = {}
         self._now: dict[str, int] = {}
-        self._memory = slots.empty(limits.row(), known())
+        self._heap = slots.empty_heap(limits.row(), known())
+        self._new = slots.no_bytes()
+        self._old = slots.empty_arena()
 
     def receive(self, segments: Segments) -> Exchanges:
         """Frames of one agent in their order, or of several agents."""
@@ -48,12 +56,11 @@ class Follower:
             segments = self._narrowed(segments)
         self.label = self.label or segments.label
         pairs, frames = self._frames(segments)
-        self._begin(segments.payload)
-        start, stop = 0, len(segments)
-        while start < stop:
-            start = follow(self._memory, frames, start, stop)
-            if start < stop:
-                self._grow()
+        self._begin(slots.fixed(segments.payload, np.uint8))
+        start = 0
+        while start < len(segments):
+            start = follow(self._heap, self._new, self._old, frames, start)
+            self._grow(start < len(segments))
         for pair, slot in zip(pairs, frames.slot.tolist(), strict=True):
             if slot >= 0 and self._slots.get(pair) != slot:
                 self._slots[pair] = slot
@@ -62,20 +69,19 @@ class Follower:
     def advance(self, agent: str, now_ns: int) -> Exchanges:
         """The agent has shown everything up to now_ns."""
         self._now[agent] = max(now_ns, self._now.get(agent, now_ns))
-        connection = self._memory.connection[: self._memory.whole[slots.G_CONN_TOP]]
-        rows = np.flatnonzero(
-            (connection[:, slots.C_DEADLINE] <= now_ns) & (connection[:, slots.C_STATE] != slots.FREE)
+        rows = self._rows()
+        due = (self._heap[rows + slots.C_DEADLINE] <= now_ns) & (
+            self._heap[rows + slots.C_AGENT] == self._names.get(agent, -1)
         )
-        shown_by = connection[rows, slots.C_AGENT]
-        return self._lapse(rows[shown_by == self._names.get(agent, -1)], now_ns, everything=False)
+        return self._lapse(rows[due], now_ns)
 
     def drain(self) -> Exchanges:
         """The capture has ended: everything still open is closed and said."""
-        state = self._memory.connection[: self._memory.whole[slots.G_CONN_TOP], slots.C_STATE]
-        return self._lapse(np.flatnonzero(state != slots.FREE), slots.UNSET, everything=True)
+        return self._lapse(self._rows(), slots.UNSET)
 
     def snapshot(self) -> bytes:
-        pairs = [[slot, pair[0], pair[1], pair[2]] for slot, pair in self._pairs.items()]
+        self._pack(0)
+        pairs = [[row, pair[0], pair[1], pair[2]] for row, pair in self._pairs.items()]
         texts = {
             "label": self.label,
             "names": list(self._names),
@@ -83,20 +89,23 @@ class Follower:
             "current": list(self._slots.values()),
             "gaps": list(self._gaps.items()),
             "now": self._now,
-            "ports": sorted(self.ports),
         }
-        return checkpoint.pack(self._memory, texts)
+        top, used = int(self._heap[slots.G_TOP]), int(self._heap[slots.G_ARENA])
+        return checkpoint.pack(self._heap[:top], self._old[:used], texts)
 
     @classmethod
     def restore(cls, blob: bytes, limits: Limits = Limits(), ports: frozenset[int] = frozenset()) -> Follower:  # noqa: B008
         """A follower that goes on where snapshot() was taken; ValueError if another version took it."""
         self = cls(limits, ports)
-        self._memory, texts = checkpoint.unpack(blob, self._memory)
+        heap, self._old, texts = checkpoint.unpack(blob)
+        fixed = slice(slots.LIMITS, slots.KNOWN + known().size)
+        heap[fixed] = self._heap[fixed]
+        self._heap = heap
         self.label = texts["label"]
         self._names = {name: index for index, name in enumerate(texts["names"])}
-        self._pairs = {slot: (tuple(low), tuple(high), agent) for slot, low, high, agent in texts["pairs"]}
-        self._slots = {self._pairs[slot]: slot for slot in texts["current"]}
-        self._gaps = {slot: [tuple(gap) for gap in gaps] for slot, gaps in texts["gaps"]}
+        self._pairs = {row: (_end(low), _end(high), agent) for row, low, high, agent in texts["pairs"]}
+        self._slots = {self._pairs[row]: row for row in texts["current"]}
+        self._gaps = {row: [tuple(gap) for gap in gaps] for row, gaps in texts["gaps"]}
         self._now = dict(texts["now"])
         return self
 
@@ -126,86 +135,91 @@ class Follower:
             pairs.append((high, low, name) if low > high else (low, high, name))
         bit = (segments.src > segments.dst) ^ flipped[index]
         slot = np.array([self._slots.get(pair, -1) for pair in pairs], np.int64)
-        return pairs, Frames(
-            index, bit.astype(np.int8), slot, segments.ts_ns, segments.frame_no, names[segments.source], names[agents],
-            segments.seq, segments.ack, segments.flags, segments.payload_len, segments.payload_at, segments.left_at,
-            segments.left_offset, segments.left_length,
+        numbers: tuple[NDArray[Any], ...] = (
+            segments.ts_ns, segments.frame_no, names[segments.source], names[agents], segments.seq, segments.ack,
+            segments.flags, segments.payload_len, segments.payload_at, segments.left_at,
+            np.stack([segments.left_offset, segments.left_length], axis=1),
         )  # fmt: skip
+        kinds = (np.int64, np.int64, np.int32, np.int32, np.int64, np.int64, np.int32, *[np.int64] * 4)
+        columns = [slots.fixed(array, kind) for array, kind in zip(numbers, kinds, strict=True)]
+        return pairs, Frames(slot, slots.fixed(index, np.int32), slots.fixed(bit, np.int8), *columns)
+
+    def _rows(self) -> Ints:
+        """Where the connections lie, in the order they began."""
+        return np.fromiter(self._pairs, np.int64, len(self._pairs))
 
     def _begin(self, payload: slots.Bytes) -> None:
-        self._memory = self._memory._replace(payload=payload)
-        self._memory.whole[slots.G_MESSAGES : slots.G_TOUCHED + 1] = 0
-        self._memory.whole[slots.G_CALL] += 1
+        self._new = payload
+        self._heap[slots.G_MESSAGES : slots.G_TOUCHED_COUNT + 1] = 0
+        self._heap[slots.G_TOUCHED] = -1
+        self._heap[slots.G_CALL] += 1
 
-    def _lapse(self, rows: Ints, now_ns: int, *, everything: bool) -> Exchanges:
-        self._begin(np.zeros(0, np.uint8))
+    def _lapse(self, rows: Ints, now_ns: int) -> Exchanges:
+        self._begin(slots.no_bytes())
         start = 0
         while start < len(rows):
-            start = lapse(self._memory, rows, start, now_ns, everything)
-            if start < len(rows):
-                self._grow()
+            start = lapse(self._heap, self._new, self._old, rows, start, now_ns)
+            self._grow(start < len(rows))
         return self._hand_out([])
 
-    def _grow(self) -> None:
-        m, whole = self._memory, self._memory.whole
-        need = int(whole[slots.G_NEED])
-        listed = int(whole[slots.G_PIECE_USED]) + need
-        connection = grown(m.connection, int(whole[slots.G_CONN_TOP]), 1)
-        # rows given back are below the highest ever used, so what is in use plus the need is enough room
-        self._memory = m._replace(
-            connection=connection,
-            way=grown(m.way, len(m.connection) * 2, 2 * (len(connection) - len(m.connection))),
-            touched=grown(m.touched, len(m.touched), len(connection) - len(m.touched)),
-            piece=grown(m.piece, len(m.piece), listed - len(m.piece)),
-            wait=grown(m.wait, len(m.wait), int(whole[slots.G_WAIT_USED]) + need - len(m.wait)),
-            message=grown(m.message, int(whole[slots.G_MESSAGES]), need),
-            exchange=grown(m.exchange, int(whole[slots.G_EXCHANGES]), need),
-            gap=grown(m.gap, int(whole[slots.G_GAPS]), need),
-            part=grown(m.part, int(whole[slots.G_PARTS]), listed),
-            span=grown(m.span, int(whole[slots.G_SPANS]), listed),
-        )
+    def _grow(self, wanted: bool) -> None:
+        if wanted:
+            top = int(self._heap[slots.G_TOP])
+            self._heap = slots.grown(self._heap, top, top + int(self._heap[slots.G_NEED]))
 
     def _hand_out(self, pairs: list[Pair]) -> Exchanges:
-        m, whole = self._memory, self._memory.whole
-        touched = m.touched[: whole[slots.G_TOUCHED]]
-        rows = m.connection[touched]
-        for slot, born, pair in zip(
-            touched.tolist(), rows[:, slots.C_BORN].tolist(), rows[:, slots.C_PAIR].tolist(), strict=True
-        ):
-            if born == whole[slots.G_CALL]:
-                self._pairs[slot] = pairs[pair]
-        handout = Handout(m, touched, self._pairs, self._gaps)
-        exchanges = handout.exchanges(self.label, tuple(self._names))
-        self._settle(touched)
-        self._give_back(touched[rows[:, slots.C_STATE] == slots.RELEASED].tolist())
+        heap = self._heap
+        rows = touched(heap)
+        new = rows[heap[rows + slots.C_BORN] == heap[slots.G_CALL]]
+        for row, pair in zip(new.tolist(), heap[new + slots.C_PAIR].tolist(), strict=True):
+            self._pairs[row] = pairs[pair]
+        exchanges = Handout(heap, rows, self._pairs, self._gaps).exchanges(
+            self.label, tuple(self._names), self._new, self._old
+        )
+        released = rows[heap[rows + slots.C_STATE] == slots.RELEASED]
+        self._keep(rows)
+        self._give_back(released.tolist())
+        self._pack(SLACK)
         return exchanges
 
-    def _settle(self, touched: Ints) -> None:
+    def _keep(self, rows: Ints) -> None:
         """What waits for a later call leaves this call's payload."""
-        m, whole = self._memory, self._memory.whole
-        if len(m.payload):
-            wanted = settle_touched(m, touched, False)
-            if wanted:
-                self._memory = m = m._replace(arena=grown(m.arena, int(whole[slots.G_ARENA]), wanted))
-                settle_touched(m, touched, True)
-        live, used = int(whole[slots.G_ARENA_LIVE]), int(whole[slots.G_ARENA])
-        if used > 2 * live + ARENA_SLACK:
-            arena = np.zeros(live + ARENA_SLACK, np.uint8)
-            compact(m, int(whole[slots.G_CONN_TOP]), arena)
-            self._memory = m._replace(arena=arena)
-        self._memory = self._memory._replace(payload=np.zeros(0, np.uint8))
+        if len(self._new):
+            wanted = unsettled(self._heap, rows)
+            used = int(self._heap[slots.G_ARENA])
+            self._old = slots.grown(self._old, used, used + wanted)
+            settle(self._heap, self._new, self._old, rows)
+        self._new = slots.no_bytes()
 
     def _give_back(self, released: list[int]) -> None:
-        m, whole = self._memory, self._memory.whole
-        for slot in released:
-            pair = self._pairs.pop(slot)
-            self._gaps.pop(slot, None)
-            if self._slots.get(pair) == slot:
+        heap = self._heap
+        for row in released:
+            pair = self._pairs.pop(row)
+            self._gaps.pop(row, None)
+            if self._slots.get(pair) == row:
                 del self._slots[pair]
-            m.connection[slot, slots.C_STATE] = slots.FREE
-            m.connection[slot, slots.C_NEXT] = whole[slots.G_CONN_FREE]
-            whole[slots.G_CONN_FREE] = slot
-            whole[slots.G_CONN_USED] -= 1
+            give_connection(heap, row)
+
+    def _pack(self, slack: int) -> None:
+        """Pack heap and arena if more than half of one is empty, and more than `slack`."""
+        heap = self._heap
+        top, spare = int(heap[slots.G_TOP]), spare_words(heap)
+        used, live = int(heap[slots.G_ARENA]), int(heap[slots.G_ARENA_LIVE])
+        if 2 * spare <= top + 2 * slack and used <= 2 * live + slots.SCRATCH_BYTES + slack:
+            return
+        rows = self._rows()
+        other = np.zeros(2 * (top - spare) + 1024, np.int64)
+        arena = np.zeros(slots.SCRATCH_BYTES + 2 * live + 1024, np.uint8)
+        moved = pack(heap, self._old, rows, other, arena).tolist()
+        to = dict(zip(rows.tolist(), moved, strict=True))
+        self._heap, self._old = other, arena
+        self._pairs = {to[row]: pair for row, pair in self._pairs.items()}
+        self._slots = {pair: to[row] for pair, row in self._slots.items()}
+        self._gaps = {to[row]: gaps for row, gaps in self._gaps.items()}
+
+
+def _end(end: list[Any]) -> End:
+    return str(end[0]), int(end[1])
 
 
 def _reused(address: str) -> bool:

@@ -8,7 +8,7 @@ Rule: an exchange appears once, when its outcome is known; a connection appears 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,9 +106,3 @@ class Exchanges:
 
     def __len__(self) -> int:
         return len(self.outcome)
-
-
-def offsets(lengths: Any) -> Ints:
-    at = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=at[1:])
-    return at

@@ -12,91 +12,87 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from decode import slots
-from decode.exchanges import Connection, Exchanges, offsets
-from decode.pieces import gather
+from decode.exchanges import Connection, Exchanges
+from decode.output import empty_lines
 from decode.recognise import MECHANISMS
 from decode.wire import Messages
 
 if TYPE_CHECKING:
-    from decode.slots import Ints, Memory
+    from decode.slots import Bytes, Ints
 
 ROLES = ("port", "syn", "content", "port")
 PROTOCOLS = ("undecided", "kafka", "tls", "other")
 CLOSED_BY = (None, "client-fin", "server-fin", "client-rst", "server-rst")
 FIRST_GAPS = 16
+Pair = tuple[tuple[str, int], tuple[str, int], str]
+
+
+def _messages(message: Ints, data: Bytes, span: Ints) -> Messages:
+    return Messages(
+        data,
+        np.append(message[:, slots.M_DATA], len(data)),
+        message[:, slots.M_SIZE].copy(),
+        np.append(message[:, slots.M_SPANS], len(span)),
+        span[:, 0].copy(),
+        span[:, 1].copy(),
+        message[:, slots.M_SIDE].astype(np.int8),
+        message[:, slots.M_KEY].astype(np.int16),
+        message[:, slots.M_VERSION].astype(np.int16),
+        message[:, slots.M_CORRELATION].astype(np.int32),
+    )
 
 
 class Handout:
     """The output of one call, before it is forgotten."""
 
     def __init__(
-        self,
-        memory: Memory,
-        touched: Ints,
-        pairs: dict[int, tuple[tuple[str, int], tuple[str, int], str]],
-        gaps: dict[int, list[tuple[int, int, int]]],
+        self, heap: Ints, rows: Ints, pairs: dict[int, Pair], gaps: dict[int, list[tuple[int, int, int]]]
     ) -> None:
-        self._m = memory
-        self._touched = touched
+        self._heap = heap
+        self._rows = rows
         self._pairs = pairs
         self._gaps = gaps
 
-    def exchanges(self, label: str, names: tuple[str, ...]) -> Exchanges:
-        m, whole = self._m, self._m.whole
-        row = m.message[: whole[slots.G_MESSAGES]]
-        exchange = m.exchange[: whole[slots.G_EXCHANGES]]
-        self._note_gaps()
-        place = np.zeros(len(m.connection), np.int32)
-        place[self._touched] = np.arange(len(self._touched), dtype=np.int32)
+    def exchanges(self, label: str, names: tuple[str, ...], new: Bytes, old: Bytes) -> Exchanges:
+        heap = self._heap
+        counts = heap[slots.G_MESSAGES : slots.G_GAPS + 1].tolist()
+        message = np.empty((counts[0], slots.M_COUNT), np.int64)
+        data, span = np.empty(counts[1], np.uint8), np.empty((counts[2], 2), np.int64)
+        exchange, gap = np.empty((counts[3], 4), np.int64), np.empty((counts[4], 4), np.int64)
+        heap[self._rows + slots.C_PAIR] = np.arange(len(self._rows))
+        empty_lines(heap, new, old, (message, data, span, exchange, gap))
+        self._note_gaps(gap)
         return Exchanges(
             label,
             names,
             self._connections(),
-            self._messages(row),
-            place[row[:, slots.M_CONNECTION]],
-            row[:, slots.M_TS].copy(),
-            row[:, slots.M_TS_LAST].copy(),
-            row[:, slots.M_SOURCE].astype(np.int32),
-            row[:, slots.M_FRAME].copy(),
-            row[:, slots.M_FRAME_LAST].copy(),
-            row[:, slots.M_AT].copy(),
-            row[:, slots.M_GAP].copy(),
-            exchange[:, slots.E_REQUEST].copy(),
-            exchange[:, slots.E_RESPONSE].copy(),
-            exchange[:, slots.E_OUTCOME].astype(np.int8),
-            exchange[:, slots.E_OUT_OF_ORDER].astype(np.bool_),
-            int(whole[slots.G_REFUSED]),
+            _messages(message, data, span),
+            message[:, slots.M_CONNECTION].astype(np.int32),
+            message[:, slots.M_TS].copy(),
+            message[:, slots.M_TS_LAST].copy(),
+            message[:, slots.M_SOURCE].astype(np.int32),
+            message[:, slots.M_FRAME].copy(),
+            message[:, slots.M_FRAME_LAST].copy(),
+            message[:, slots.M_AT].copy(),
+            message[:, slots.M_GAP].copy(),
+            exchange[:, 0].copy(),
+            exchange[:, 1].copy(),
+            exchange[:, 2].astype(np.int8),
+            exchange[:, 3].astype(np.bool_),
+            int(heap[slots.G_REFUSED]),
         )
 
-    def _messages(self, row: Ints) -> Messages:
-        m, parts, spans = self._m, int(self._m.whole[slots.G_PARTS]), int(self._m.whole[slots.G_SPANS])
-        length = offsets(m.part[:parts, 1])
-        data = np.empty(int(length[-1]), np.uint8)
-        gather(m.payload, m.arena, m.part, parts, data)
-        return Messages(
-            data,
-            length[np.append(row[:, slots.M_PARTS], parts)],
-            row[:, slots.M_SIZE].copy(),
-            np.append(row[:, slots.M_SPANS], spans),
-            m.span[:spans, 0].copy(),
-            m.span[:spans, 1].copy(),
-            row[:, slots.M_SIDE].astype(np.int8),
-            row[:, slots.M_KEY].astype(np.int16),
-            row[:, slots.M_VERSION].astype(np.int16),
-            row[:, slots.M_CORRELATION].astype(np.int32),
-        )
-
-    def _note_gaps(self) -> None:
-        for slot, ts, direction, count in self._m.gap[: self._m.whole[slots.G_GAPS]].tolist():
-            gaps = self._gaps.setdefault(slot, [])
+    def _note_gaps(self, gap: Ints) -> None:
+        for row, ts, direction, count in gap.tolist():
+            gaps = self._gaps.setdefault(row, [])
             if len(gaps) < FIRST_GAPS:
                 gaps.append((ts, direction, count))
 
     def _connections(self) -> tuple[Connection, ...]:
-        rows = self._m.connection[self._touched].tolist()
-        lower = self._m.way[2 * self._touched].tolist()
-        upper = self._m.way[2 * self._touched + 1].tolist()
-        return tuple(map(self._connection, self._touched.tolist(), rows, lower, upper))
+        facts = self._heap[self._rows[:, None] + np.arange(slots.C_SIZE)]
+        middle, last = slots.C_COUNT, slots.C_COUNT + slots.W_COUNT
+        columns = (facts[:, :middle].tolist(), facts[:, middle:last].tolist(), facts[:, last:].tolist())
+        return tuple(map(self._connection, self._rows.tolist(), *columns))
 
     def _connection(self, slot: int, row: list[int], lower: list[int], upper: list[int]) -> Connection:
         low, high, _ = self._pairs[slot]

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from decode.slots import KNOWN, KNOWN_KEYS
+
+if TYPE_CHECKING:
+    from decode.slots import Bytes, Ints
+
 from decode.wire import NEVER_FLEXIBLE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from decode.slots import Bytes
+    from decode.slots import Bytes, Ints
 
 NO, WAIT, WEAK, STRONG = 0, 1, 2, 3
 PRODUCE, FETCH, METADATA, CONTROLLED_SHUTDOWN, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 0, 1, 3, 7, 17, 18, 36
@@ -43,15 +46,15 @@ def int32(b: Bytes, i: int) -> Any:
 
 
 @njit
-def request_header(known: NDArray[np.int16], b: Bytes, i: int, n: int, largest: int) -> Any:
+def request_header(known: Ints, b: Bytes, i: int, n: int, largest: int) -> Any:
     """(NO, WAIT for more, WEAK or STRONG, length of size and header, hash of client id) of a request at b[i:n]."""
     have = n - i
     if have < 12:
         return WAIT, 12, NO_CLIENT
     size, key, version = int32(b, i), int16(b, i + 4), int16(b, i + 6)
-    if size < SHORTEST_REQUEST or size > largest or key < 0 or key >= len(known):
+    if size < SHORTEST_REQUEST or size > largest or key < 0 or key >= known[KNOWN_KEYS]:
         return NO, 0, NO_CLIENT
-    if version < known[key, 0] or version > known[key, 1]:
+    if version < known[KNOWN + 3 * key] or version > known[KNOWN + 3 * key + 1]:
         return NO, 0, NO_CLIENT
     if key == CONTROLLED_SHUTDOWN and version == 0:
         return (WEAK if size == 12 else NO), 12, NO_CLIENT
@@ -66,7 +69,7 @@ def request_header(known: NDArray[np.int16], b: Bytes, i: int, n: int, largest: 
         if b[k] < 0x20 or b[k] == 0x7F:
             return NO, 0, NO_CLIENT
         hashed = (hashed * 1000003 + np.int64(b[k])) & 0x3FFFFFFFFFFF
-    if version >= known[key, 2] and known[key, 2] != NEVER_FLEXIBLE:
+    if version >= known[KNOWN + 3 * key + 2] and known[KNOWN + 3 * key + 2] != NEVER_FLEXIBLE:
         if length + 1 > size + 4:
             return NO, 0, NO_CLIENT
         if have > length and b[i + length] > 8:  # no client sends a tagged field in a header yet
@@ -78,10 +81,10 @@ def request_header(known: NDArray[np.int16], b: Bytes, i: int, n: int, largest: 
 
 
 @njit
-def produce_acks(known: NDArray[np.int16], b: Bytes, i: int, n: int, header: int) -> Any:
+def produce_acks(known: Ints, b: Bytes, i: int, n: int, header: int) -> Any:
     """(acks, topics) of a Produce request at b[i:n] with this header length; NOT_SEEN where bytes are missing."""
     version = int16(b, i + 6)
-    flexible = version >= known[PRODUCE, 2]
+    flexible = version >= known[KNOWN + 3 * PRODUCE + 2]
     at = i + header
     if version >= 3:
         at, good = _string_end(b, at, n, flexible)
@@ -109,12 +112,12 @@ def _string_end(b: Bytes, at: int, n: int, flexible: bool) -> Any:
         length |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            return at + max(length, 1) - 1, True
+            return at + (length - 1 if length else 0), True
     return at, False
 
 
 @njit
-def opening_request(known: NDArray[np.int16], b: Bytes, n: int, largest: int) -> Any:
+def opening_request(known: Ints, b: Bytes, n: int, largest: int) -> Any:
     """Like request_header, for the first bytes of a connection: what follows the header decides WEAK cases."""
     verdict, length, client = request_header(known, b, 0, n, largest)
     if verdict in (NO, WAIT):

@@ -11,12 +11,13 @@ the connection's own; bytes given up are counted.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
 from decode.cutting import RESCAN_BYTES, at_boundary, drop, turn_off
+from decode.heap import other_way, side_of
 from decode.pieces import read
 from decode.recognise import (
     API_VERSIONS,
@@ -67,11 +68,12 @@ from decode.slots import (
     W_NEXT,
     W_PIECES,
     W_SCAN,
-    Bytes,
-    Ints,
-    Memory,
 )
 from decode.stream import has_hole
+
+if TYPE_CHECKING:
+    from decode.slots import Bytes, Ints
+
 
 FAR = 1 << 16  # correlation ids of consecutive requests we see differ by less, even after a long gap
 NEAR = 64
@@ -82,78 +84,77 @@ PATIENCE_BYTES = 4 << 20  # after so much of an unrecognised connection, hold on
 
 
 @njit
-def search(m: Memory, c: int, w: int) -> Any:
+def search(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     """Look for a boundary in direction w; True if one was found."""
-    client = m.connection[c, C_CLIENT]
-    if client < 0 or client == w - 2 * c:
-        found = _search_requests(m, c, w)
+    client = s[c + C_CLIENT]
+    if client < 0 or client == side_of(c, w):
+        found = _search_requests(s, new, old, c, w)
     else:
-        o = 4 * c + 1 - w
-        known = m.way[o, W_MODE] != SEARCH and not has_hole(m, o)  # which ids to look for
-        found = known and _search_responses(m, c, w)
+        o = other_way(c, w)
+        known = s[o + W_MODE] != SEARCH and not has_hole(s, o)  # which ids to look for
+        found = known and _search_responses(s, new, old, c, w)
     if not found:
-        _retain(m, c, w)
+        _retain(s, c, w)
     return found
 
 
 @njit
-def _search_requests(m: Memory, c: int, w: int) -> Any:
+def _search_requests(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     ids = np.zeros(0, np.int64)
-    found = _scan(m, c, w, ids)
+    found = _scan(s, new, old, c, w, ids)
     if found >= 0:
-        _trust(m, c, w, found)
+        _trust(s, c, w, found)
         return True
-    return _resolve(m, c, w, ids)
+    return _resolve(s, new, old, c, w, ids)
 
 
 @njit
-def _search_responses(m: Memory, c: int, w: int) -> Any:
+def _search_responses(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     ids = np.empty(IDS, np.int64)
-    count, q = 0, m.connection[c, C_ASKED]
+    count, q = 0, s[c + C_ASKED]
     while q >= 0 and count < IDS:
-        if not m.wait[q, Q_FLAGS] & F_RAW:
-            ids[count] = m.wait[q, Q_CORRELATION]
+        if not s[q + Q_FLAGS] & F_RAW:
+            ids[count] = s[q + Q_CORRELATION]
             count += 1
-        q = m.wait[q, Q_NEXT]
+        q = s[q + Q_NEXT]
     if count == 0:
-        m.way[w, W_SCAN] = max(m.way[w, W_SCAN], m.way[w, W_NEXT] - 7)
+        s[w + W_SCAN] = max(s[w + W_SCAN], s[w + W_NEXT] - 7)
         return False
-    _scan(m, c, w, ids[:count])
-    return _resolve(m, c, w, ids[:count])
+    _scan(s, new, old, c, w, ids[:count])
+    return _resolve(s, new, old, c, w, ids[:count])
 
 
 @njit
-def _scan(m: Memory, c: int, w: int, ids: Ints) -> Any:
+def _scan(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
     """Test every position not tested yet; candidates are noted, a request that continues what we know is returned."""
-    way = m.way
-    p, at = way[w, W_HEAD], max(way[w, W_SCAN], way[w, W_FROM])
+    p, at = s[w + W_HEAD], max(s[w + W_SCAN], s[w + W_FROM])
     while p >= 0:
-        start, end = m.piece[p, P_AT], m.piece[p, P_AT] + m.piece[p, P_LENGTH]
-        if end <= at or m.piece[p, P_KIND] != DATA:
+        start, end = s[p + P_AT], s[p + P_AT] + s[p + P_LENGTH]
+        if end <= at or s[p + P_KIND] != DATA:
             at = max(at, end)
-            p = m.piece[p, P_NEXT]
+            p = s[p + P_NEXT]
             continue
         at, length = max(at, start), 0
         first = p
-        while p >= 0 and m.piece[p, P_KIND] == DATA:
-            length = m.piece[p, P_AT] + m.piece[p, P_LENGTH] - at
-            p = m.piece[p, P_NEXT]
+        while p >= 0 and s[p + P_KIND] == DATA:
+            length = s[p + P_AT] + s[p + P_LENGTH] - at
+            p = s[p + P_NEXT]
         run = np.empty(length, np.uint8)
-        read(m, first, at, run, length)
-        stop, found = _scan_run(m, w, run, at, ids, p < 0)
+        read(s, new, old, first, at, run, length)
+        stop, found = _scan_run(s, w, run, at, ids, p < 0)
         if found >= 0:
             return found
-        if m.connection[c, C_PROTOCOL] == UNDECIDED:
-            m.connection[c, C_SEARCHED] += stop
+        if s[c + C_PROTOCOL] == UNDECIDED:
+            s[c + C_SEARCHED] += stop
         at += stop
-    way[w, W_SCAN] = max(at, way[w, W_SCAN])
+    s[w + W_SCAN] = max(at, s[w + W_SCAN])
     return -1
 
 
 @njit
-def _scan_run(m: Memory, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> Any:
+def _scan_run(s: Ints, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> Any:
     """(positions tested, offset of a request that needs no further proof or -1) of contiguous bytes at offset `at`."""
-    largest, n = m.limit[L_MESSAGE_BYTES], len(run)
+    largest, n = s[L_MESSAGE_BYTES], len(run)
     highest = largest >> 24
     for i in range(n):
         if n - i < 8:
@@ -162,21 +163,21 @@ def _scan_run(m: Memory, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> 
             continue
         if len(ids):
             if _asked(ids, int32(run, i + 4)) >= 0 and 4 <= int32(run, i) <= largest:
-                _note(m, w, at + i, int32(run, i), int32(run, i + 4), 0)
+                _note(s, w, at + i, int32(run, i), int32(run, i + 4), 0)
             continue
         if run[i + 4] != 0 or run[i + 6] != 0:
             continue
-        verdict, _, client = request_header(m.known, run, i, n, largest)
+        verdict, _, client = request_header(s, run, i, n, largest)
         if verdict == WAIT and last:
             return i, -1
         if verdict in (NO, WAIT) or int32(run, i + 8) < 0:
             continue
-        known_client = m.way[w, W_CLIENT] >= 0 and client == m.way[w, W_CLIENT]
-        ahead = int32(run, i + 8) - m.way[w, W_LAST_CORRELATION]
+        known_client = s[w + W_CLIENT] >= 0 and client == s[w + W_CLIENT]
+        ahead = int32(run, i + 8) - s[w + W_LAST_CORRELATION]
         if verdict == STRONG and known_client and 0 < ahead <= FAR:
             return i, at + i
         if verdict == STRONG or (verdict == WEAK and known_client and 0 < ahead <= NEAR):
-            _note(m, w, at + i, int32(run, i), int32(run, i + 8), client)
+            _note(s, w, at + i, int32(run, i), int32(run, i + 8), client)
     return n, -1
 
 
@@ -189,125 +190,120 @@ def _asked(ids: Ints, correlation: int) -> Any:
 
 
 @njit
-def _note(m: Memory, w: int, at: int, size: int, correlation: int, client: int) -> None:
+def _note(s: Ints, w: int, at: int, size: int, correlation: int, client: int) -> None:
     """Remember a candidate; when there are too many, the one that ends last makes room."""
-    way, count = m.way, m.way[w, W_CANDIDATES]
+    count = s[w + W_CANDIDATES]
     place = count
     if count == CANDIDATES:
         for k in range(CANDIDATES):
-            if place == count or way[w, W_CANDIDATE + 4 * k + 1] > way[w, W_CANDIDATE + 4 * place + 1]:
+            if place == count or s[w + W_CANDIDATE + 4 * k + 1] > s[w + W_CANDIDATE + 4 * place + 1]:
                 place = k
-        if way[w, W_CANDIDATE + 4 * place + 1] <= at + 4 + size:
+        if s[w + W_CANDIDATE + 4 * place + 1] <= at + 4 + size:
             return
         for k in range(place, CANDIDATES - 1):
             for column in range(4):
-                way[w, W_CANDIDATE + 4 * k + column] = way[w, W_CANDIDATE + 4 * (k + 1) + column]
+                s[w + W_CANDIDATE + 4 * k + column] = s[w + W_CANDIDATE + 4 * (k + 1) + column]
         place = CANDIDATES - 1
     else:
         for k in range(count):
-            if way[w, W_CANDIDATE + 4 * k] == at:
+            if s[w + W_CANDIDATE + 4 * k] == at:
                 return
-        way[w, W_CANDIDATES] += 1
+        s[w + W_CANDIDATES] += 1
     base = W_CANDIDATE + 4 * place
-    way[w, base], way[w, base + 1] = at, at + 4 + size
-    way[w, base + 2], way[w, base + 3] = correlation, client
+    s[w + base], s[w + base + 1] = at, at + 4 + size
+    s[w + base + 2], s[w + base + 3] = correlation, client
 
 
 @njit
-def _resolve(m: Memory, c: int, w: int, ids: Ints) -> Any:
+def _resolve(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
     """Confirm or refute candidates by what stands where they end; True if one is trusted now."""
-    way, kept, covered = m.way, 0, -1
-    for k in range(way[w, W_CANDIDATES]):
+    kept, covered = 0, -1
+    for k in range(s[w + W_CANDIDATES]):
         base = W_CANDIDATE + 4 * k
-        at, end = way[w, base], way[w, base + 1]
-        state = _verdict(m, w, end, way[w, base + 2], way[w, base + 3], ids)
-        if state == REFUTED or end < way[w, W_FROM]:
+        at, end = s[w + base], s[w + base + 1]
+        state = _verdict(s, new, old, w, end, s[w + base + 2], s[w + base + 3], ids)
+        if state == REFUTED or end < s[w + W_FROM]:
             continue
         if state == CONFIRMED and at >= covered:
-            _trust(m, c, w, at if at >= way[w, W_FROM] else end)
+            _trust(s, c, w, at if at >= s[w + W_FROM] else end)
             return True
         if state == WAITING:
             covered = max(covered, end)
         for column in range(4):
-            way[w, W_CANDIDATE + 4 * kept + column] = way[w, base + column]
+            s[w + W_CANDIDATE + 4 * kept + column] = s[w + base + column]
         kept += 1
-    way[w, W_CANDIDATES] = kept
+    s[w + W_CANDIDATES] = kept
     return False
 
 
 @njit
-def _verdict(m: Memory, w: int, end: int, correlation: int, client: int, ids: Ints) -> Any:
+def _verdict(s: Ints, new: Bytes, old: Bytes, w: int, end: int, correlation: int, client: int, ids: Ints) -> Any:
     """What the bytes at `end`, where the next message should begin, say about a candidate."""
-    have = m.way[w, W_NEXT] - end
+    have = s[w + W_NEXT] - end
     if have <= 0:
         return WAITING
-    n = read(m, m.way[w, W_HEAD], end, m.scratch, min(have, HEADER))
+    n = read(s, new, old, s[w + W_HEAD], end, old, min(have, HEADER))
     if len(ids):
         if n < 8:
             return WAITING if n == have else REFUTED
-        ahead = int32(m.scratch, 4) - correlation
-        follows = 0 < ahead <= NEAR or _asked(ids, int32(m.scratch, 4)) > _asked(ids, correlation) >= 0
-        return CONFIRMED if follows and 4 <= int32(m.scratch, 0) <= m.limit[L_MESSAGE_BYTES] else REFUTED
-    verdict, _, follower = request_header(m.known, m.scratch, 0, n, m.limit[L_MESSAGE_BYTES])
+        ahead = int32(old, 4) - correlation
+        follows = 0 < ahead <= NEAR or _asked(ids, int32(old, 4)) > _asked(ids, correlation) >= 0
+        return CONFIRMED if follows and 4 <= int32(old, 0) <= s[L_MESSAGE_BYTES] else REFUTED
+    verdict, _, follower = request_header(s, old, 0, n, s[L_MESSAGE_BYTES])
     if verdict == WAIT:
         return WAITING if n == have else REFUTED
     if verdict == NO or follower != client:
         return REFUTED
-    ahead = int32(m.scratch, 8) - correlation
-    signs_in = int16(m.scratch, 4) in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
+    ahead = int32(old, 8) - correlation
+    signs_in = int16(old, 4) in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
     return CONFIRMED if 0 < ahead <= FAR or signs_in else REFUTED
 
 
 @njit
-def _trust(m: Memory, c: int, w: int, at: int) -> None:
-    drop(m, w, at)
-    at_boundary(m, w, at)
-    connection = m.connection
-    connection[c, C_RESYNCHRONISED] += 1
-    connection[c, C_PROTOCOL] = KAFKA
-    if connection[c, C_CLIENT] < 0:
-        connection[c, C_CLIENT] = w - 2 * c
-        connection[c, C_ROLE_BY] = BY_CONTENT
-        o = 4 * c + 1 - w
-        m.way[o, W_CANDIDATES] = 0
-        m.way[o, W_SCAN] = m.way[o, W_FROM]
+def _trust(s: Ints, c: int, w: int, at: int) -> None:
+    drop(s, w, at)
+    at_boundary(s, w, at)
+    s[c + C_RESYNCHRONISED] += 1
+    s[c + C_PROTOCOL] = KAFKA
+    if s[c + C_CLIENT] < 0:
+        s[c + C_CLIENT] = side_of(c, w)
+        s[c + C_ROLE_BY] = BY_CONTENT
+        o = other_way(c, w)
+        s[o + W_CANDIDATES] = 0
+        s[o + W_SCAN] = s[o + W_FROM]
 
 
 @njit
-def last_chance(m: Memory, c: int, w: int) -> Any:
+def last_chance(s: Ints, c: int, w: int) -> Any:
     """Nothing follows: a candidate that ends exactly where the stream ends is trusted. True if there was one."""
-    way = m.way
-    if way[w, W_MODE] != SEARCH:
+    if s[w + W_MODE] != SEARCH:
         return False
-    for k in range(way[w, W_CANDIDATES]):
+    for k in range(s[w + W_CANDIDATES]):
         base = W_CANDIDATE + 4 * k
-        if way[w, base + 1] == way[w, W_NEXT] and way[w, base] >= way[w, W_FROM]:
-            _trust(m, c, w, way[w, base])
+        if s[w + base + 1] == s[w + W_NEXT] and s[w + base] >= s[w + W_FROM]:
+            _trust(s, c, w, s[w + base])
             return True
     return False
 
 
 @njit
-def _retain(m: Memory, c: int, w: int) -> None:
+def _retain(s: Ints, c: int, w: int) -> None:
     """Give up what no candidate needs."""
-    way, connection = m.way, m.connection
-    if connection[c, C_PROTOCOL] == UNDECIDED and connection[c, C_SEARCHED] > m.limit[L_GIVE_UP_BYTES]:
-        turn_off(m, c, OTHER)
+    if s[c + C_PROTOCOL] == UNDECIDED and s[c + C_SEARCHED] > s[L_GIVE_UP_BYTES]:
+        turn_off(s, c, OTHER)
         return
-    client, o = connection[c, C_CLIENT], 4 * c + 1 - w
+    client, o = s[c + C_CLIENT], other_way(c, w)
     if client < 0:
-        hold_all = connection[c, C_SEARCHED] < PATIENCE_BYTES
+        hold_all = s[c + C_SEARCHED] < PATIENCE_BYTES
     else:
-        hold_all = client != w - 2 * c and (way[o, W_MODE] == SEARCH or has_hole(m, o))
+        hold_all = client != side_of(c, w) and (s[o + W_MODE] == SEARCH or has_hole(s, o))
     if not hold_all:
-        keep = way[w, W_SCAN]
-        if way[w, W_CANDIDATES]:
-            keep = min(keep, way[w, W_CANDIDATE])
-        if client >= 0 and client != w - 2 * c:
-            keep = min(keep, max(way[w, W_FROM], way[w, W_NEXT] - RESCAN_BYTES))
-        drop(m, w, keep)
-    while way[w, W_HEAD] >= 0 and (
-        way[w, W_KEPT] > m.limit[L_SEARCH_BYTES] or way[w, W_PIECES] > m.limit[L_SEARCH_PIECES]
-    ):
-        first = way[w, W_HEAD]
-        drop(m, w, m.piece[first, P_AT] + m.piece[first, P_LENGTH])
+        keep = s[w + W_SCAN]
+        if s[w + W_CANDIDATES]:
+            keep = min(keep, s[w + W_CANDIDATE])
+        if client >= 0 and client != side_of(c, w):
+            keep = min(keep, max(s[w + W_FROM], s[w + W_NEXT] - RESCAN_BYTES))
+        drop(s, w, keep)
+    while s[w + W_HEAD] >= 0 and (s[w + W_KEPT] > s[L_SEARCH_BYTES] or s[w + W_PIECES] > s[L_SEARCH_PIECES]):
+        first = s[w + W_HEAD]
+        drop(s, w, s[first + P_AT] + s[first + P_LENGTH])

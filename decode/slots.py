@@ -1,6 +1,9 @@
-"""The follower's memory: rows of integers, so that jitted code can read, grow and store it as it is.
+"""The follower's memory: one array of integers, a heap of records that jitted code reads, grows and stores as it is.
 
-Knows: which column of which array holds what, how arrays grow, and how many rows are in use.
+Knows: which column of which record holds what. A record is known by where it begins in the heap; lists of records are
+linked by their first column, -1 ends them. Two byte arrays stand beside the heap: `new`, the payload of this call, and
+`old`, the arena, which keeps the bytes that wait for a later call. (A tuple of arrays would read better and cost some
+90 times more: numba counts references at every access.)
 Refuses to know what the numbers lead to: stream.py, cutting.py, resync.py, pairing.py and walk.py decide.
 Rule: nothing about a connection lives anywhere else (names and endpoints aside); a new fact is a new column here, and
 STATE_VERSION in checkpoint.py goes up with it.
@@ -17,34 +20,27 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 UNSET = -(1 << 62)  # a position or a time that is not known
 
-# --- limits, in the order of Limits' fields
-L_SLACK_FRAMES, L_SLACK_NS, L_HOLE_NS, L_HELD_BYTES, L_HELD_PIECES, L_SEARCH_BYTES, L_SEARCH_PIECES = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-)
-L_GIVE_UP_BYTES, L_MESSAGE_BYTES, L_WAITING, L_WAITING_BYTES, L_IDLE_NS, L_LINGER_NS, L_CONNECTIONS = (
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-)
+# --- the head of the heap: where free space begins, free records of each kind (first, how many), this call's output
+G_TOP = 0
+G_PIECES, G_WAITS, G_CONNECTIONS, G_LINES = 1, 3, 5, 7
+G_CONNECTIONS_USED, G_LINE_HEAD, G_LINE_TAIL = 9, 10, 11
+G_MESSAGES, G_BYTES, G_SPANS, G_EXCHANGES, G_GAPS, G_TOUCHED, G_TOUCHED_COUNT, G_CALL = 12, 13, 14, 15, 16, 17, 18, 19
+# ... the frame that is looked at ...
+NOW_TS, NOW_FRAME, NOW_SOURCE, NOW_AGENT, NOW_PAIR, NOW_BIT = 20, 21, 22, 23, 24, 25
+NOW_SEQ, NOW_ACK, NOW_FLAGS, NOW_WIRE, NOW_ADDRESS, NOW_END, NOW_LEFT, NOW_LEFT_END = 26, 27, 28, 29, 30, 31, 32, 33
+G_ARENA, G_ARENA_LIVE, G_REFUSED, G_NEED = 34, 35, 36, 37
+# ... the limits, in the order of Limits' fields ...
+L_SLACK_FRAMES, L_SLACK_NS, L_HOLE_NS, L_HELD_BYTES, L_HELD_PIECES = 40, 41, 42, 43, 44
+L_SEARCH_BYTES, L_SEARCH_PIECES, L_GIVE_UP_BYTES, L_MESSAGE_BYTES = 45, 46, 47, 48
+L_WAITING, L_WAITING_BYTES, L_IDLE_NS, L_LINGER_NS, L_CONNECTIONS = 49, 50, 51, 52, 53
+LIMITS = 40
+# ... and known request headers: KNOWN_KEYS, then per key lowest, highest and first flexible version
+KNOWN_KEYS, KNOWN = 60, 61
+SCRATCH_BYTES = 1 << 12  # the arena's first bytes are for reading headers that lie in pieces
 
-# --- the whole: pools (first free row, rows ever used, rows in use) and counters of this call's output
-G_PIECE_FREE, G_PIECE_TOP, G_PIECE_USED, G_WAIT_FREE, G_WAIT_TOP, G_WAIT_USED = 0, 1, 2, 3, 4, 5
-G_CONN_FREE, G_CONN_TOP, G_CONN_USED = 6, 7, 8
-G_MESSAGES, G_PARTS, G_SPANS, G_EXCHANGES, G_GAPS, G_TOUCHED = 9, 10, 11, 12, 13, 14
-G_ARENA, G_ARENA_LIVE, G_CALL, G_REFUSED, G_NEED = 15, 16, 17, 18, 19
-G_COUNT = 20
+NEXT = 0  # first column of every record: the next in its list, or -1
 
-# --- a piece of a stream, link of a list
+# --- a piece of a stream
 P_NEXT = 0
 P_AT = 1  # offset in its direction
 P_LENGTH = 2
@@ -106,8 +102,8 @@ W_COUNT = W_CANDIDATE + 4 * CANDIDATES
 CLOSED, HELD, RUNNING = 0, 1, 2  # W_OPEN
 START, SYNC, SEARCH, OFF = 0, 1, 2, 3  # W_MODE
 
-# --- a connection; its directions are rows 2c (from the lower endpoint) and 2c + 1
-C_STATE = 0
+# --- a connection; its directions follow it: from the lower endpoint, from the higher
+C_NEXT = 0
 C_PAIR = 1  # of this call
 C_CLIENT = 2  # which direction carries requests, -1 unknown
 C_ROLE_BY = 3
@@ -137,10 +133,12 @@ C_RESYNCHRONISED = 26
 C_LIMITS = 27
 C_DUE = 28  # when a connection that is closing is finished
 C_BORN = 29  # call in which it was created
-C_NEXT = 30  # next free row
+C_STATE = 30
 C_SEARCHED = 31
 C_AGENT = 32
-C_COUNT = 33
+C_TOUCH_NEXT = 33  # next connection touched in this call
+C_COUNT = 34
+C_SIZE = C_COUNT + 2 * W_COUNT  # a record of a connection holds its two directions
 FREE, LIVE, GONE, RELEASED = (
     0,
     1,
@@ -170,48 +168,32 @@ Q_MARK = 13  # bytes the answering direction had lost when the request was compl
 Q_SETTLED = 14
 Q_GAP = 15  # bytes of it that were never seen
 Q_SIDE = 16
-Q_COUNT = 17
+Q_KEPT = 17  # bytes of it that we have
+Q_SPANS = 18  # runs of it that we have not
+Q_COUNT = 19
 F_RAW, F_ACKS_UNKNOWN = 1, 2
 
-# --- output of a call
+# --- a line of a call's output: an exchange (its waiting messages go with it), or a gap
+H_KIND = 1
+H_CONNECTION = 2
+E_REQUEST, E_RESPONSE, E_OUTCOME, E_OUT_OF_ORDER = 3, 4, 5, 6
+H_TS, H_DIRECTION, H_BYTES = 3, 4, 5
+H_COUNT = 7
+AN_EXCHANGE, A_GAP = 0, 1  # H_KIND
+# columns of what is handed out: messages, exchanges, gaps
 M_CONNECTION, M_SIDE, M_KEY, M_VERSION, M_CORRELATION, M_SIZE, M_TS, M_TS_LAST = 0, 1, 2, 3, 4, 5, 6, 7
-M_SOURCE, M_FRAME, M_FRAME_LAST, M_AT, M_PARTS, M_SPANS, M_GAP = 8, 9, 10, 11, 12, 13, 14
+M_SOURCE, M_FRAME, M_FRAME_LAST, M_AT, M_GAP, M_DATA, M_SPANS = 8, 9, 10, 11, 12, 13, 14
 M_COUNT = 15
-E_REQUEST, E_RESPONSE, E_OUTCOME, E_OUT_OF_ORDER = 0, 1, 2, 3
-E_COUNT = 4
-H_CONNECTION, H_TS, H_DIRECTION, H_BYTES = 0, 1, 2, 3
-H_COUNT = 4
 ANSWERED, NO_RESPONSE_DUE, REQUEST_UNSEEN, RESPONSE_UNSEEN = 0, 1, 2, 3
 CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING, ORPHAN = 4, 5, 6, 7
 
 
-class Memory(NamedTuple):
-    """State (first five), what this call reads, what it writes."""
-
-    whole: Ints
-    connection: Ints
-    way: Ints
-    piece: Ints
-    wait: Ints
-    arena: NDArray[np.uint8]
-    payload: NDArray[np.uint8]
-    limit: Ints
-    known: NDArray[np.int16]
-    scratch: NDArray[np.uint8]
-    message: Ints
-    part: Ints
-    span: Ints
-    exchange: Ints
-    gap: Ints
-    touched: Ints
-
-
 class Frames(NamedTuple):
-    """This call's segments, with their connection's index in `slot` and their direction in it."""
+    """This call's segments: `pair` is the index of a frame's endpoints in `slot`, `bit` its direction there."""
 
+    slot: Ints
     pair: NDArray[np.int32]
     bit: NDArray[np.int8]
-    slot: Ints
     ts_ns: Ints
     frame_no: Ints
     source: NDArray[np.int32]
@@ -222,30 +204,40 @@ class Frames(NamedTuple):
     wire: Ints
     at: Ints
     left_at: Ints
-    left_offset: Ints
-    left_length: Ints
+    left: Ints
+    """Offset and length per left-out span."""
 
 
-def empty(limit: Ints, known: NDArray[np.int16]) -> Memory:
-    whole = np.zeros(G_COUNT, np.int64)
-    whole[[G_PIECE_FREE, G_WAIT_FREE, G_CONN_FREE]] = -1
-    return Memory(
-        whole, _rows(16, C_COUNT), _rows(32, W_COUNT), _rows(256, P_COUNT), _rows(64, Q_COUNT),
-        np.zeros(1 << 12, np.uint8), np.zeros(0, np.uint8), limit, known, np.zeros(1 << 12, np.uint8),
-        _rows(64, M_COUNT), _rows(256, 2), _rows(256, 2), _rows(64, E_COUNT), _rows(64, H_COUNT),
-        np.zeros(16, np.int64),
-    )  # fmt: skip
+def empty_heap(limit: Ints, known: NDArray[np.int16]) -> Ints:
+    heap = np.zeros(1 << 14, np.int64)
+    heap[[G_PIECES, G_WAITS, G_CONNECTIONS, G_LINES, G_LINE_HEAD, G_TOUCHED]] = -1
+    heap[G_ARENA] = SCRATCH_BYTES
+    heap[LIMITS : LIMITS + len(limit)] = limit
+    heap[KNOWN_KEYS] = len(known)
+    heap[KNOWN : KNOWN + known.size] = known.ravel()
+    heap[G_TOP] = KNOWN + known.size
+    return heap
 
 
-def _rows(count: int, width: int) -> Ints:
-    return np.zeros((count, width), np.int64)
+def empty_arena() -> Bytes:
+    return np.zeros(2 * SCRATCH_BYTES, np.uint8)
 
 
-def grown(array: NDArray[Any], used: int, free: int) -> NDArray[Any]:
-    """The array with at least `free` rows after `used`; at least doubled when it has to move."""
-    if len(array) - used >= free:
+def no_bytes() -> Bytes:
+    return fixed(np.zeros(0, np.uint8), np.uint8)
+
+
+def fixed(array: NDArray[Any], kind: Any) -> NDArray[Any]:
+    """The array in the one form that kernels are compiled for: contiguous, of this type, read only."""
+    array = np.ascontiguousarray(array, kind)[:]
+    array.flags.writeable = False
+    return array
+
+
+def grown(array: NDArray[Any], used: int, wanted: int) -> NDArray[Any]:
+    """The array with at least `wanted` places, what was used in front; at least doubled when it has to move."""
+    if len(array) >= wanted:
         return array
-    shape = (max(2 * len(array), used + free), *array.shape[1:])
-    bigger = np.zeros(shape, array.dtype)
+    bigger = np.zeros(max(2 * len(array), wanted), array.dtype)
     bigger[:used] = array[:used]
     return bigger

@@ -10,12 +10,14 @@ Rule: a gap is a piece of its own, never bytes; the first bytes seen for an offs
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
+from decode.heap import side_of, take_line, way_of
 from decode.pieces import advance_front, append, byte_at, copy_stamp, free_piece, new_piece, stamp
 from decode.slots import (
+    A_GAP,
     C_GRID,
     C_LIMITS,
     C_MARK,
@@ -25,7 +27,6 @@ from decode.slots import (
     G_GAPS,
     GAP,
     H_BYTES,
-    H_CONNECTION,
     H_DIRECTION,
     H_TS,
     HELD,
@@ -35,6 +36,10 @@ from decode.slots import (
     L_SLACK_FRAMES,
     L_SLACK_NS,
     LEFT,
+    NOW_ADDRESS,
+    NOW_LEFT,
+    NOW_LEFT_END,
+    NOW_WIRE,
     OFF,
     P_ADDRESS,
     P_AT,
@@ -66,324 +71,319 @@ from decode.slots import (
     W_SYN,
     W_TOP,
     W_UNSEEN,
-    Frames,
-    Memory,
 )
+
+if TYPE_CHECKING:
+    from decode.slots import Bytes, Ints
+
 
 BELIEVABLE = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs to this stream
 
 
 @njit
-def offset_of(m: Memory, w: int, seq: int) -> Any:
+def offset_of(s: Ints, w: int, seq: int) -> Any:
     """Where a sequence number lies in direction w: the place nearest to the newest byte."""
-    near = m.way[w, W_TOP]
-    ahead = (seq - m.way[w, W_BASE] - near) & 0xFFFFFFFF
+    near = s[w + W_TOP]
+    ahead = (seq - s[w + W_BASE] - near) & 0xFFFFFFFF
     if ahead >= 0x80000000:
         ahead -= 0x100000000
     return near + ahead
 
 
 @njit
-def begin(m: Memory, w: int, seq: int) -> None:
+def begin(s: Ints, w: int, seq: int) -> None:
     """The stream of direction w is known to begin at this sequence number."""
-    m.way[w, W_BASE] = seq & 0xFFFFFFFF
-    m.way[w, W_OPEN] = RUNNING
-    m.way[w, W_MODE] = START
-    m.way[w, W_SYN] = 1
+    s[w + W_BASE] = seq & 0xFFFFFFFF
+    s[w + W_OPEN] = RUNNING
+    s[w + W_MODE] = START
+    s[w + W_SYN] = 1
     for column in (W_NEXT, W_TOP, W_FROM, W_SCAN):
-        m.way[w, column] = 0
+        s[w + column] = 0
 
 
 @njit
-def begin_late(m: Memory, w: int, seq: int) -> Any:
+def begin_late(s: Ints, w: int, seq: int) -> Any:
     """SYN after first data, by a shuffled capture: True if it fits, and the stream then begins there."""
-    if m.way[w, W_OPEN] != HELD:
+    if s[w + W_OPEN] != HELD:
         return False
-    at = offset_of(m, w, seq)
-    first = m.way[w, W_HELD]
-    if first < 0 or at > m.piece[first, P_AT] or m.piece[first, P_AT] - at > m.limit[L_HELD_BYTES]:
+    at = offset_of(s, w, seq)
+    first = s[w + W_HELD]
+    if first < 0 or at > s[first + P_AT] or s[first + P_AT] - at > s[L_HELD_BYTES]:
         return False
-    m.way[w, W_OPEN] = RUNNING
-    m.way[w, W_MODE] = START
-    m.way[w, W_SYN] = 1
+    s[w + W_OPEN] = RUNNING
+    s[w + W_MODE] = START
+    s[w + W_SYN] = 1
     for column in (W_NEXT, W_FROM, W_SCAN):
-        m.way[w, column] = at
+        s[w + column] = at
     return True
 
 
 @njit
-def acknowledge(m: Memory, w: int, ack: int) -> None:
+def acknowledge(s: Ints, w: int, ack: int) -> None:
     """The peer has everything of direction w below this number."""
-    way = m.way
-    if way[w, W_OPEN] == CLOSED:
+    if s[w + W_OPEN] == CLOSED:
         return
-    at = offset_of(m, w, ack)
-    if way[w, W_FIN] != UNSET:
-        at = min(at, way[w, W_FIN])
-    if at > way[w, W_ACKED] and at - way[w, W_TOP] < BELIEVABLE:
-        way[w, W_ACKED] = at
+    at = offset_of(s, w, ack)
+    if s[w + W_FIN] != UNSET:
+        at = min(at, s[w + W_FIN])
+    if at > s[w + W_ACKED] and at - s[w + W_TOP] < BELIEVABLE:
+        s[w + W_ACKED] = at
 
 
 @njit
-def remember_acknowledged(m: Memory, c: int, ts: int) -> None:
+def remember_acknowledged(s: Ints, c: int, ts: int) -> None:
     """Keep what was acknowledged at least half the slack ago, in frames and in time, for both directions."""
-    grid = ts // max(m.limit[L_SLACK_NS] // 2, 1)
-    steps = grid - m.connection[c, C_GRID]
+    grid = ts // max(s[L_SLACK_NS] // 2, 1)
+    steps = grid - s[c + C_GRID]
     if steps > 0:
-        for w in (2 * c, 2 * c + 1):
-            m.way[w, W_ACKED_OLD_TIME] = m.way[w, W_ACKED_MID_TIME] if steps == 1 else m.way[w, W_ACKED]
-            m.way[w, W_ACKED_MID_TIME] = m.way[w, W_ACKED]
-        m.connection[c, C_GRID] = grid
-    if m.connection[c, C_TICK] - m.connection[c, C_MARK] >= m.limit[L_SLACK_FRAMES] // 2:
-        for w in (2 * c, 2 * c + 1):
-            m.way[w, W_ACKED_OLD_FRAMES] = m.way[w, W_ACKED_MID_FRAMES]
-            m.way[w, W_ACKED_MID_FRAMES] = m.way[w, W_ACKED]
-        m.connection[c, C_MARK] = m.connection[c, C_TICK]
+        for w in (way_of(c, 0), way_of(c, 1)):
+            s[w + W_ACKED_OLD_TIME] = s[w + W_ACKED_MID_TIME] if steps == 1 else s[w + W_ACKED]
+            s[w + W_ACKED_MID_TIME] = s[w + W_ACKED]
+        s[c + C_GRID] = grid
+    if s[c + C_TICK] - s[c + C_MARK] >= s[L_SLACK_FRAMES] // 2:
+        for w in (way_of(c, 0), way_of(c, 1)):
+            s[w + W_ACKED_OLD_FRAMES] = s[w + W_ACKED_MID_FRAMES]
+            s[w + W_ACKED_MID_FRAMES] = s[w + W_ACKED]
+        s[c + C_MARK] = s[c + C_TICK]
 
 
 @njit
-def arrive(m: Memory, f: Frames, i: int, w: int, seq: int) -> None:
-    """The payload of frame i, which begins at this sequence number, for direction w."""
-    way = m.way
-    length = f.wire[i]
-    if way[w, W_OPEN] == CLOSED:
-        way[w, W_BASE] = seq
-        way[w, W_OPEN] = HELD
-        way[w, W_TOP] = 0
-        way[w, W_MODE] = SEARCH if way[w, W_MODE] != OFF else OFF
-    a = offset_of(m, w, seq)
+def arrive(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, seq: int) -> None:
+    """The payload of the frame that is looked at, which begins at this sequence number, for direction w."""
+    length = s[NOW_WIRE]
+    if s[w + W_OPEN] == CLOSED:
+        s[w + W_BASE] = seq
+        s[w + W_OPEN] = HELD
+        s[w + W_TOP] = 0
+        s[w + W_MODE] = SEARCH if s[w + W_MODE] != OFF else OFF
+    a = offset_of(s, w, seq)
     b = a + length
-    if way[w, W_OPEN] == RUNNING and abs(a - way[w, W_NEXT]) > BELIEVABLE:
+    if s[w + W_OPEN] == RUNNING and abs(a - s[w + W_NEXT]) > BELIEVABLE:
         return
-    way[w, W_TOP] = max(way[w, W_TOP], b)
-    address = f.at[i]
-    if way[w, W_OPEN] == RUNNING and a == way[w, W_NEXT] and way[w, W_HELD] < 0:
-        way[w, W_NEXT] = b
-        if way[w, W_MODE] == OFF:
+    s[w + W_TOP] = max(s[w + W_TOP], b)
+    address = s[NOW_ADDRESS]
+    if s[w + W_OPEN] == RUNNING and a == s[w + W_NEXT] and s[w + W_HELD] < 0:
+        s[w + W_NEXT] = b
+        if s[w + W_MODE] == OFF:
             return
-        if f.left_at[i] == f.left_at[i + 1]:
-            p = new_piece(m, a, length, DATA, address)
-            stamp(m, p, f.ts_ns[i], f.frame_no[i], f.source[i])
-            append(m, w, p)
+        if s[NOW_LEFT] == s[NOW_LEFT_END]:
+            p = new_piece(s, a, length, DATA, address)
+            stamp(s, p)
+            append(s, w, p)
             return
-        way[w, W_NEXT] = a
-    _arrive_in_parts(m, f, i, w, a, b)
-    catch_up(m, w)
+        s[w + W_NEXT] = a
+    _arrive_in_parts(s, new, old, left, w, a, b)
+    catch_up(s, w)
 
 
 @njit
-def _arrive_in_parts(m: Memory, f: Frames, i: int, w: int, a: int, b: int) -> None:
-    at, address = a, f.at[i]
-    for k in range(f.left_at[i], f.left_at[i + 1]):
-        start = min(max(a + f.left_offset[k], at), b)
-        end = min(max(start, a + f.left_offset[k] + f.left_length[k]), b)
-        _hold(m, f, i, w, at, start, DATA, address)
+def _arrive_in_parts(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, a: int, b: int) -> None:
+    at, address = a, s[NOW_ADDRESS]
+    for k in range(s[NOW_LEFT], s[NOW_LEFT_END]):
+        start = min(max(a + left[k, 0], at), b)
+        end = min(max(start, a + left[k, 0] + left[k, 1]), b)
+        _hold(s, new, old, w, at, start, DATA, address)
         address += start - at
-        _hold(m, f, i, w, start, end, LEFT, 0)
+        _hold(s, new, old, w, start, end, LEFT, 0)
         at = end
-    _hold(m, f, i, w, at, b, DATA, address)
+    _hold(s, new, old, w, at, b, DATA, address)
 
 
 @njit
-def _hold(m: Memory, f: Frames, i: int, w: int, a: int, b: int, kind: int, address: int) -> None:
+def _hold(s: Ints, new: Bytes, old: Bytes, w: int, a: int, b: int, kind: int, address: int) -> None:
     """Put [a, b) among the pieces held, as far as it is new."""
-    way = m.way
-    if way[w, W_OPEN] == RUNNING and a < way[w, W_NEXT]:
+    if s[w + W_OPEN] == RUNNING and a < s[w + W_NEXT]:
         if kind == DATA:
-            address += way[w, W_NEXT] - a
-        a = way[w, W_NEXT]
+            address += s[w + W_NEXT] - a
+        a = s[w + W_NEXT]
     if a >= b:
         return
-    tail = way[w, W_HELD_TAIL]
-    if tail >= 0 and a >= m.piece[tail, P_AT] + m.piece[tail, P_LENGTH]:
-        _link(m, f, i, w, tail, a, b, kind, address)
+    tail = s[w + W_HELD_TAIL]
+    if tail >= 0 and a >= s[tail + P_AT] + s[tail + P_LENGTH]:
+        _link(s, w, tail, a, b, kind, address)
         return
-    before, p = -1, way[w, W_HELD]
-    while p >= 0 and a < b and m.piece[p, P_AT] < b:
-        start, end = m.piece[p, P_AT], m.piece[p, P_AT] + m.piece[p, P_LENGTH]
+    before, p = -1, s[w + W_HELD]
+    while p >= 0 and a < b and s[p + P_AT] < b:
+        start, end = s[p + P_AT], s[p + P_AT] + s[p + P_LENGTH]
         if a < start:
-            _link(m, f, i, w, before, a, start, kind, address)
+            _link(s, w, before, a, start, kind, address)
             address += start - a if kind == DATA else 0
             a = start
         if a < end:
             stop = min(b, end)
-            _overlap(m, f, i, w, p, a, stop, kind, address)
+            _overlap(s, new, old, w, p, a, stop, kind, address)
             address += stop - a if kind == DATA else 0
             a = stop
         before = p
-        p = m.piece[p, P_NEXT]
+        p = s[p + P_NEXT]
     if a < b:
-        _link(m, f, i, w, before, a, b, kind, address)
+        _link(s, w, before, a, b, kind, address)
 
 
 @njit
-def _link(m: Memory, f: Frames, i: int, w: int, before: int, a: int, b: int, kind: int, address: int) -> None:
-    way = m.way
-    p = new_piece(m, a, b - a, kind, address if kind == DATA else 0)
-    stamp(m, p, f.ts_ns[i], f.frame_no[i], f.source[i])
+def _link(s: Ints, w: int, before: int, a: int, b: int, kind: int, address: int) -> None:
+    p = new_piece(s, a, b - a, kind, address if kind == DATA else 0)
+    stamp(s, p)
     if before < 0:
-        m.piece[p, P_NEXT] = way[w, W_HELD]
-        way[w, W_HELD] = p
+        s[p + P_NEXT] = s[w + W_HELD]
+        s[w + W_HELD] = p
     else:
-        m.piece[p, P_NEXT] = m.piece[before, P_NEXT]
-        m.piece[before, P_NEXT] = p
-    if m.piece[p, P_NEXT] < 0:
-        way[w, W_HELD_TAIL] = p
-    way[w, W_HELD_COUNT] += 1
+        s[p + P_NEXT] = s[before + P_NEXT]
+        s[before + P_NEXT] = p
+    if s[p + P_NEXT] < 0:
+        s[w + W_HELD_TAIL] = p
+    s[w + W_HELD_COUNT] += 1
     if kind == DATA:
-        way[w, W_HELD_BYTES] += b - a
+        s[w + W_HELD_BYTES] += b - a
 
 
 @njit
-def _overlap(m: Memory, f: Frames, i: int, w: int, p: int, a: int, b: int, kind: int, address: int) -> None:
+def _overlap(s: Ints, new: Bytes, old: Bytes, w: int, p: int, a: int, b: int, kind: int, address: int) -> None:
     """[a, b) lies within piece p: the same bytes again, other bytes (counted), or bytes for what was left out."""
     if kind != DATA:
         return
-    if m.piece[p, P_KIND] == LEFT:
-        if a == m.piece[p, P_AT] and b == a + m.piece[p, P_LENGTH]:
-            m.piece[p, P_KIND] = DATA
-            m.piece[p, P_ADDRESS] = address
-            stamp(m, p, f.ts_ns[i], f.frame_no[i], f.source[i])
-            m.way[w, W_HELD_BYTES] += b - a
+    if s[p + P_KIND] == LEFT:
+        if a == s[p + P_AT] and b == a + s[p + P_LENGTH]:
+            s[p + P_KIND] = DATA
+            s[p + P_ADDRESS] = address
+            stamp(s, p)
+            s[w + W_HELD_BYTES] += b - a
         return
-    there = m.piece[p, P_ADDRESS]
-    skip = a - m.piece[p, P_AT]
+    there = s[p + P_ADDRESS]
+    skip = a - s[p + P_AT]
     for k in range(b - a):
-        old = byte_at(m, there + skip + k if there >= 0 else there - skip - k)
-        if old != m.payload[address + k]:
-            m.way[w, W_CONFLICTING] += 1
+        first = byte_at(new, old, there + skip + k if there >= 0 else there - skip - k)
+        if first != new[address + k]:
+            s[w + W_CONFLICTING] += 1
 
 
 @njit
-def catch_up(m: Memory, w: int) -> None:
+def catch_up(s: Ints, w: int) -> None:
     """Held pieces that now continue the stream become part of it."""
-    way = m.way
-    if way[w, W_OPEN] != RUNNING:
+    if s[w + W_OPEN] != RUNNING:
         return
-    while way[w, W_HELD] >= 0:
-        p = way[w, W_HELD]
-        a, length = m.piece[p, P_AT], m.piece[p, P_LENGTH]
-        if a > way[w, W_NEXT]:
+    while s[w + W_HELD] >= 0:
+        p = s[w + W_HELD]
+        a, length = s[p + P_AT], s[p + P_LENGTH]
+        if a > s[w + W_NEXT]:
             return
-        way[w, W_HELD] = m.piece[p, P_NEXT]
-        if way[w, W_HELD] < 0:
-            way[w, W_HELD_TAIL] = -1
-        way[w, W_HELD_COUNT] -= 1
-        if m.piece[p, P_KIND] == DATA:
-            way[w, W_HELD_BYTES] -= length
-        fresh = a + length - way[w, W_NEXT]
+        s[w + W_HELD] = s[p + P_NEXT]
+        if s[w + W_HELD] < 0:
+            s[w + W_HELD_TAIL] = -1
+        s[w + W_HELD_COUNT] -= 1
+        if s[p + P_KIND] == DATA:
+            s[w + W_HELD_BYTES] -= length
+        fresh = a + length - s[w + W_NEXT]
         if fresh <= 0:
-            free_piece(m, p)
+            free_piece(s, p)
             continue
         if fresh < length:
-            advance_front(m, p, length - fresh)
-        way[w, W_NEXT] += fresh
-        if way[w, W_MODE] == OFF:
-            free_piece(m, p)
+            advance_front(s, p, length - fresh)
+        s[w + W_NEXT] += fresh
+        if s[w + W_MODE] == OFF:
+            free_piece(s, p)
         else:
-            append(m, w, p)
+            append(s, w, p)
 
 
 @njit
-def old_acknowledgement(m: Memory, w: int) -> Any:
-    at = max(m.way[w, W_ACKED_OLD_TIME], m.way[w, W_ACKED_OLD_FRAMES])
-    return at if m.way[w, W_FIN] == UNSET else min(at, m.way[w, W_FIN])
+def old_acknowledgement(s: Ints, w: int) -> Any:
+    at = max(s[w + W_ACKED_OLD_TIME], s[w + W_ACKED_OLD_FRAMES])
+    return at if s[w + W_FIN] == UNSET else min(at, s[w + W_FIN])
 
 
 @njit
-def overfull(m: Memory, w: int) -> Any:
-    return m.way[w, W_HELD_BYTES] > m.limit[L_HELD_BYTES] or m.way[w, W_HELD_COUNT] > m.limit[L_HELD_PIECES]
+def overfull(s: Ints, w: int) -> Any:
+    return s[w + W_HELD_BYTES] > s[L_HELD_BYTES] or s[w + W_HELD_COUNT] > s[L_HELD_PIECES]
 
 
 @njit
-def declare_gaps(m: Memory, c: int, w: int, now: int) -> Any:
+def declare_gaps(s: Ints, c: int, w: int, now: int) -> Any:
     """Close every hole of direction w that is final by now; True if the stream moved."""
-    way, moved = m.way, False
-    while way[w, W_OPEN] != CLOSED:
-        held = way[w, W_HELD]
-        edge = m.piece[held, P_AT] if held >= 0 else -UNSET
-        acked = old_acknowledgement(m, w)
-        aged = held >= 0 and now >= m.piece[held, P_TS] + m.limit[L_HOLE_NS]
-        full = held >= 0 and overfull(m, w)
-        if way[w, W_OPEN] == HELD:
+    moved = False
+    while s[w + W_OPEN] != CLOSED:
+        held = s[w + W_HELD]
+        edge = s[held + P_AT] if held >= 0 else -UNSET
+        acked = old_acknowledgement(s, w)
+        aged = held >= 0 and now >= s[held + P_TS] + s[L_HOLE_NS]
+        full = held >= 0 and overfull(s, w)
+        if s[w + W_OPEN] == HELD:
             if held < 0 or not (acked > edge or aged or full):
                 return moved
-            _start_in_the_middle(m, w, edge)
-        elif acked > way[w, W_NEXT]:
-            _gap(m, c, w, min(acked, edge), now)
+            _start_in_the_middle(s, w, edge)
+        elif acked > s[w + W_NEXT]:
+            _gap(s, c, w, min(acked, edge), now)
         elif aged or full:
-            _gap(m, c, w, edge, now)
+            _gap(s, c, w, edge, now)
         else:
             return moved
         if full and not aged and acked <= edge:
-            m.connection[c, C_LIMITS] += 1
-        catch_up(m, w)
+            s[c + C_LIMITS] += 1
+        catch_up(s, w)
         moved = True
     return moved
 
 
 @njit
-def close_holes(m: Memory, c: int, w: int, now: int) -> None:
+def close_holes(s: Ints, c: int, w: int, now: int) -> None:
     """Nothing more will come: every hole of direction w is final."""
-    way = m.way
-    while way[w, W_OPEN] != CLOSED and way[w, W_HELD] >= 0:
-        edge = m.piece[way[w, W_HELD], P_AT]
-        if way[w, W_OPEN] == HELD:
-            _start_in_the_middle(m, w, edge)
-        elif edge > way[w, W_NEXT]:
-            _gap(m, c, w, edge, now)
-        catch_up(m, w)
-    acked = way[w, W_ACKED] if way[w, W_FIN] == UNSET else min(way[w, W_ACKED], way[w, W_FIN])
-    if way[w, W_OPEN] == RUNNING and acked > way[w, W_NEXT]:
-        _gap(m, c, w, acked, now)
+    while s[w + W_OPEN] != CLOSED and s[w + W_HELD] >= 0:
+        edge = s[s[w + W_HELD] + P_AT]
+        if s[w + W_OPEN] == HELD:
+            _start_in_the_middle(s, w, edge)
+        elif edge > s[w + W_NEXT]:
+            _gap(s, c, w, edge, now)
+        catch_up(s, w)
+    acked = s[w + W_ACKED] if s[w + W_FIN] == UNSET else min(s[w + W_ACKED], s[w + W_FIN])
+    if s[w + W_OPEN] == RUNNING and acked > s[w + W_NEXT]:
+        _gap(s, c, w, acked, now)
 
 
 @njit
-def _start_in_the_middle(m: Memory, w: int, at: int) -> None:
-    m.way[w, W_OPEN] = RUNNING
+def _start_in_the_middle(s: Ints, w: int, at: int) -> None:
+    s[w + W_OPEN] = RUNNING
     for column in (W_NEXT, W_FROM, W_SCAN):
-        m.way[w, column] = at
+        s[w + column] = at
 
 
 @njit
-def _gap(m: Memory, c: int, w: int, to: int, now: int) -> None:
-    way, at = m.way, m.way[w, W_NEXT]
-    if way[w, W_MODE] != OFF:
-        p = new_piece(m, at, to - at, GAP, 0)
-        if way[w, W_HELD] >= 0:
-            copy_stamp(m, way[w, W_HELD], p)
+def _gap(s: Ints, c: int, w: int, to: int, now: int) -> None:
+    at = s[w + W_NEXT]
+    if s[w + W_MODE] != OFF:
+        p = new_piece(s, at, to - at, GAP, 0)
+        if s[w + W_HELD] >= 0:
+            copy_stamp(s, s[w + W_HELD], p)
         else:
-            stamp(m, p, now, 0, 0)
-        append(m, w, p)
-    way[w, W_NEXT] = to
-    way[w, W_TOP] = max(way[w, W_TOP], to)
-    way[w, W_UNSEEN] += to - at
-    row = m.whole[G_GAPS]
-    m.gap[row, H_CONNECTION] = c
-    m.gap[row, H_TS] = now
-    m.gap[row, H_DIRECTION] = w - 2 * c
-    m.gap[row, H_BYTES] = to - at
-    m.whole[G_GAPS] += 1
+            stamp(s, p)
+        append(s, w, p)
+    s[w + W_NEXT] = to
+    s[w + W_TOP] = max(s[w + W_TOP], to)
+    s[w + W_UNSEEN] += to - at
+    line = take_line(s, A_GAP, c)
+    s[line + H_TS] = now
+    s[line + H_DIRECTION] = side_of(c, w)
+    s[line + H_BYTES] = to - at
+    s[G_GAPS] += 1
 
 
 @njit
-def hole_deadline(m: Memory, c: int, w: int) -> Any:
+def hole_deadline(s: Ints, c: int, w: int) -> Any:
     """When the oldest hole of direction w becomes final if nothing more arrives; far away if there is none."""
-    way, at = m.way, -UNSET
-    if way[w, W_OPEN] == CLOSED:
+    at = -UNSET
+    if s[w + W_OPEN] == CLOSED:
         return at
-    held = way[w, W_HELD]
-    beyond = way[w, W_NEXT] if way[w, W_OPEN] == RUNNING else (m.piece[held, P_AT] if held >= 0 else -UNSET)
-    if way[w, W_ACKED] > beyond:
-        at = (m.connection[c, C_GRID] + 1) * max(m.limit[L_SLACK_NS] // 2, 1)
+    held = s[w + W_HELD]
+    beyond = s[w + W_NEXT] if s[w + W_OPEN] == RUNNING else (s[held + P_AT] if held >= 0 else -UNSET)
+    if s[w + W_ACKED] > beyond:
+        at = (s[c + C_GRID] + 1) * max(s[L_SLACK_NS] // 2, 1)
     if held >= 0:
-        at = min(at, m.piece[held, P_TS] + m.limit[L_HOLE_NS])
+        at = min(at, s[held + P_TS] + s[L_HOLE_NS])
     return at
 
 
 @njit
-def has_hole(m: Memory, w: int) -> Any:
+def has_hole(s: Ints, w: int) -> Any:
     """Something of direction w is still missing and may still come."""
-    if m.way[w, W_OPEN] == HELD:
+    if s[w + W_OPEN] == HELD:
         return True
-    return m.way[w, W_OPEN] == RUNNING and (m.way[w, W_HELD] >= 0 or m.way[w, W_ACKED] > m.way[w, W_NEXT])
+    return s[w + W_OPEN] == RUNNING and (s[w + W_HELD] >= 0 or s[w + W_ACKED] > s[w + W_NEXT])
