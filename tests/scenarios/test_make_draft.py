@@ -1,0 +1,48 @@
+"""The synthetic capture of the drafts: as it is written, and read without being told what it is."""
+
+import gzip
+import json
+
+import numpy as np
+
+from capture.agent import read_frames
+from decode.columns import tables
+from decode.dialect import AUTO, read
+from decode.lines import followed
+from decode.message import Status
+from decode.wire import RESPONSE
+from tests.scenarios import make_draft
+
+
+def test_the_capture_is_what_its_script_writes():
+    assert gzip.decompress((make_draft.FOLDER / "capture.pcap.gz").read_bytes()) == make_draft.capture()
+    assert json.loads((make_draft.FOLDER / "truth.json").read_text()) == make_draft.truth()
+
+
+def test_topics_and_ids_are_read_in_the_drafts_dialect():
+    seen = set()
+    for exchanges in followed(read_frames([make_draft.FOLDER / "capture.pcap.gz"])):
+        decoded = read(exchanges.messages, exchanges.connection, AUTO)
+        assert (decoded.status == Status.OK).all()
+        for api, side, path, name in (
+            ("LeaderAndIsr", "request", "topic_states", "topic_name"),
+            ("LeaderAndIsr", "response", "partition_errors", "topic_name"),
+            ("UpdateMetadata", "request", "topic_states", "topic_name"),
+            ("Metadata", "response", "topics", "name"),
+            ("Fetch", "request", "topics", "topic"),
+        ):
+            table = tables(decoded, api, side)[path]
+            if len(table):
+                ids = [make_draft.base64.urlsafe_b64encode(bytes(i)).decode()[:22] for i in table["topic_id"]]
+                seen |= {(api, side, *pair) for pair in zip(table[name].strings(), ids, strict=True)}
+    expected = {(n, i) for n, i in make_draft.TOPICS.items()}
+    for kind in {entry[:2] for entry in seen}:
+        assert {entry[2:] for entry in seen if entry[:2] == kind} == expected
+    assert len({entry[:2] for entry in seen}) == 5
+
+
+def test_answers_come_to_their_questions():
+    found = list(followed(read_frames([make_draft.FOLDER / "capture.pcap.gz"])))
+    assert sum(len(exchanges.request) for exchanges in found) == 3 + 4 + 1
+    assert all((exchanges.request >= 0).all() for exchanges in found)
+    assert sum(int(np.count_nonzero(exchanges.messages.side == RESPONSE)) for exchanges in found) == 8
