@@ -95,6 +95,9 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, **options: Any) -> 
         from dashboards import terminal
 
         terminal.show(result, Console())
+    coverage = result["coverage"]
+    if not coverage["messages"] and not coverage["encrypted_connections"]:
+        raise Stop(f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections")
     kinds = () if fail_on == "never" else FAIL_ON[: FAIL_ON.index(fail_on) + 1]
     sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
 

@@ -70,7 +70,7 @@ def cluster_text(cluster: Row) -> Text:
 def endpoint_text(endpoint: Any) -> str:
     if isinstance(endpoint, Mapping):
         broker = endpoint.get("broker_id")
-        return endpoint["address"] + (f" (broker {broker})" if broker is not None else "")
+        return str(endpoint["address"]) + (f" (broker {broker})" if broker is not None else "")
     return str(endpoint)
 
 

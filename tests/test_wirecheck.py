@@ -1,0 +1,139 @@
+"""The door: exit codes, the one line an error gets, and silence where nothing is to be said."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from tests import traffic
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
+
+
+def run(*arguments):
+    return CliRunner().invoke(wirecheck.main, [str(argument) for argument in arguments])
+
+
+def door(*arguments):
+    """A process of its own, as a user starts it: what Spark writes past Python is seen too."""
+    command = [sys.executable, "-m", "wirecheck", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("empty.pcap", b"", "empty.pcap: empty file"),
+        ("notes.txt", b"topic orders looks odd\n" * 9, "notes.txt: not a pcap or pcapng file"),
+        ("missing.pcap", None, "missing.pcap: no such file"),
+    ],
+)
+@pytest.mark.parametrize("command", [["replay"], ["decode"], ["capture", "--out", "frames", "-r"]], ids=lambda c: c[0])
+def test_a_file_that_cannot_be_read_is_one_line_and_exit_code_2(command, name, content, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path(name).write_bytes(content)
+    told = run(*command, name)
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", f"wirecheck: {line}\n")
+
+
+def test_an_out_folder_with_other_things_in_it_is_refused(tmp_path):
+    (tmp_path / "precious").touch()
+    told = run("replay", EXAMPLE, "--out", tmp_path)
+    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
+    assert "holds precious" in told.stderr
+
+
+def test_an_out_folder_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    told = run("replay", EXAMPLE, "--out", tmp_path / "file/out")
+    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
+
+
+def test_explaining_a_check_that_does_not_exist_names_where_to_look():
+    told = run("explain", "XYZ001")
+    assert (told.exit_code, told.stderr) == (2, "wirecheck: XYZ001: no such check; CHECKS.md lists them all\n")
+
+
+@pytest.mark.parametrize("code", ["TID002", "tid002"])
+def test_a_check_is_explained_with_its_four_headings(code):
+    told = run("explain", code)
+    assert told.exit_code == 0
+    assert all(heading in told.stdout for heading in ("Finds", "Why it matters", "When it is innocent", "Source"))
+
+
+def test_one_message_in_hex_is_decoded():
+    told = run(
+        "decode", "--hex", "001200000000000100 03 666f6f", "--api", "apiversions", "--version", 0, "--format", "json"
+    )
+    assert json.loads(told.stdout)["body"] == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--hex", "00"],
+        ["--hex", "zz", "--api", "Fetch", "--version", "4"],
+        ["--hex", "00", "--api", "Fetsch", "--version", "4"],
+        [],
+        ["some.pcap", "--api", "Fetsch"],
+    ],
+)
+def test_decode_says_what_is_wrong_with_its_arguments(arguments):
+    told = run("decode", *arguments)
+    assert told.exit_code == 2
+    assert "Error: " in told.stderr
+
+
+def test_decode_stops_at_its_limit():
+    told = run("decode", EXAMPLE, "--api", "LeaderAndIsr", "--limit", 3, "--format", "json")
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [line["api"] for line in lines] == ["LeaderAndIsr"] * 3
+    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
+
+
+def test_capture_writes_frames_and_says_how_many(tmp_path):
+    told = run("capture", "-r", EXAMPLE, "--out", tmp_path / "frames")
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert "9,045 frames in 1 files" in told.stderr
+
+
+@pytest.mark.spark
+def test_a_faulty_cluster_is_exit_code_1_and_nothing_of_spark_reaches_the_terminal(tmp_path):
+    told = door("replay", EXAMPLE, "--format", "json", "--out", tmp_path / "out")
+    assert (told.returncode, told.stderr) == (1, "")
+    result = json.loads(told.stdout)
+    assert [finding["code"] for finding in result["findings"] if finding["kind"] == "violation"] == ["TID002"]
+    again = door("replay", EXAMPLE, "--out", tmp_path / "out", "--fail-on", "never")
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+@pytest.mark.spark
+def test_what_is_readable_of_broken_input_is_used_and_the_rest_is_told(tmp_path):
+    whole = gzip.decompress(EXAMPLE.read_bytes())
+    (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
+    (tmp_path / "notes.txt").write_text("no pcap")
+    told = door("replay", tmp_path / "cut.pcap", tmp_path / "notes.txt", "--format", "json", "--fail-on", "never")
+    errors = json.loads(told.stdout)["coverage"]["input_errors"]
+    assert told.returncode == 0
+    assert len(errors) == 2
+    assert any("cut.pcap: truncated packet at byte offset" in line for line in errors)
+    assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
+
+
+@pytest.mark.spark
+def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
+    talk = (
+        traffic.Talk().open().request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
+    )
+    (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
+    told = door("replay", tmp_path / "web.pcap")
+    assert told.returncode == 2
+    assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
+    assert told.stderr.count("\n") == 1
