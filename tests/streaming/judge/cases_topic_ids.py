@@ -1,0 +1,307 @@
+"""Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
+
+from tests.streaming.judge.lab import B1, B2, B3, BROKERS, ID_1, ID_2, ID_3, NO_ID, START
+
+LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+FIFTY = "AAAAAAAAAAAAAAAAAAAAMg"
+
+
+def recreated(lab, born=40):
+    lab.metadata(0, [("orders", ID_1, 0, 4)])
+    lab.deleted(born - 5, "orders", ID_1)
+    lab.metadata(born, [("orders", ID_2)])
+
+
+def tid001_fires(lab):
+    recreated(lab)
+
+
+def tid001_near_miss(lab):
+    """A validate-only creation answers an id that never exists."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.created(5, "orders", ID_2, validate_only=True)
+    lab.metadata(60, [("orders", ID_1)])
+
+
+def tid001_cannot_know(lab):
+    """Another id, no deletion seen, and epochs that say nothing: perhaps a recreation, perhaps worse."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.metadata(40, [("orders", ID_2)])
+
+
+def tid002_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.control(1, "LeaderAndIsr", [("orders", ID_1, 3)], server=B3, errors=[(ID_1, 103)])
+
+
+def tid002_near_miss(lab):
+    """STALE_CONTROLLER_EPOCH (11) per partition is what every new controller gets."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.control(1, "LeaderAndIsr", [("orders", ID_1, 3)], server=B3, errors=[(ID_1, 11)])
+
+
+def tid002_cannot_know(lab):
+    """The answer was not seen."""
+    talk = lab.control(1, "LeaderAndIsr", [("orders", ID_1, 3)], server=B3)
+    talk.messages, talk.exchanges = talk.messages[:1], [(0, -1, 3)]
+
+
+def both_ids(lab, again, source="LeaderAndIsr"):
+    lab.control(0, source, [("orders", ID_1, 3)])
+    lab.control(20, source, [("orders", ID_2, 0, {"isNew": True} if source == "LeaderAndIsr" else {})])
+    lab.control(again, source, [("orders", ID_1, 3)])
+    lab.until = 200
+
+
+def tid003_fires(lab):
+    both_ids(lab, 80)
+
+
+def tid003_near_miss(lab):
+    """Within the grace both ids are on their way."""
+    both_ids(lab, 30)
+
+
+def tid003_cannot_know(lab):
+    """Clients' Metadata flips with the broker that is asked."""
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 3)])
+    lab.deleted(19, "orders", ID_1)
+    lab.control(20, "UpdateMetadata", [("orders", ID_2, 0)])
+    lab.metadata(45, [("orders", ID_1)])
+
+
+def renumbered(lab, new_epoch, **facts):
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)]).facts.update(facts)
+    lab.control(60, "LeaderAndIsr", [("orders", ID_2, new_epoch)], epoch=2, errors=[(ID_2, 103)])
+
+
+def tid004_fires(lab):
+    renumbered(lab, 4)
+
+
+def tid004_near_miss(lab):
+    """Leader epochs that start again: a recreation."""
+    renumbered(lab, 0)
+
+
+def tid004_cannot_know(lab):
+    """Something of what the broker was told is missing: the deletion may have been in it."""
+    renumbered(lab, 4, gaps=((START + 30_000_000_000, 0, 4096),))
+
+
+def dead_id_used(lab, until, **who):
+    recreated(lab)
+    lab.fetches([*range(10, until, 10)], ID_1, 100, **who)
+
+
+def tid005_fires(lab):
+    dead_id_used(lab, 400)
+
+
+def tid005_near_miss(lab):
+    """Clients have 300 s to hear of it."""
+    dead_id_used(lab, 300)
+
+
+def tid005_cannot_know(lab):
+    """Nothing says that the id ended."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches(range(10, 400, 10), ID_1, 0)
+
+
+def two_orders(lab, other, at=1.0, **more):
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
+    lab.control(at, "UpdateMetadata", [("orders", other, 3)], **more)
+    lab.until = 100
+
+
+def tid006_fires(lab):
+    two_orders(lab, ID_2, 0.5)
+
+
+def tid006_near_miss(lab):
+    two_orders(lab, ID_1, 0.5)
+
+
+def tid006_cannot_know(lab):
+    """Another controller epoch: the topic may have been made anew in between."""
+    two_orders(lab, ID_2, 60, epoch=2)
+
+
+def answers(lab, one, other, times=range(40, 100, 2)):
+    """Broker 3 answers one thing, broker 1 another."""
+    lab.metadata(0, [("orders", ID_1, 0, 4)])
+    lab.deleted(30, "orders", ID_1)
+    for at in times:
+        lab.metadata(at, [one], server=B3)
+        lab.metadata(at + 1, [other], server=B1)
+
+
+def tid007_fires(lab):
+    answers(lab, ("orders", ID_1), ("orders", ID_2))
+
+
+def tid007_near_miss(lab):
+    """For some seconds after a recreation brokers answer both."""
+    answers(lab, ("orders", ID_1), ("orders", ID_2), range(40, 60, 2))
+    lab.metadata(100, [("orders", ID_2)], server=B3)
+
+
+def tid007_cannot_know(lab):
+    """Two clusters that share a name; nothing joins them."""
+    lab.metadata(0, [("orders", ID_1)])
+    for at in range(2, 100, 2):
+        lab.metadata(at, [("orders", ID_1)])
+        lab.metadata(at, [("orders", ID_2)], server="10.9.9.9:9092", cluster_id="another-cluster-22-cha", brokers={})
+
+
+def tid008_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.metadata(5, [("payments", ID_1)])
+
+
+def tid008_near_miss(lab):
+    lab.metadata(0, [("orders", ID_1), ("payments", ID_2)])
+
+
+def tid008_cannot_know(lab):
+    """An error answer binds nothing."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.metadata(5, [("payments", ID_1, 29)])
+
+
+def tid009_fires(lab):
+    lab.created(0, "orders", ID_1)
+    lab.metadata(2, [("orders", ID_2)])
+
+
+def tid009_near_miss(lab):
+    lab.created(0, "orders", ID_1)
+    lab.metadata(2, [("orders", ID_1)])
+
+
+def tid009_cannot_know(lab):
+    """Deleted and created again meanwhile."""
+    lab.created(0, "orders", ID_1)
+    lab.deleted(1, "orders", ID_1)
+    lab.metadata(2, [("orders", ID_2)])
+
+
+def tid010_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders", ID_1)
+    lab.metadata(60, [("orders", ID_1)])
+
+
+def tid010_near_miss(lab):
+    """A deletion takes some seconds to reach everyone."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders", ID_1)
+    lab.metadata(25, [("orders", ID_1)])
+    lab.metadata(60, [("orders", None, 3)])
+
+
+def tid010_cannot_know(lab):
+    """Which id the name had when it was deleted is not known: an old answer carries none."""
+    lab.metadata(0, [("orders", None)], version=9)
+    lab.deleted(10, "orders")
+    lab.metadata(60, [("orders", None)], version=9)
+
+
+def tid011_fires(lab):
+    lab.control(0, "LeaderAndIsr", [("orders", NO_ID, 3)])
+    lab.until = 60
+
+
+def tid011_near_miss(lab):
+    """The id came within the grace: the inter-broker protocol reached 2.8."""
+    lab.control(0, "LeaderAndIsr", [("orders", NO_ID, 3)])
+    lab.control(10, "LeaderAndIsr", [("orders", ID_1, 3)])
+    lab.until = 60
+
+
+def tid011_cannot_know(lab):
+    """A version that carries no ids."""
+    lab.control(0, "LeaderAndIsr", [("orders", None, 3)], version=4)
+    lab.until = 60
+
+
+def tid012_fires(lab):
+    lab.fetches([1, 2], NO_ID, 100)
+
+
+def tid012_near_miss(lab):
+    """A Java producer sends one before its first metadata."""
+    talk = lab.talk()
+    for at in (0, 5):
+        asked = {"topicData": [{"topicId": NO_ID, "partitionData": [{"records": None}]}], "acks": 1}
+        answer = {"responses": [{"topicId": NO_ID, "partitionResponses": [{"errorCode": 100}]}]}
+        talk.ask(at, "Produce", 13, asked, answer)
+
+
+def tid012_cannot_know(lab):
+    """A version that carries names."""
+    lab.talk().ask(0, "Fetch", 12, {"topics": [{"topic": "orders", "partitions": [{}]}]}, {})
+
+
+def tid013_fires(lab):
+    lab.metadata(0, [("orders", LOG_ID), ("payments", FIFTY)])
+
+
+def tid013_near_miss(lab):
+    """The log's own id under its own name; an id of another form than Kafka's."""
+    lab.metadata(0, [("__cluster_metadata", LOG_ID), ("orders", "AAAAAAAAAAAAAAAAAAAD6A")])
+
+
+def tid013_cannot_know(lab):
+    lab.metadata(0, [("orders", LOG_ID, 5)])
+
+
+def tid014_fires(lab):
+    lab.fetches([0, 1], ID_1)
+    lab.until = 60
+
+
+def tid014_near_miss(lab):
+    """The name arrives later."""
+    lab.fetches([0, 1], ID_1)
+    lab.metadata(60, [("orders", ID_1)])
+
+
+def tid014_cannot_know(lab):
+    """The name may still come."""
+    lab.fetches([0, 1], ID_1)
+    lab.until = 10
+
+
+def tid016_fires(lab):
+    lab.control(0, "LeaderAndIsr", [("orders", None, 3)], version=4)
+    lab.control(60, "LeaderAndIsr", [("orders", ID_1, 3)], epoch=2)
+
+
+def tid016_near_miss(lab):
+    """An id that was lost and came back was not assigned."""
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
+    lab.control(30, "LeaderAndIsr", [("orders", None, 3)], version=4, epoch=2)
+    lab.control(60, "LeaderAndIsr", [("orders", ID_1, 3)], epoch=3)
+
+
+def tid016_cannot_know(lab):
+    """An answer of a version without ids says nothing about them."""
+    lab.metadata(0, [("orders", None)], version=9)
+    lab.metadata(60, [("orders", ID_1)])
+
+
+def tid017_fires(lab):
+    dead_id_used(lab, 120, client_id="broker-2-fetcher-0")
+
+
+def tid017_near_miss(lab):
+    dead_id_used(lab, 60, client_id="broker-2-fetcher-0")
+
+
+def tid017_cannot_know(lab):
+    lab.fetches(range(0, 120, 10), ID_3, 0, client_id="broker-2-fetcher-0")
+
+
+__all__ = ["B2", "BROKERS"]

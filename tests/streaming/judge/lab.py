@@ -1,0 +1,231 @@
+"""A small Kafka in bytes: exchanges written by tests/build.py, read by the real decoder, judged by the real judge.
+
+Knows how the messages that checks speak about look when brokers, controllers and clients send them. Times are seconds
+of capture time; every connection was seen from its start unless told otherwise.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from decode.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
+from decode.message import decode
+from decode.program import Dialect
+from decode.wire import REQUEST, RESPONSE, pack
+from streaming.judge.claims import claims
+from streaming.judge.settings import Settings
+from streaming.judge.step import Judge, open_rows
+from tests.build import HEADERS, Writer, case
+
+S = 1_000_000_000
+START = 1_800_000_000 * S
+CLUSTER = "lab-cluster-id-22-char"
+ID_1, ID_2, ID_3 = "1kItcVyISSW2qinBWMWing", "3dQYQ6GHSY6paRw3TwiVqA", "uP5yHTjyQ0iPcnTSAyxDFw"
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+B1, B2, B3 = "10.0.0.1:9092", "10.0.0.2:9092", "10.0.0.3:9092"
+BROKERS = {B1: 1, B2: 2, B3: 3}
+
+
+class Still:
+    """In place of a random generator: zeros, empty, nothing optional."""
+
+    def random(self):
+        return 0.99
+
+    def choice(self, options):
+        return options[0]
+
+    def randbytes(self, count):
+        return bytes(count)
+
+    def randint(self, low, _high):
+        return low
+
+
+def written(api, side, version, body, header=None, dialect=Dialect.KAFKA):
+    """The bytes of one message; fields that are not given are zero, empty or absent."""
+    _, layout, _ = case(api, side, version, dialect)
+    writer = Writer(Still())
+    head = HEADERS["RequestHeader" if side == "request" else "ResponseHeader"]
+    number = layout.header_version(version)
+    given = {"requestApiKey": layout.key, "requestApiVersion": version, **(header or {})}
+    writer.struct(head.fields, number, number in head.flexible, given)
+    writer.struct(layout.fields, version, version in layout.flexible, body)
+    return bytes(writer.out), layout.key
+
+
+@dataclass
+class Talk:
+    """One connection."""
+
+    client: str
+    server: str
+    client_id: str | None
+    messages: list = field(default_factory=list)
+    exchanges: list = field(default_factory=list)
+    closed: float | None = None
+    facts: dict = field(default_factory=dict)
+
+    def ask(self, at, api, version, request, response=None, *, outcome=None, answered_in=0.001):
+        """One exchange: the request at `at` seconds, its answer a millisecond later."""
+        number = len(self.exchanges) + 1
+        head = {"correlationId": number, "clientId": self.client_id}
+        data, key = written(api, "request", version, request, head)
+        self.messages.append((data, REQUEST, key, version, number, at))
+        asked = len(self.messages) - 1
+        answer = -1
+        if response is not None:
+            data, _ = written(api, "response", version, response, {"correlationId": number})
+            self.messages.append((data, RESPONSE, key, version, number, at + answered_in))
+            answer = len(self.messages) - 1
+        self.exchanges.append((asked, answer, ANSWERED if outcome is None else outcome))
+        return self
+
+    def refused(self, at, api, version, request=None):
+        """The server closes instead of answering."""
+        self.ask(at, api, version, request or {}, outcome=CLOSED_BY_SERVER)
+        self.closed = at + 0.005
+        return self
+
+    def connection(self):
+        (host, port), (server, server_port) = (end.rsplit(":", 1) for end in (self.client, self.server))
+        times = [at for *_, at in self.messages]
+        given = {
+            "from_start": True, "role_by": "syn", "protocol": "kafka", "sasl": None, "frames": len(times),
+            "payload_bytes": sum(len(data) for data, *_ in self.messages), "requests": 0, "responses": 0,
+            "raw_frames": 0, "unseen_request_bytes": 0, "unseen_response_bytes": 0, "gaps": (), "resynchronised": 0,
+            "skipped_bytes": 0, "conflicting_bytes": 0, "out_of_order": 0, "limits_hit": 0,
+            "closed_by": None if self.closed is None else "server-fin",
+            "close_ns": 0 if self.closed is None else ns(self.closed),
+        }  # fmt: skip
+        given |= self.facts
+        return Connection(
+            (host, int(port)), (server, int(server_port)), ns(min(times, default=0)), ns(max(times, default=0)), **given
+        )
+
+
+def ns(at):
+    return START + int(at * S)
+
+
+class Lab:
+    """Several connections under one label, and what the judge makes of them."""
+
+    def __init__(self):
+        self.talks = []
+        self.ports = iter(range(40000, 60000))
+        self.until = 0.0
+
+    def talk(self, server=B1, client_id="app", host="10.0.0.99", **facts):
+        talk = Talk(f"{host}:{next(self.ports)}", server, client_id, facts=facts)
+        self.talks.append(talk)
+        return talk
+
+    def claims(self, keep=lambda _message: True):
+        return [part for talk in self.talks for part in claims(*exchanged(talk))] if keep else []
+
+    def judge(self, until=None):
+        """Every open finding once capture time has come to `until`."""
+        judge = Judge("lab", settings=Settings())
+        judge.absorb(self.claims())
+        judge.progress("agent", ns(self.until if until is None else until), ended=True)
+        return open_rows(judge.rows())
+
+    def findings(self, code=None, until=None):
+        found = self.judge(until)["findings"].values()
+        return [finding for finding in found if code is None or finding["code"] == code]
+
+    # -- what brokers, controllers and clients say ------------------------------------------------------------------
+
+    def metadata(self, at, topics=(), *, server=B1, version=12, brokers=BROKERS, cluster_id=CLUSTER, talk=None):
+        """topics: (name, id or None, error, leader epoch)."""
+        rows = []
+        for name, topic_id, *more in topics:
+            error, epoch = (*more, 0, 0)[:2]
+            row = {"errorCode": error, "name": name, "partitions": []}
+            if topic_id is not None:
+                row["topicId"] = topic_id
+            if not error:
+                row["partitions"] = [
+                    {"leaderId": 1, "leaderEpoch": epoch, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+                ]
+            rows.append(row)
+        nodes = [{"nodeId": n, "host": b.split(":")[0], "port": int(b.split(":")[1])} for b, n in brokers.items()]
+        answer = {"brokers": nodes, "clusterId": cluster_id, "topics": rows}
+        self.until = max(self.until, at)
+        return (talk or self.talk(server)).ask(at, "Metadata", version, {"topics": None}, answer)
+
+    def control(self, at, api, topics, *, server=B1, controller=3, epoch=1, version=None, error=0, errors=(), **more):
+        """LeaderAndIsr or UpdateMetadata; topics: (name, id, leader epoch, partition fields)."""
+        version = version or {"LeaderAndIsr": 5, "UpdateMetadata": 7}[api]
+        states = []
+        for name, topic_id, leader_epoch, *fields in topics:
+            state = {"leader": 1, "leaderEpoch": leader_epoch, "isr": [1, 2, 3], "replicas": [1, 2, 3]}
+            state |= fields[0] if fields else {}
+            row = {"topicName": name, "partitionStates": [state]}
+            states.append(row if topic_id is None else {**row, "topicId": topic_id})
+        request = {"controllerId": controller, "controllerEpoch": epoch, "topicStates": states, **more}
+        answer = {"errorCode": error}
+        if errors:
+            answer["topics"] = [
+                {"topicId": topic_id, "partitionErrors": [{"partitionIndex": 0, "errorCode": code}]}
+                for topic_id, code in errors
+            ]
+        self.until = max(self.until, at)
+        return self.talk(server, str(controller), f"10.0.0.{controller}").ask(at, api, version, request, answer)
+
+    def deleted(self, at, name, topic_id=None, server=B1):
+        row = {"name": name, "topicId": topic_id or NO_ID}
+        asked = {"topics": [{"name": name, "topicId": NO_ID}]}
+        self.until = max(self.until, at)
+        return self.talk(server, "admin").ask(at, "DeleteTopics", 6, asked, {"responses": [row]})
+
+    def created(self, at, name, topic_id, *, server=B1, validate_only=False):
+        asked = {"topics": [{"name": name}], "validateOnly": validate_only}
+        answer = {"topics": [{"name": name, "topicId": topic_id, "configs": []}]}
+        self.until = max(self.until, at)
+        return self.talk(server, "admin").ask(at, "CreateTopics", 7, asked, answer)
+
+    def fetches(
+        self, times, topic_id, error=0, *, server=B1, client_id="app", host="10.0.0.99", version=13, partition=0
+    ):
+        """Fetches by id, one per time, each answered with one error."""
+        talk = self.talk(server, client_id, host)
+        for at in times:
+            asked = {"topics": [{"topicId": topic_id, "partitions": [{"partition": partition}]}], "sessionEpoch": -1}
+            row = {"partitionIndex": partition, "errorCode": error, "highWatermark": 10, "records": None}
+            row["abortedTransactions"] = None
+            talk.ask(at, "Fetch", version, asked, {"responses": [{"topicId": topic_id, "partitions": [row]}]})
+            self.until = max(self.until, at)
+        return talk
+
+    def versions(self, at, ranges, server=B1, client_id="app"):
+        """ranges: key to (low, high)."""
+        keys = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, (low, high) in ranges.items()]
+        self.until = max(self.until, at)
+        software = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.1"}
+        return self.talk(server, client_id).ask(at, "ApiVersions", 3, software, {"apiKeys": keys})
+
+
+def exchanged(talk):
+    """What following would have handed out of one connection, and what the decoder reads in it."""
+    rows = talk.messages
+    messages = pack(
+        [data for data, *_ in rows],
+        [side for _, side, *_ in rows],
+        [key for _, _, key, *_ in rows],
+        [version for _, _, _, version, *_ in rows],
+    )
+    messages.correlation_id[:] = [number for *_, number, _ in rows]
+    count = len(rows)
+    ts_ns = np.array([ns(at) for *_, at in rows], np.int64)
+    asked, answers, outcomes = (np.array(column) for column in zip(*talk.exchanges, strict=True))
+    frames = np.arange(1, count + 1, dtype=np.int64)
+    exchanges = Exchanges(
+        label="lab", names=("lab.pcap",), connections=(talk.connection(),), messages=messages,
+        connection=np.zeros(count, np.int32), ts_ns=ts_ns, ts_last_ns=ts_ns, source=np.zeros(count, np.int32),
+        frame_first=frames, frame_last=frames, stream_offset=np.zeros(count, np.int64),
+        gap_bytes=np.zeros(count, np.int64), request=asked.astype(np.int64), response=answers.astype(np.int64),
+        outcome=outcomes.astype(np.int8), out_of_order=np.zeros(len(asked), np.bool_),
+    )  # fmt: skip
+    return exchanges, decode(messages)

@@ -1,0 +1,36 @@
+"""Every check has a case that fires, a near miss and a case where nobody can know, all through the real decoder."""
+
+import pytest
+
+from streaming.judge import catalogue
+from tests.streaming.judge import cases_topic_ids
+from tests.streaming.judge.lab import Lab
+
+MODULES = (cases_topic_ids,)
+KINDS = ("fires", "near_miss", "cannot_know")
+CASES = {
+    (name[:6].upper(), name[7:]): function
+    for module in MODULES
+    for name, function in vars(module).items()
+    if name[7:] in KINDS
+}
+
+
+@pytest.mark.parametrize(("code", "kind"), sorted(CASES), ids="-".join)
+def test_case(code, kind):
+    lab = Lab()
+    CASES[code, kind](lab)
+    found = lab.findings()
+    if kind == "fires":
+        assert code in {finding["code"] for finding in found}
+        for finding in found:
+            assert finding["sides"]
+            assert "{" not in finding["summary"]
+            assert finding["first_seen"] <= finding["last_seen"]
+    else:
+        assert code not in {finding["code"] for finding in found}
+
+
+def test_no_check_lacks_a_case():
+    built = {check.code for check in catalogue.CHECKS.values() if check.function is not None}
+    assert {(code, kind) for code in built for kind in KINDS} <= set(CASES)
