@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from decode import lines
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
+DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
 FOUND, UNUSABLE = 1, 2
 TABLES = ("findings", "topics", "clients", "clusters", "coverage", "exchanges")
 
@@ -74,6 +75,7 @@ def capture(first: tuple[str, ...], more: tuple[str, ...], out: Path, cluster: s
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the result tables (Parquet) in this folder.")
 @click.option("--cluster", default="default", show_default=True, help="Label of the cluster these frames belong to.")
 @click.option("--port", "ports", multiple=True, type=click.IntRange(1, 65535), help="Only connections with this port.")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="auto", show_default=True, help="Layouts to read by.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), default="violation", show_default=True, help="Exit 1 from here.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
@@ -103,7 +105,7 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, **options: Any) -> 
 
 
 def judged(
-    inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], verbose: bool
+    inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], **switches: Any
 ) -> dict[str, Any]:
     """Frames of all inputs, through the query, as the JSON object of a replay."""
     from streaming import replay as query
@@ -113,7 +115,7 @@ def judged(
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
         folders = [Path(name) for name in inputs if Path(name).is_dir()]
         pcaps = [Path(name) for name in inputs if not Path(name).is_dir()]
-        settings = Settings(ports=frozenset(ports), verbose=verbose)
+        settings = Settings(ports=frozenset(ports), **switches)
         query.prepare(Path(scratch) / "work", settings)
         if pcaps:
             frames = Path(scratch) / "frames"
@@ -163,7 +165,8 @@ def claim_folder(out: Path | None) -> None:
 @click.option("--connection", metavar="IP:PORT", help="Only connections with this endpoint, or IP:PORT>IP:PORT.")
 @click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
 @click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
-@click.option("--keep-records", is_flag=True, help="Show records and secrets, not only their lengths.")
+@click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="auto", show_default=True, help="Layouts to read by.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--hex", "digits", metavar="HEX", help="Decode this message (header and body, without its size).")
 @click.option("--version", "version", type=int, help="With --hex: the API version.")
@@ -176,33 +179,34 @@ def decode(files: tuple[str, ...], digits: str | None, version: int | None, side
       wirecheck decode incident.pcapng --api LeaderAndIsr --topic orders
       wirecheck decode incident.pcapng --connection 10.0.0.7:51234 --format json | jq .body
       wirecheck decode --hex 00120003... --api ApiVersions --version 3 --side request
+      wirecheck decode --hex 00040003... --api LeaderAndIsr --version 3 --dialect kip516-draft
     """
     if bool(files) == bool(digits):
         raise click.UsageError("give FILEs or --hex, and not both")
     from decode import lines, page
 
-    form, keep = options.pop("form"), options.pop("keep_records")
+    form, reading = options.pop("form"), lines.Reading(options.pop("dialect"), options.pop("contents"))
     try:
         if digits:
             apis = options["apis"]
             if len(apis) != 1 or version is None:
                 raise click.UsageError("--hex needs --api and --version")
-            found = iter([lines.single(digits, apis[0], version, side, contents=keep)])
+            found = iter([lines.single(digits, apis[0], version, side, reading)])
         else:
             limit = options.pop("limit")
-            found = islice(messages(files, lines.Filter(**options), contents=keep), limit)
+            found = islice(messages(files, lines.Filter(**options), reading), limit)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     for line in found:
         click.echo(json.dumps(line, ensure_ascii=False) if form == "json" else page.text(line))
 
 
-def messages(files: tuple[str, ...], wanted: "lines.Filter", *, contents: bool) -> Iterator[dict[str, Any]]:
+def messages(files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading") -> Iterator[dict[str, Any]]:
     from capture import agent, pcap
     from decode import lines
 
     try:
-        yield from lines.of(agent.read_frames([Path(name) for name in files]), wanted, contents=contents)
+        yield from lines.of(agent.read_frames([Path(name) for name in files]), wanted, reading)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
 

@@ -13,12 +13,13 @@ just as good, nothing is switched: `id_tags` says what such messages carry.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from decode.columns import tables
-from decode.message import EVERYTHING, Status, decode
+from decode.message import EVERYTHING, Status, decode, only
 from decode.program import Dialect, programs
 from decode.texts import Bytes, Lists, Text
 from decode.wire import REQUEST, RESPONSE, SIDES
@@ -74,19 +75,35 @@ def read(
 
 
 def _implausible(messages: Messages, decoded: Decoded) -> NDArray[np.bool_]:
-    """Read as shipped although a draft has other bytes for the version, and reads as nonsense."""
+    """Read as shipped although a draft reads it too, in other bytes, and reads as nonsense."""
+    rows = _drafted(messages, decoded)
+    taken = messages.take(rows)
+    both = np.zeros(len(rows), np.bool_)
+    for dialect in DRAFTS:  # what was shipped is refused by a draft in its first bytes: cheap
+        other = decode(taken, _status_only(), dialect)
+        both |= (other.status == Status.OK) & (other.dialect == dialect)
+    rows = rows[both]
+    strange = np.zeros(len(messages), np.bool_)
+    strange[rows] = ~plausible(decode(messages.take(rows)))
+    return strange
+
+
+def _drafted(messages: Messages, decoded: Decoded) -> Ints:
+    """Messages read as shipped of whose version a draft has a layout that is more than one tag."""
     entries = programs().entries
     inside = (messages.key >= 0) & (messages.version >= 0) & (decoded.status == Status.OK)
     inside &= (messages.key < entries.shape[2]) & (messages.version < entries.shape[3])
-    drafted = np.zeros(len(messages), np.bool_)
+    for key, side in ID_IS_AN_EXTRA_TAG:
+        inside &= (messages.key != key) | (messages.side != side)
     rows = np.flatnonzero(inside)
     at = messages.side[rows], messages.key[rows], messages.version[rows]
-    drafted[rows] = (entries[Dialect.KIP516_DRAFT][at] >= 0) & (entries[Dialect.KAFKA][at] >= 0)
-    for key, side in ID_IS_AN_EXTRA_TAG:
-        drafted &= (messages.key != key) | (messages.side != side)
-    rows = np.flatnonzero(drafted)
-    drafted[rows] = ~plausible(decode(messages.take(rows)))
+    drafted: Ints = rows[(entries[Dialect.KIP516_DRAFT][at] >= 0) & (entries[Dialect.KAFKA][at] >= 0)]
     return drafted
+
+
+@cache
+def _status_only() -> Projection:
+    return only({})
 
 
 def _found(messages: Messages, rows: Ints) -> NDArray[np.int8]:

@@ -17,9 +17,12 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from decode.connection import Follower
+from decode.dialect import AUTO, read
 from decode.layout import layouts
-from decode.message import REASONS, Status, decode, pack
+from decode.message import REASONS, Dialect, Status, pack
 from decode.nested import nested
 from decode.segments import segments
 from decode.wire import REQUEST, SIDES
@@ -32,10 +35,23 @@ if TYPE_CHECKING:
     from decode.connection import Exchanges
     from decode.message import Decoded
 
-__all__ = ["Filter", "of", "single"]
+__all__ = ["Filter", "Reading", "of", "single"]
 
 Line = dict[str, Any]
 WAIT_NS = 10_000_000_000  # a line waits this long (capture time) for an earlier one: a long poll's request comes late
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How messages are read and shown."""
+
+    dialect: str = AUTO
+    """A name of decode.dialect.DIALECTS; auto: the one that each connection is found to speak."""
+    contents: bool = False
+    """Show records and secrets, not only their lengths."""
+
+
+PLAIN = Reading()
 
 
 @dataclass(frozen=True)
@@ -70,15 +86,15 @@ class Filter:
         return self.topic is None or self.topic in texts(found.get("body"))
 
 
-def of(tables: Iterable[pa.Table], wanted: Filter, *, contents: bool) -> Iterator[Line]:
-    """Lines of all messages in frames tables, in order of time; records and secrets as lengths unless `contents`."""
+def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> Iterator[Line]:
+    """Lines of all messages in frames tables, in order of time."""
     waiting: list[tuple[int, int, Line]] = []
     order, newest_ns = count(), 0
     for exchanges in followed(tables):
-        decoded = decode(exchanges.messages)
+        decoded = read(exchanges.messages, exchanges.connection, reading.dialect)
         clients = client_ids(exchanges, decoded)
         for i in wanted.rows(exchanges):
-            found = line(exchanges, decoded, i, clients.get(i), contents=contents)
+            found = line(exchanges, decoded, i, clients.get(i), contents=reading.contents)
             newest_ns = max(newest_ns, int(exchanges.ts_ns[i]))
             if wanted.keeps(found):
                 heapq.heappush(waiting, (int(exchanges.ts_ns[i]), next(order), found))
@@ -132,13 +148,14 @@ def line(exchanges: Exchanges, decoded: Decoded, i: int, client_id: str | None, 
     }
 
 
-def single(digits: str, api: str, version: int, side: str, *, contents: bool) -> Line:
+def single(digits: str, api: str, version: int, side: str, reading: Reading = PLAIN) -> Line:
     """One message given in hex, header and body. ValueError where the arguments name none."""
     keys = {name.lower(): key for key, name in api_names().items()}
     if api.lower() not in keys:
         raise ValueError(f"{api}: no such API; Kafka calls them {', '.join(sorted(api_names().values()))}")
     data = bytes.fromhex(digits)
-    decoded = decode(pack([data], [SIDES.index(side)], [keys[api.lower()]], [version]))
+    message = pack([data], [SIDES.index(side)], [keys[api.lower()]], [version])
+    decoded = read(message, np.zeros(1, np.int64), reading.dialect)
     return {
         "side": side,
         "key": keys[api.lower()],
@@ -146,15 +163,17 @@ def single(digits: str, api: str, version: int, side: str, *, contents: bool) ->
         "version": version,
         "correlation_id": int(decoded.messages.correlation_id[0]),
         "size": len(data),
-        **verdict(decoded, 0, contents=contents),
+        **verdict(decoded, 0, contents=reading.contents),
     }
 
 
 def verdict(decoded: Decoded, i: int, *, contents: bool) -> Line:
-    """The body, or why there is none: `undecoded` if we cannot know, `malformed` if the bytes are wrong."""
+    """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong."""
     status = Status(decoded.status[i])
     if status == Status.OK:
-        return {"body": nested(decoded, i, contents=contents)["body"]}
+        spoken = Dialect(decoded.dialect[i])
+        drafted = {"dialect": spoken.label} if spoken >= Dialect.KIP516_DRAFT else {}
+        return {**drafted, "body": nested(decoded, i, contents=contents)["body"]}
     where = f" at byte {int(decoded.error_at[i])}"
     if status < Status.TRUNCATED:
         return {"undecoded": status.name.lower().replace("_", "-") + (where if status == Status.LEFT_OUT else "")}

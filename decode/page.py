@@ -36,6 +36,8 @@ def headline(of: Line) -> str:
     parts = [f"{api} {of['side']}", f"#{of['correlation_id']}", f"{of['size']} bytes"]
     if of.get("client_id"):
         parts.insert(2, f"client {of['client_id']}")
+    if "dialect" in of:
+        parts.append(f"as in {of['dialect']}")
     if frame := of.get("frame"):
         parts = [of["time"], f"{of['src']} > {of['dst']}", *parts, f"frame {frame['first']} of {frame['source']}"]
     return "  ".join(parts)

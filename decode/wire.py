@@ -72,10 +72,13 @@ class Messages:
     def take(self, rows: NDArray[Any]) -> Messages:
         """The messages of these rows (indices or mask), in that order."""
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
-        pick, at = _gathered(self.at, rows)
+        at = _offsets((self.at[rows + 1] - self.at[rows]).tolist())
         span_pick, span_at = _gathered(self.span_at, rows)
+        begin, end = self.at[rows].tolist(), self.at[rows + 1].tolist()
+        parts = [self.data[first:last] for first, last in zip(begin, end, strict=True)]
         return Messages(
-            self.data[pick], at, self.size[rows], span_at, self.span_offset[span_pick], self.span_length[span_pick],
+            np.concatenate([self.data[:0], *parts]), at, self.size[rows],
+            span_at, self.span_offset[span_pick], self.span_length[span_pick],
             self.side[rows], self.key[rows], self.version[rows], self.correlation_id[rows],
         )  # fmt: skip
 

@@ -98,6 +98,27 @@ def test_decode_stops_at_its_limit():
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
 
 
+DRAFTED = (
+    "0004000300000000ffff00 00000001000000030000000000000007020274020000000000000003000000010000000503000000010000000200"
+    "000009030000000100000002010001001024cc4332f7de45a3b24e33d61aa0d16c0200000001036231000023840001000102"
+)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"), [("auto", "kip516-draft"), ("kip516-draft", "kip516-draft"), ("kafka", None)]
+)
+def test_a_draft_is_read_as_what_it_is_or_as_it_is_said_to_be(dialect, said):
+    one = ["--hex", DRAFTED, "--api", "LeaderAndIsr", "--version", 3, "--dialect", dialect, "--format", "json"]
+    line = json.loads(run("decode", *one).stdout)
+    assert (line.get("dialect"), "malformed" in line) == (said, said is None)
+
+
+@pytest.mark.parametrize("command", [["replay", EXAMPLE], ["decode", EXAMPLE]], ids=lambda c: c[0])
+def test_a_dialect_that_does_not_exist_is_a_usage_error(command):
+    told = run(*command, "--dialect", "klingon")
+    assert (told.exit_code, "kip516-draft" in told.stderr) == (2, True)
+
+
 def test_capture_writes_frames_and_says_how_many(tmp_path):
     told = run("capture", "-r", EXAMPLE, "--out", tmp_path / "frames")
     assert (told.exit_code, told.stdout) == (0, "")
