@@ -30,7 +30,10 @@ class Loop:
         self.told: list[Tagged] = []
 
     def batch(self, files: Iterable[Path]) -> None:
-        packed = (row for rows in pack_files(map(str, files), self.settings) for row in rows)
+        self.rows_of(row for rows in pack_files(map(str, files), self.settings) for row in rows)
+
+    def rows_of(self, packed: Iterable[Tagged]) -> None:
+        """One batch, packed."""
         claims = (decode_row(row, self.settings) for row in self.follow(packed))
         self.told += self.judge(claims)
 

@@ -86,7 +86,8 @@ class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
         from streaming.follow import Bucket
 
-        bucket = Bucket(*key, self.settings)
+        label, number = key
+        bucket = Bucket(label, number, self.settings)
         if self.blob.exists():
             bucket.restore(bytes(self.blob.get()[0]))
         yield frame(bucket.receive(row.cell for part in rows for row in tagged(part)))

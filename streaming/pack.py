@@ -54,7 +54,22 @@ def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[list[Tagged
         yield pack(read(path), settings)
 
 
+class NotFramesError(Exception):
+    """A file among the frames cannot be read as frames."""
+
+
 def read(path: str) -> pa.Table:
+    try:
+        table = read_table(path)
+    except (pa.ArrowInvalid, KeyError) as wrong:  # no Parquet, or without a column
+        raise NotFramesError(f"{path}: {str(wrong).splitlines()[0]}") from wrong
+    missing = [name for name in frames.FRAMES.names if name not in table.column_names]
+    if missing or table["kind"][-1].as_py() != frames.PROGRESS:
+        raise NotFramesError(f"{path}: not a file of frames ({f'no {missing[0]}' if missing else 'no progress row'})")
+    return table
+
+
+def read_table(path: str) -> pa.Table:
     scheme, tail = urlsplit(path).scheme, path.partition(":")[2]
     if scheme in {"", "file"}:
         return frames.read("/" + tail.lstrip("/") if scheme else path)

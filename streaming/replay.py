@@ -23,6 +23,11 @@ from streaming.session import Session, close_session, open_session
 from streaming.settings import AgentFiles, Settings
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
+RAISED = re.compile(  # Java's last words, and those of our Python among them
+    r"^\s*(?:Caused by: |: )?(?P<java>(?:org|java|scala)\.)?(?:\w+\.)*"
+    r"(?!Py4J|Python)(?P<name>\w*(?:Error|Exception|Mismatch)): (?P<said>\S.*)$",
+    re.MULTILINE,
+)
 SMALL_BYTES = 16 << 20  # of frames; below this a second partition of every stateful step costs more than it gives
 Progress = Callable[[int, int], None]
 
@@ -122,8 +127,8 @@ def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> N
 
 
 def reason(text: str) -> str:
-    """The line of a long Spark failure that a person can use: what our Python raised, else Spark's first line."""
-    raised = re.findall(
-        r"^(?:[\w.]+\.)?(?!Py4J|PySpark|Spark)(\w*(?:Error|Exception|Mismatch|Missing)): (.*)$", text, re.MULTILINE
-    )
-    return ": ".join(raised[-1]) if raised else text.strip().splitlines()[0]
+    """The line of a long Spark failure that a person can use: what our Python raised, else Java's own last word."""
+    told = [match.groupdict("") for match in RAISED.finditer(text)]
+    ours = [f"{line['name']}: {line['said']}" for line in told if not line["java"] and "Spark" not in line["name"]]
+    theirs = [line["said"] for line in told if line["java"]]
+    return (ours or theirs or [text.strip().splitlines()[0]])[-1]

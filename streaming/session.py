@@ -8,6 +8,7 @@ unless `verbose`, so that the terminal belongs to the door.
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 STARTING = Lock()
+PATIENCE_S = 5
+WARMING = "wirecheck-warming"
 PACKAGES = Path(__file__).resolve().parent.parent
 LOG4J = """rootLogger.level = warn
 rootLogger.appenderRef.stdout.ref = console
@@ -115,7 +118,7 @@ def warm_workers(spark: SparkSession) -> None:
         with suppress(Exception):  # it changes no result; what is wrong with a worker, the query will say
             spark.range(1).mapInArrow(as_they_are, "id long").collect()
 
-    Thread(target=touch, daemon=True).start()
+    Thread(target=touch, name=WARMING, daemon=True).start()
 
 
 def as_they_are(batches: Iterable[Any]) -> Iterator[Any]:
@@ -129,6 +132,10 @@ def close_session(spark: SparkSession) -> None:
     if process is None:  # not ours: spark-submit started it
         spark.stop()
         return
+    for thread in threading.enumerate():
+        if thread.name == WARMING:  # or py4j logs that Java left in the middle of its sentence
+            context.cancelAllJobs()
+            thread.join(PATIENCE_S)
     context._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001 - it would print that Java is gone
     process.kill()
     process.communicate()

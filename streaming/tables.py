@@ -86,6 +86,7 @@ CLUSTERS: Columns = (
 )
 COVERAGE: Columns = (
     *REVISION,
+    ("withdrawn", pa.bool_(), "The row no longer holds: what is counted got another name."),
     ("connection", pa.string(), "The connection counted; null for what belongs to none."),
     ("measure", pa.string(), "What is counted."),
     ("count", pa.int64(), "How much of it."),

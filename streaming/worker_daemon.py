@@ -9,20 +9,11 @@ import pyarrow as pa
 import pyspark.worker  # noqa: F401 - imported to be there after the fork, as those below
 from pyspark.daemon import manager
 
-import streaming.decode_udf
-import streaming.follow
-import streaming.judge_step
 import streaming.operators  # noqa: F401
-from decode.warm import warm as warm_kernels
-
-
-def warm() -> None:
-    """What the workers will call, called once."""
-    pa.set_cpu_count(1)  # Spark's tasks are the parallelism; threads of a parent do not survive a fork
-    pa.set_io_thread_count(1)
-    warm_kernels()
-
+from streaming.warm import warm
 
 if __name__ == "__main__":
+    pa.set_cpu_count(1)  # Spark's tasks are the parallelism; threads of a parent do not survive a fork
+    pa.set_io_thread_count(1)
     warm()
     manager()

@@ -1,6 +1,7 @@
 """Frames files are dealt to buckets whole, and joined again."""
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from capture import frames
@@ -57,3 +58,18 @@ def test_a_path_is_read_however_spark_spells_it(frames_files, tmp_path, scheme):
     strange = tmp_path / "a %20b+c.parquet"
     strange.symlink_to(frames_files[0])
     assert pack.read(f"{scheme}{strange}").num_rows == pack.read(str(frames_files[0])).num_rows
+
+
+def test_a_damaged_file_is_named(frames_files, tmp_path):
+    damaged = tmp_path / "a-0000000001.parquet"
+    damaged.write_bytes(frames_files[0].read_bytes()[:-9])
+    with pytest.raises(pack.NotFramesError, match=r"a-0000000001\.parquet"):
+        pack.read(str(damaged))
+
+
+@pytest.mark.parametrize(("columns", "words"), [(["ts_ns"], "cluster"), (None, "no progress row")])
+def test_a_table_of_something_else_is_named(frames_files, tmp_path, columns, words):
+    table = pack.read(str(frames_files[0])).slice(0, 5)
+    pq.write_table(table.select(columns) if columns else table, tmp_path / "x.parquet")
+    with pytest.raises(pack.NotFramesError, match=words):
+        pack.read(str(tmp_path / "x.parquet"))

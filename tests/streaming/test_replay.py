@@ -40,13 +40,28 @@ def test_files_are_gathered_whatever_their_folder_is_called(tmp_path):
     assert (tmp_path / "gathered" / "a-0000000001.parquet").resolve().parent == strange.resolve()
 
 
+CRASHED = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):
+  File "x.py", line 1, in call
+py4j.protocol.Py4JJavaError: An error occurred while calling o1.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed
+\tat org.apache.spark.Something(Something.scala:1)
+Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)
+"""
+RAISED = (
+    CRASHED
+    + """  Traceback (most recent call last):
+    File "streaming/follow.py", line 1, in restore
+  streaming.follow.StateVersionMismatch: version 3, this is 1
+org.apache.spark.SparkException: EOFException occurred
+"""
+)
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (
-            "Job aborted\n  File x\nstreaming.follow.StateVersionMismatch: version 3, this is 1\n",
-            "StateVersionMismatch: version 3, this is 1",
-        ),
+        (RAISED, "StateVersionMismatch: version 3, this is 1"),
+        (CRASHED, "Python worker exited unexpectedly (crashed)"),
         ("[STREAM_FAILED] Query failed\nat org.apache...", "[STREAM_FAILED] Query failed"),
     ],
 )

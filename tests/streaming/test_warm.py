@@ -1,0 +1,8 @@
+"""Warming goes the whole way."""
+
+from streaming.warm import warm
+
+
+def test_the_tiny_connection_passes_through_every_step():
+    loop = warm()
+    assert loop.result().json()["coverage"]["decoded_messages"] == 2
