@@ -322,6 +322,7 @@ def _complete(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> None:
     s[q + Q_CORRELATION] = s[w + W_CORRELATION]
     s[w + W_MESSAGES] += 1
     if not is_request:
+        s[q + Q_KEY], s[q + Q_VERSION] = -1, -1
         response(s, c, q)
         return
     s[q + Q_KEY], s[q + Q_VERSION], s[q + Q_FLAGS] = s[w + W_KEY], s[w + W_VERSION], flags
