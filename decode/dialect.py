@@ -8,7 +8,7 @@ Knows the order of trying and what makes a reading plausible. Shipped layouts co
 the layout before a change in place, then as a draft; one peer does not mix, so a draft that reads one message of a
 connection is tried on all of it. Refuses to know what follows from a dialect.
 Rule: a draft is believed only if it reads the whole message and what it reads is plausible; where a shipped reading is
-just as good, nothing is switched: `id_tags` says what such messages carry.
+just as good, nothing is switched: `id_tags` finds what such messages carry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from decode.columns import tables
 from decode.message import EVERYTHING, Status, decode, only
 from decode.program import Dialect, programs
-from decode.texts import Bytes, Lists, Text
+from decode.texts import Bytes, Lists, Text, uuids
 from decode.wire import REQUEST, RESPONSE, SIDES
 
 if TYPE_CHECKING:
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from decode.message import Decoded, Projection
     from decode.wire import Ints, Messages
 
-__all__ = ["AUTO", "DIALECTS", "id_tags", "plausible", "read"]
+__all__ = ["AUTO", "DIALECTS", "ID_IS_AN_EXTRA_TAG", "id_tags", "plausible", "read"]
 
 AUTO = "auto"
 DIALECTS = {dialect.label: dialect for dialect in Dialect}
 CHANGED = (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE)
 DRAFTS = (Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_LITERAL, Dialect.KIP516_DRAFT_INLINE, Dialect.KIP4_DRAFT)
 
-# Read as flexible, these drafts are the shipped bytes and one unknown tag: a shipped decoder reads them without harm.
+# Read as flexible, these drafts are the shipped bytes and one unknown tag in each row of this table: a shipped decoder
+# reads them without harm.
 ID_IS_AN_EXTRA_TAG = {
     (5, REQUEST): "topics", (5, RESPONSE): "partition_errors",
     (1, RESPONSE): "responses",
@@ -165,19 +166,8 @@ def _no_topic(column: Text) -> NDArray[np.bool_]:
     return flags
 
 
-def id_tags(decoded: Decoded) -> tuple[Ints, Ints, NDArray[np.uint8]]:
-    """Unknown 16-byte tags where a draft has its topic id: message, tag number, the bytes."""
-    found = [_tags(decoded, key, side, path) for (key, side), path in ID_IS_AN_EXTRA_TAG.items()]
-    return (
-        np.concatenate([message for message, _, _ in found]),
-        np.concatenate([tag for _, tag, _ in found]),
-        np.concatenate([content for _, _, content in found]),
-    )
-
-
-def _tags(decoded: Decoded, key: int, side: int, path: str) -> tuple[Ints, Ints, NDArray[np.uint8]]:
-    table = tables(decoded, key, SIDES[side])[f"{path}._unknown_tagged_fields"]
-    data: Bytes = table["data"]
+def id_tags(tags: Table) -> tuple[Ints, NDArray[np.uint8]]:
+    """Rows of a table of unknown tags that may be a draft's topic id, and the ids."""
+    data: Bytes = tags["data"]
     rows = np.flatnonzero((data.length == ID_BYTES) & (data.at >= 0))
-    contents = np.array([list(data.raw(int(row)) or b"") for row in rows], np.uint8).reshape(-1, ID_BYTES)
-    return table.message[rows], table["tag"][rows], contents
+    return rows, uuids(data.messages.data, data.at[rows])

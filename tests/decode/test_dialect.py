@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from decode.dialect import DIALECTS, id_tags, plausible, read
+from decode.columns import tables
+from decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, id_tags, plausible, read
 from decode.message import Dialect, Status, decode, only
 from decode.nested import nested
 from decode.wire import REQUEST, RESPONSE, SIDES, pack
@@ -77,8 +78,10 @@ def test_a_draft_read_of_stop_replica_has_the_id_as_a_field():
 def test_an_extra_id_tag_is_said_and_nothing_switched():
     cases = [("StopReplica", "request", 2, "shipped"), ("StopReplica", "request", 2, "flexible")]
     out = read(messages(cases), np.arange(2))
-    message, tag, ids = id_tags(out)
-    assert (message.tolist(), tag.tolist(), out.dialect.tolist()) == ([1], [0], [0, 0])
+    path = ID_IS_AN_EXTRA_TAG[KEYS["StopReplica"], REQUEST]
+    tags = tables(out, "StopReplica", "request")[f"{path}._unknown_tagged_fields"]
+    rows, ids = id_tags(tags)
+    assert (tags.message[rows].tolist(), tags["tag"][rows].tolist(), out.dialect.tolist()) == ([1], [0], [0, 0])
     assert ids.tobytes().hex() == "24cc4332f7de45a3b24e33d61aa0d16c"
 
 

@@ -1,0 +1,105 @@
+"""Claims that only drafts can make: orders with a type, and topic ids where a release has none.
+
+Knows: LeaderAndIsr v3 and StopReplica v2 of KIP-516 as drafted, and that some of its messages are a release's bytes
+with one unknown tag of 16 bytes per topic. Does not know what a broker does with an order.
+Rule: such a message is claimed alike whether it was read as the draft or as the release, so that nothing depends on
+what else was seen of its connection. A tag's bytes are believed to be an id only between brokers, and only if they have
+the form of a random UUID: a proxy may add tags of its own to what clients send.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decode.dialect import ID_IS_AN_EXTRA_TAG, id_tags
+from decode.message import Dialect
+from decode.wire import SIDES
+from streaming.judge.apis import name_of
+from streaming.judge.extract.batch import Batch
+from streaming.judge.extract.bindings import numbered
+from streaming.judge.extract.control import controllers
+from streaming.judge.extract.reduce import Column, Rows, constant, ids, texts
+
+if TYPE_CHECKING:
+    from decode.columns import Table
+
+TYPES = ("unspecified", "incremental", "full")
+"""Of LeaderAndIsr as drafted; other numbers mean unspecified too (AbstractControlRequest.Type)."""
+STOP, DELETE = "stop", "delete"
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    yield from ordered(batch)
+    yield from stopped(batch)
+    yield from tagged(batch)
+
+
+def ordered(batch: Batch) -> Iterator[Rows]:
+    """LeaderAndIsr: what a controller wants of each broker, and whether it means to say all or a part."""
+    tables = batch.tables("LeaderAndIsr", "request")
+    if not tables:
+        return
+    header, topics, partitions = tables[""], tables["topic_states"], tables["topic_states.partition_states"]
+    of_topic, of_message = partitions.parent, topics.parent[partitions.parent]
+    kind = np.where(header["type"] < len(TYPES), np.maximum(header["type"], 0), 0)
+    key = [
+        texts(topics["topic_name"]).take(of_topic),
+        numbered(topics).take(of_topic),
+        Column(partitions["partition_index"]),
+        batch.endpoint(partitions.message),
+        controllers(header).take(of_message),
+        Column(kind[of_message], TYPES),
+    ]
+    drafted = batch.decoded.dialect[partitions.message] >= Dialect.KIP516_DRAFT
+    named = topics["topic_id"].any(axis=1)[of_topic]
+    yield Rows("ordered", key, partitions.message).where(drafted & named)
+
+
+def stopped(batch: Batch) -> Iterator[Rows]:
+    """StopReplica v2: which id a name had when its replicas were stopped, and whether they were deleted."""
+    tables = batch.tables("StopReplica", "request")
+    if not tables:
+        return
+    header, topics = tables[""], tables["topics"]
+    topic_id = drafted_ids(topics, tables["topics._unknown_tagged_fields"])
+    by = controllers(header).take(topics.parent)
+    named = (batch.version(topics.message) == 2) & random_uuid(topic_id)
+    name, number, source = texts(topics["name"]), ids(topic_id), constant("stop-replica", len(topics))
+    yield Rows("binding", [name, number, source, constant(None, len(topics)), by], topics.message).where(named)
+    partition, offsets = topics["partition_indexes"].flat()
+    row = np.repeat(np.arange(len(topics)), np.diff(offsets))
+    message = topics.message[row]
+    how = Column(header["delete_partitions"][topics.parent[row]], (STOP, DELETE))
+    key = [name.take(row), number.take(row), Column(partition), batch.endpoint(message), by.take(row), how]
+    yield Rows("ordered", key, message).where(named[row])
+
+
+def drafted_ids(topics: "Table", tags: "Table") -> NDArray[np.uint8]:
+    """By topic its id, as a field of the draft or as a tag that the release does not know; zeros where it has none."""
+    found: NDArray[np.uint8] = topics["topic_id"].copy()
+    rows, extra = id_tags(tags)
+    found[tags.parent[rows]] = extra
+    return found
+
+
+def random_uuid(ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Version 4, variant 2: what Kafka and the drafts make."""
+    form: NDArray[np.bool_] = (ids[:, 6] >> 4 == 4) & (ids[:, 8] >> 6 == 2)
+    return form
+
+
+def tagged(batch: Batch) -> Iterator[Rows]:
+    """Messages of a release's layout with a draft's id in an extra tag."""
+    for (key, side), path in ID_IS_AN_EXTRA_TAG.items():
+        tables = batch.tables(name_of(key), SIDES[side])
+        if tables:
+            tags = tables[f"{path}._unknown_tagged_fields"]
+            rows, _ = id_tags(tags)
+            both = np.stack([tags.message[rows], tags["tag"][rows]])
+            message, tag = np.unique(both, axis=1)  # a message counts once, whatever its topics
+            known, codes = np.unique(tag, return_inverse=True)
+            words = [f"kafka with an extra 16-byte tag {number} per topic" for number in known.tolist()]
+            dialect = Column(codes.astype(np.int64).ravel(), words)
+            yield Rows("dialect", [batch.host(message), batch.endpoint(message), dialect], message)
