@@ -152,10 +152,12 @@ KINDS: Mapping[str, Kind] = {
     ),
     "unanswered": kind("host endpoint api outcome", "link:endpoint", "{api} was not answered: {outcome}"),
     "malformed": kind(
-        "api version side reason client_id endpoint", "wire:", "{api} v{version} {side} is malformed: {reason}"
+        "api version side reason client_id host endpoint client started_ns",
+        "wire:",
+        "{api} v{version} {side} is malformed: {reason}",
     ),
     "unknown": kind("key version endpoint reason", "wire:", "API key {key} v{version} is not in the schemas"),
-    "stray": kind("host endpoint what", "link:endpoint", "{endpoint}: {what}"),
+    "stray": kind("host endpoint client started_ns what", "link:endpoint", "{endpoint}: {what}"),
     "dialect": kind("host endpoint dialect", "link:endpoint", "{host} and {endpoint} speak {dialect}"),
     "draft_code": kind("endpoint error api", "link:endpoint", "{endpoint} answers {api} with {error}"),
     "mark": kind("agent what source reason", "agent:", "agent {agent}: {what} {source} {reason}"),

@@ -5,9 +5,10 @@ Rule: what comes out is reduced to one claim per key; the rest of the pipeline n
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from decode.exchanges import Exchanges
-from decode.message import Decoded
+from decode.message import Decoded, Status
 from streaming.judge.claim import Claim, merged, pack, unpack
 from streaming.judge.extract import bindings, clients, control, errors, log, replicas, servers, uses, wire
 from streaming.judge.extract.batch import Batch
@@ -19,10 +20,18 @@ FAMILIES = (bindings, control, uses, replicas, errors, servers, clients, wire, l
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
-    batch = Batch(exchanges, decoded)
+    batch = Batch(exchanges, answering(exchanges, decoded))
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     facts = merged([*wire.connections(batch), *log.orders(batch)])
     return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *facts])
+
+
+def answering(exchanges: Exchanges, decoded: Decoded) -> Decoded:
+    """Without the responses whose request was not seen: nobody knows what they answer, whatever they look like."""
+    alone = exchanges.response[(exchanges.request < 0) & (exchanges.response >= 0)]
+    key, status = decoded.messages.key.copy(), decoded.status.copy()
+    key[alone], status[alone] = -1, Status.NO_REQUEST
+    return replace(decoded, messages=replace(decoded.messages, key=key), status=status)
 
 
 def rows_of(batch: Batch) -> Iterator[Rows]:

@@ -22,7 +22,7 @@ class Scene:
         self.due: dict[Cell, int] = {}
         """Cells that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Cell] = set()
-        """Cells that wait for the high watermark of the metadata log."""
+        """Cells that wait for the high watermark of the metadata log, or watch what lies in other cells."""
         self.logs: dict[int, LogOrder] = {}
         self.agents: dict[str, tuple[int, bool]] = {}
         """How far each agent has shown its traffic, and whether it has ended."""
@@ -34,6 +34,10 @@ class Scene:
             return True
         self.due[self.cell] = min(due_ns, self.due.get(self.cell, due_ns))
         return False
+
+    def watch(self) -> None:
+        """The cell in hand looks beyond its neighbours: judge it again whenever anything is learned of the servers."""
+        self.pending.add(self.cell)
 
     def claims(self, kind: str, group: Group, *cell: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""

@@ -114,7 +114,7 @@ def clients(cell: Cell, scene: Scene) -> Iterator[Told]:
         body = {
             "withdrawn": False,
             "cluster": cluster,
-            "client_id": requests[0]["client_id"],
+            "client_id": cell[1] or None,
             "address": requests[0]["host"],
             "software_name": software["name"] if software else None,
             "software_version": software["version"] if software else None,

@@ -58,7 +58,9 @@ def both(one: Evidence, other: Evidence) -> Evidence:
 
 
 def neighbours(cell: Cell, ledger: Ledger) -> Iterator[Cell]:
-    """Cells whose rows may change when this one does: a name and its ids look at each other."""
+    """Cells whose rows may change when this one does: a name and its ids look at each other, the wire at links."""
+    if cell[0] == "link":
+        yield ("wire",)
     if cell[0] not in {"name", "id"}:
         return
     for claim in list(ledger.cell(*cell).values()):

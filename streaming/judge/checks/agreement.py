@@ -33,6 +33,8 @@ def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
         again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]
         bound = [claim for claim in new.bindings if claim["source"] in (*CONTROL, "metadata-log")]
+        if again and bound:
+            scene.watch()
         if again and bound and not rejected(again, scene, group):
             yield Evidence(
                 (topic.name, sorted((old.topic_id, new.topic_id))),

@@ -62,6 +62,7 @@ def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
 
 def whole(first_ns: int, last_ns: int, group: Group, scene: Scene) -> bool:
     """Whether nothing is missing of what the servers of a cluster were told in that time."""
+    scene.watch()
     for endpoint in group.endpoints:
         for gap in scene.ledger.claims("gap", "link", endpoint):
             if first_ns <= gap.first.ts_ns <= last_ns:

@@ -96,6 +96,8 @@ def fetch_session_mode_flip(cell: Cell, group: Group, scene: Scene) -> Iterator[
         if claim["api"] != "Fetch":
             continue
         flips = sorted(int(w.partition(":")[0]) for w in claim.tally if w.endswith(f":{SESSION_TOPIC_ID}"))
+        if flips:
+            scene.watch()
         alone = [slot for slot in flips if all(abs(start_ns(slot) - ts_ns) > grace_ns for ts_ns in deletions)]
         if len(alone) >= 3 and start_ns(alone[-1]) - start_ns(alone[0]) > grace_ns:
             yield Evidence(

@@ -49,6 +49,7 @@ def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> 
     for claim in scene.claims("advertised", group, "server"):
         ranges[claim["endpoint"]].append(claim)
     found: dict[tuple[str, int], list[Claim]] = defaultdict(list)
+    scene.watch()
     for claim in scene.claims("client", group, *cell):
         told = [read(other["ranges"]) for other in ranges.get(claim["endpoint"], [])]
         for word in claim.tally if told else ():

@@ -104,6 +104,7 @@ def replica_never_fetches(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
                 continue
             mine = [claim for claim in asked if claim["broker"] == int(replica) and claim["partition"] == partition]
             here = [s for s in sessions if s["broker"] == int(replica) and leads(s, newest, scene)]
+            scene.watch()
             since = silent_since(newest, mine, here, scene)
             if since is not None:
                 name = name_of(cell, group, scene)

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from streaming.judge.checks.topic_id_uses import end_of
+from streaming.judge.checks.wire import gathered, sides, whole
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
@@ -197,14 +198,15 @@ def correlation_id_out_of_order(cell: Cell, group: Group, scene: Scene) -> Itera
 
 
 def strays(what: str, cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    for claim in scene.claims("stray", group, *cell):
-        if claim["what"] == what:
-            yield Evidence(
-                (claim["host"], claim["endpoint"]),
-                (first_of(claim), last_of(claim)),
-                count=claim.count,
-                words={"host": claim["host"], "server": claim["endpoint"]},
-            )
+    certain = [c for c in scene.claims("stray", group, *cell) if c["what"] == what and whole(c, scene)]
+    for claims in gathered(certain, lambda claim: (claim["host"], claim["endpoint"])):
+        host, endpoint = claims[0]["host"], claims[0]["endpoint"]
+        yield Evidence(
+            (host, endpoint),
+            sides(claims),
+            count=sum(claim.count for claim in claims),
+            words={"host": host, "server": endpoint},
+        )
 
 
 def agent_silent(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -37,6 +37,7 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
     """
     refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
     for claim in scene.claims("closed_on", group, *cell):
+        scene.watch()
         if -claim.peak["soonest"] > scene.settings.refusal_s * 1_000_000_000:
             continue
         ranges = advertised(claim, group, scene)

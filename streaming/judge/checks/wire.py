@@ -25,8 +25,9 @@ def malformed_message(cell: Cell, group: Group, scene: Scene) -> Iterator[Eviden
 
     Source. Kafka's message definitions, 0.9 to 4.4; KIP-482.
     """
-    for claims in gathered(scene.claims("malformed", group, *cell), lambda claim: claim.key[:5]):
-        api, version, side, reason, client_id, _ = claims[0].key
+    certain = [claim for claim in scene.claims("malformed", group, *cell) if whole(claim, scene)]
+    for claims in gathered(certain, lambda claim: claim.key[:5]):
+        api, version, side, reason, client_id = claims[0].key[:5]
         yield Evidence(
             (api, version, side, reason, client_id),
             sides(claims),
@@ -34,6 +35,15 @@ def malformed_message(cell: Cell, group: Group, scene: Scene) -> Iterator[Eviden
             count=sum(claim.count for claim in claims),
             words={"api": api, "version": version, "side": side, "reason": reason},
         )
+
+
+def whole(claim: Claim, scene: Scene) -> bool:
+    """Whether the connection was seen from its start and without a gap: else nobody knows where messages begin."""
+    key = tuple(claim[field] for field in ("host", "endpoint", "client", "started_ns"))
+    connection = scene.ledger.cell("link", claim["endpoint"]).get(("connection", key))
+    if connection is None or not connection.peak.get("from_start"):
+        return False
+    return not any(connection.peak.get(fact) for fact in ("unseen_bytes", "resynchronised", "skipped_bytes"))
 
 
 def api_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -86,6 +96,8 @@ def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator
     Source. Captures of confluent-kafka 2.16 against Kafka 4.4; Kafka's brokers never look for bytes left over.
     """
     tolerated = scene.claims("tolerated", group, *cell)
+    if tolerated:
+        scene.watch()
     named = {id(claim): software(claim, group, scene) for claim in tolerated}
     for claims in gathered(tolerated, lambda claim: (claim["tolerance"], named[id(claim)])):
         tolerance, who = claims[0]["tolerance"], named[id(claims[0])]

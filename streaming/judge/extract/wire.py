@@ -108,7 +108,7 @@ def unpaired(batch: Batch) -> Iterator[Rows]:
     orphans = exchanges.response[(exchanges.outcome == ORPHAN) & (exchanges.response >= 0)]
     early = exchanges.response[exchanges.out_of_order & (exchanges.response >= 0)]
     for message, what in ((orphans, "response without request"), (early, "response out of order")):
-        yield Rows("stray", [batch.host(message), batch.endpoint(message), constant(what, len(message))], message)
+        yield Rows("stray", [*connection_key(batch, message), constant(what, len(message))], message)
 
 
 def dialects(batch: Batch) -> Iterator[Rows]:
@@ -134,14 +134,14 @@ def broken(batch: Batch) -> Iterator[Rows]:
     yield Rows("unknown", unknown_key(batch, unknown, constant(None, len(unknown)), "api"), unknown)
     newer = np.flatnonzero(status == Status.UNKNOWN_VERSION)
     yield Rows("unknown", unknown_key(batch, newer, Column(batch.version(newer)), "version"), newer)
-    bad = np.flatnonzero((status >= Status.TRUNCATED) & ~doubtful(batch))
+    bad = np.flatnonzero(status >= Status.TRUNCATED)
     key = [
         batch.api(bad),
         Column(batch.version(bad)),
         Column(messages.side[bad].astype(np.int64), SIDES),
         Column(status[bad].astype(np.int64), [Status(s).name.lower().replace("_", " ") for s in range(len(Status))]),
         batch.client_id(bad),
-        batch.endpoint(bad),
+        *connection_key(batch, bad),
     ]
     yield Rows("malformed", key, bad)
     odd = np.flatnonzero(batch.decoded.tolerance)
@@ -152,16 +152,3 @@ def broken(batch: Batch) -> Iterator[Rows]:
 
 def unknown_key(batch: Batch, message: Ints, version: Column, reason: str) -> list[Column]:
     return [batch.api(message), version, batch.endpoint(message), constant(reason, len(message))]
-
-
-def doubtful(batch: Batch) -> Any:
-    """Messages of connections whose beginning was not seen, or behind a gap: where one begins is not certain there."""
-    never = np.iinfo(np.int64).max
-    since = np.array(
-        [
-            min((ts_ns for ts_ns, _, _ in connection.gaps), default=never) if connection.from_start else -1
-            for connection in batch.exchanges.connections
-        ],
-        np.int64,
-    )
-    return batch.exchanges.ts_last_ns >= since[batch.exchanges.connection]

@@ -1,6 +1,6 @@
 """Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
 
-from tests.streaming.judge.lab import B1, B2, B3, BROKERS, ID_1, ID_2, ID_3, NO_ID, START
+from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, START
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 FIFTY = "AAAAAAAAAAAAAAAAAAAAMg"
@@ -302,6 +302,3 @@ def tid017_near_miss(lab):
 
 def tid017_cannot_know(lab):
     lab.fetches(range(0, 120, 10), ID_3, 0, client_id="broker-2-fetcher-0")
-
-
-__all__ = ["B2", "BROKERS"]

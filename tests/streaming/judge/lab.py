@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from capture.frames import SKIPPED, Mark
 from decode.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
 from decode.message import decode
 from decode.program import Dialect
@@ -64,6 +65,9 @@ class Talk:
     messages: list = field(default_factory=list)
     exchanges: list = field(default_factory=list)
     closed: float | None = None
+    early: set = field(default_factory=set)
+    """Exchanges that were answered out of order."""
+    dialect: int = Dialect.KAFKA
     facts: dict = field(default_factory=dict)
 
     def ask(self, at, api, version, request, response=None, *, outcome=None, answered_in=0.001):
@@ -87,6 +91,15 @@ class Talk:
         self.closed = at + 0.005
         return self
 
+    def drafted(self, at, api, version, request, response):
+        """One exchange in the layouts of the talk's dialect."""
+        number = len(self.exchanges) + 1
+        for side, body, code in (("request", request, REQUEST), ("response", response, RESPONSE)):
+            head = {"correlationId": number, **({"clientId": self.client_id} if side == "request" else {})}
+            data, key = written(api, side, version, body, head, self.dialect)
+            self.messages.append((data, code, key, version, number, at))
+        self.exchanges.append((len(self.messages) - 2, len(self.messages) - 1, ANSWERED))
+
     def connection(self):
         (host, port), (server, server_port) = (end.rsplit(":", 1) for end in (self.client, self.server))
         times = [at for *_, at in self.messages]
@@ -104,6 +117,15 @@ class Talk:
         )
 
 
+@dataclass
+class Said:
+    """What an agent says about itself: that it skipped some packets."""
+
+    agent: str
+    marks: tuple = (Mark(SKIPPED, START, "lab.pcap", 3, "not-tcp"),)
+    missing_files: int = 0
+
+
 def ns(at):
     return START + int(at * S)
 
@@ -115,20 +137,24 @@ class Lab:
         self.talks = []
         self.ports = iter(range(40000, 60000))
         self.until = 0.0
+        self.agents = {}
 
     def talk(self, server=B1, client_id="app", host="10.0.0.99", **facts):
         talk = Talk(f"{host}:{next(self.ports)}", server, client_id, facts=facts)
         self.talks.append(talk)
         return talk
 
-    def claims(self, keep=lambda _message: True):
-        return [part for talk in self.talks for part in claims(*exchanged(talk))] if keep else []
+    def claims(self):
+        return [part for talk in self.talks for part in claims(*exchanged(talk))]
 
     def judge(self, until=None):
         """Every open finding once capture time has come to `until`."""
         judge = Judge("lab", settings=Settings())
         judge.absorb(self.claims())
-        judge.progress("agent", ns(self.until if until is None else until), ended=True)
+        ends = self.agents or {"agent": (self.until if until is None else until, True)}
+        for agent, (at, ended) in ends.items():
+            judge.progress(agent, ns(at), ended=ended)
+            judge.hear(Said(agent))
         return open_rows(judge.rows())
 
     def findings(self, code=None, until=None):
@@ -226,6 +252,7 @@ def exchanged(talk):
         connection=np.zeros(count, np.int32), ts_ns=ts_ns, ts_last_ns=ts_ns, source=np.zeros(count, np.int32),
         frame_first=frames, frame_last=frames, stream_offset=np.zeros(count, np.int64),
         gap_bytes=np.zeros(count, np.int64), request=asked.astype(np.int64), response=answers.astype(np.int64),
-        outcome=outcomes.astype(np.int8), out_of_order=np.zeros(len(asked), np.bool_),
+        outcome=outcomes.astype(np.int8),
+        out_of_order=np.isin(np.arange(len(asked)), sorted(talk.early)),
     )  # fmt: skip
-    return exchanges, decode(messages)
+    return exchanges, decode(messages, dialect=talk.dialect)

@@ -1,0 +1,291 @@
+"""Cases of the CTL and LOG checks, in bytes."""
+
+import base64
+
+from tests.decode.batches import batch, topic
+from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
+
+
+def two_epochs(lab, error, at=20, **late):
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 1)], controller=3, epoch=1)
+    lab.control(10, "UpdateMetadata", [("orders", ID_1, 1)], controller=2, epoch=2)
+    lab.control(at, "UpdateMetadata", [("orders", ID_1, 1)], controller=3, epoch=1, error=error, **late)
+
+
+def ctl001_fires(lab):
+    two_epochs(lab, 11)
+
+
+def ctl001_near_miss(lab):
+    """Per-partition 11 is what every new controller's second order gets; an order on its way counts for nothing."""
+    two_epochs(lab, 0, at=11)
+    lab.control(12, "LeaderAndIsr", [("orders", ID_1, 1)], controller=2, epoch=2, errors=[(ID_1, 11)])
+
+
+def ctl001_cannot_know(lab):
+    """The hand-over from ZooKeeper to KRaft."""
+    lab.control(
+        10, "UpdateMetadata", [("orders", ID_1, 1)], controller=3000, epoch=2, version=8, isKRaftController=True
+    )
+    lab.control(20, "UpdateMetadata", [("orders", ID_1, 1)], controller=3, epoch=1, error=11)
+
+
+def leaders(lab, topic_id, one, other):
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, one[1], {"leader": one[0]})])
+    lab.control(5, "UpdateMetadata", [("orders", topic_id, other[1], {"leader": other[0]})])
+
+
+def ctl002_fires(lab):
+    leaders(lab, ID_1, (1, 4), (2, 4))
+
+
+def ctl002_near_miss(lab):
+    leaders(lab, ID_1, (1, 4), (2, 5))
+
+
+def ctl002_cannot_know(lab):
+    """Another topic id: epochs start again."""
+    leaders(lab, ID_2, (1, 0), (2, 0))
+
+
+def replica_answers(lab, api, errors, times, client_id="1"):
+    talk = lab.talk(B3, client_id, "10.0.0.1")
+    for at, error in zip(times, errors, strict=False):
+        row = [{"topicId": ID_1, "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
+        body = {"topics": row} if api == "AlterPartition" else {"directories": [{"topics": row}]}
+        talk.ask(at, api, 2 if api == "AlterPartition" else 0, {}, body)
+        lab.until = max(lab.until, at)
+
+
+def ctl003_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    replica_answers(lab, "AlterPartition", [100] * 30, range(0, 90, 3))
+
+
+def ctl003_near_miss(lab):
+    replica_answers(lab, "AlterPartition", [100] * 5 + [0] * 20, range(0, 90, 3))
+
+
+def ctl003_cannot_know(lab):
+    """By name, in versions of before 3.2: which incarnation is meant is not said."""
+    talk = lab.talk(B3, "1", "10.0.0.1")
+    for at in range(0, 90, 3):
+        row = {"topicName": "orders", "partitions": [{"errorCode": 3}]}
+        talk.ask(at, "AlterPartition", 0, {}, {"topics": [row]})
+
+
+def ctl009_fires(lab):
+    replica_answers(lab, "AssignReplicasToDirs", [100] * 30, range(0, 90, 3))
+
+
+def ctl009_near_miss(lab):
+    replica_answers(lab, "AssignReplicasToDirs", [100, 100, 0], range(0, 9, 3))
+
+
+def ctl009_cannot_know(lab):
+    replica_answers(lab, "AssignReplicasToDirs", [0] * 9, range(0, 27, 3))
+
+
+def heartbeats_answered(lab, error, times):
+    talk = lab.talk(B3, "1", "10.0.0.1")
+    for at in times:
+        talk.ask(at, "BrokerHeartbeat", 1, {"brokerId": 1}, {"errorCode": error})
+        lab.until = max(lab.until, at)
+
+
+def ctl004_fires(lab):
+    heartbeats_answered(lab, 77, range(0, 90, 2))
+
+
+def ctl004_near_miss(lab):
+    heartbeats_answered(lab, 77, [0, 1])
+    heartbeats_answered(lab, 0, range(3, 90, 2))
+
+
+def ctl004_cannot_know(lab):
+    heartbeats_answered(lab, 0, range(0, 90, 2))
+
+
+def epochs(lab, *told, source="UpdateMetadata", topic_id=ID_1):
+    for at, epoch in told:
+        lab.control(at, source, [("orders", topic_id, epoch)])
+
+
+def ctl005_fires(lab):
+    epochs(lab, (0, 7), (60, 3))
+
+
+def ctl005_near_miss(lab):
+    """Orders that crossed each other."""
+    epochs(lab, (0, 7), (10, 6), (60, 8))
+
+
+def ctl005_cannot_know(lab):
+    """Clients' Metadata may lag."""
+    lab.metadata(0, [("orders", ID_1, 0, 7)])
+    lab.metadata(60, [("orders", ID_1, 0, 3)])
+
+
+def state(lab, at=0, until=60, **fields):
+    lab.control(at, "LeaderAndIsr", [("orders", ID_1, 3, fields)])
+    lab.until = max(lab.until, until)
+
+
+def ctl006_fires(lab):
+    state(lab, leader=9)
+
+
+def ctl006_near_miss(lab):
+    """A reassignment passes through states that look odd."""
+    state(lab, isr=[1, 4])
+    state(lab, 5, leader=1, isr=[1, 4], replicas=[1, 4], leaderEpoch=4)
+
+
+def ctl006_cannot_know(lab):
+    """No leader at all."""
+    state(lab, leader=-1, isr=[3])
+
+
+def ctl008_calls(lab, error, times):
+    talk = lab.talk(client_id="admin")
+    for at in times:
+        answer = {"topics": [{"name": "t", "topicId": NO_ID, "errorCode": error, "configs": []}]}
+        talk.ask(at, "CreateTopics", 7, {"topics": [{"name": "t"}]}, answer)
+        lab.until = max(lab.until, at)
+
+
+def ctl008_fires(lab):
+    ctl008_calls(lab, 41, range(0, 90, 2))
+
+
+def ctl008_near_miss(lab):
+    ctl008_calls(lab, 41, [0, 1, 2])
+
+
+def ctl008_cannot_know(lab):
+    ctl008_calls(lab, 36, range(0, 90, 2))
+
+
+def denied(lab, *, leader=2, times=range(0, 90, 5), later_epoch=None):
+    for at in range(0, 100, 10):
+        lab.metadata(at)
+        told = {"leaderId": leader, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
+        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, answer)
+    if later_epoch:
+        lab.metadata(20, [("solo", ID_1, 0, later_epoch)])
+    talk = lab.talk(B2, "producer")
+    for at in times:
+        row = {"topicId": ID_1, "partitionResponses": [{"index": 0, "errorCode": 6}]}
+        talk.ask(at, "Produce", 13, {"acks": 1}, {"responses": [row]})
+
+
+def ctl010_fires(lab):
+    denied(lab)
+
+
+def ctl010_near_miss(lab):
+    """A few seconds after every election."""
+    denied(lab, times=range(0, 20, 2))
+
+
+def ctl010_cannot_know(lab):
+    """A later epoch is known: the broker is right."""
+    denied(lab, later_epoch=6)
+
+
+def followed(lab, asked, *, isr=(1, 3), session_epoch=0):
+    """Broker 2 follows broker 1: one full fetch at 10 s, then increments; which topics, and who is in the ISR."""
+    for at in range(0, 160, 10):
+        rows = [
+            {
+                "name": name,
+                "topicId": topic_id,
+                "partitions": [{"leaderId": 1, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": list(isr)}],
+            }
+            for name, topic_id in (("letters", ID_1), ("calm", ID_2))
+        ]
+        lab.metadata(at)
+        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, {"clusterId": None, "topics": rows})
+    talk = lab.talk(B1, "broker-2-fetcher-0", "10.0.0.2")
+    topics = [{"topicId": topic_id, "partitions": [{}]} for topic_id in asked]
+    for number, at in enumerate(range(10, 150, 5)):
+        epoch = number + session_epoch
+        body = {"replicaState": {"replicaId": 2}, "sessionId": 7 if epoch else 0, "sessionEpoch": epoch}
+        talk.ask(at, "Fetch", 15, {**body, "topics": topics if not number else [topics[-1]]}, {"sessionId": 7})
+
+
+def ctl011_fires(lab):
+    followed(lab, [ID_2])
+
+
+def ctl011_near_miss(lab):
+    followed(lab, [ID_1, ID_2])
+
+
+def ctl011_cannot_know(lab):
+    """The session's beginning was not seen: it may imply the partition."""
+    followed(lab, [ID_2], session_epoch=40)
+
+
+def log(lab, at, *records, high_watermark, offset=0, server=B3):
+    """The metadata log as a raft fetch shows it."""
+    data = batch(*records, base_offset=offset, epoch=4)
+    row = {
+        "partitionIndex": 0, "highWatermark": high_watermark, "abortedTransactions": None,
+        "records": base64.b64encode(data).decode(),
+    }  # fmt: skip
+    answer = {"responses": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "partitions": [row]}]}
+    lab.talk(server, "raft-client-1").ask(at, "Fetch", 17, {"topics": []}, answer)
+    lab.until = max(lab.until, at)
+
+
+def id_bytes(topic_id):
+    return base64.urlsafe_b64decode(topic_id + "==")
+
+
+def log001_case(lab, at, high_watermark=50):
+    lab.metadata(0, [("orders", ID_1)], server=B2)
+    log(lab, 10, topic("orders", id_bytes(ID_2)), high_watermark=high_watermark)
+    lab.metadata(10, [], server=B3)
+    lab.metadata(at, [("orders", ID_1)], server=B2)
+
+
+def log001_fires(lab):
+    log001_case(lab, 60)
+
+
+def log001_near_miss(lab):
+    log001_case(lab, 30)
+
+
+def log001_cannot_know(lab):
+    """The record was never seen to be committed."""
+    log001_case(lab, 60, high_watermark=0)
+
+
+def beats(lab, broker, offsets, *, fenced=False):
+    talk = lab.talk(B3, str(broker), f"10.0.0.{broker}")
+    lab.metadata(0, server=B3)
+    for number, offset in enumerate(offsets):
+        asked = {"brokerId": broker, "currentMetadataOffset": offset}
+        talk.ask(2 * number, "BrokerHeartbeat", 1, asked, {"isFenced": fenced})
+        lab.until = max(lab.until, 2 * number)
+
+
+def log003_fires(lab):
+    beats(lab, 1, [100] * 60)
+    beats(lab, 2, range(100, 160))
+
+
+def log003_near_miss(lab):
+    """Slow, but moving."""
+    beats(lab, 1, [100 + n // 8 for n in range(60)])
+    beats(lab, 2, range(100, 160))
+
+
+def log003_cannot_know(lab):
+    """The log stands still for everyone; a fenced broker is catching up."""
+    beats(lab, 1, [100] * 60)
+    beats(lab, 2, [100] * 60)
+    beats(lab, 4, [50] * 60, fenced=True)

@@ -1,0 +1,143 @@
+"""Cases of the FET, GRP, ADM and CLU checks, in bytes."""
+
+from tests.streaming.judge.lab import CLUSTER, ID_1, ID_2, NO_ID
+
+STRANGER = "stranger-cluster-22-ch"
+LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def fet001_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches(range(1, 91, 2), ID_1, 100)
+
+
+def fet001_near_miss(lab):
+    """A burst of some seconds after a deletion; errors with successes in between."""
+    lab.fetches([n / 10 for n in range(100)], ID_1, 100)
+    for at in range(20, 100, 10):
+        lab.fetches([at], ID_2, 103, client_id="slow")
+        lab.fetches([at + 1], ID_2, 0, client_id="slow")
+
+
+def fet001_cannot_know(lab):
+    """The answers were not seen."""
+    talk = lab.fetches(range(1, 91, 2), ID_1, 100)
+    talk.messages = talk.messages[::2]
+    talk.exchanges = [(number, -1, 3) for number in range(len(talk.messages))]
+
+
+def top_level(lab, error, times):
+    lab.metadata(0)
+    talk = lab.talk(client_id="app")
+    for at in times:
+        talk.ask(at, "Fetch", 13, {"sessionEpoch": 3, "sessionId": 9}, {"errorCode": error})
+        lab.until = max(lab.until, at)
+
+
+def fet002_fires(lab):
+    top_level(lab, 106, range(0, 700, 100))
+
+
+def fet002_near_miss(lab):
+    """A topic is deleted: it has no id for a while, and clients fall back to names."""
+    lab.deleted(300, "orders", ID_1)
+    top_level(lab, 106, range(20, 580, 100))
+
+
+def fet002_cannot_know(lab):
+    """Once per session, in a roll."""
+    top_level(lab, 106, [5])
+
+
+def fet003_fires(lab):
+    top_level(lab, 70, range(0, 90, 2))
+
+
+def fet003_near_miss(lab):
+    """A broker's start: everyone's session is gone at once."""
+    top_level(lab, 70, [n / 10 for n in range(50)])
+
+
+def fet003_cannot_know(lab):
+    top_level(lab, 0, range(0, 90, 2))
+
+
+def assigned(lab, at):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders", ID_1)
+    given = {"assignment": {"topicPartitions": [{"topicId": ID_1, "partitions": [0]}]}}
+    lab.talk().ask(at, "ConsumerGroupHeartbeat", 1, {"groupId": "readers"}, given)
+    lab.until = max(lab.until, at)
+
+
+def grp002_fires(lab):
+    assigned(lab, 60)
+
+
+def grp002_near_miss(lab):
+    assigned(lab, 20)
+
+
+def grp002_cannot_know(lab):
+    """Nothing says that the id ended."""
+    given = {"assignment": {"topicPartitions": [{"topicId": ID_1, "partitions": [0]}]}}
+    lab.talk().ask(60, "ConsumerGroupHeartbeat", 1, {"groupId": "readers"}, given)
+
+
+def described(lab, name, topic_id=ID_1):
+    member = {"assignment": {"topicPartitions": [{"topicId": topic_id, "topicName": name, "partitions": [0]}]}}
+    lab.talk().ask(5, "ConsumerGroupDescribe", 0, {}, {"groups": [{"groupId": "readers", "members": [member]}]})
+
+
+def grp003_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    described(lab, "payments")
+
+
+def grp003_near_miss(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    described(lab, "orders")
+
+
+def grp003_cannot_know(lab):
+    """Nothing else names the id."""
+    described(lab, "payments", ID_2)
+
+
+def asks(lab, version, *topics):
+    lab.talk().ask(0, "Metadata", version, {"topics": list(topics)}, {"errorCode": 0} if version > 12 else {})
+
+
+def adm002_fires(lab):
+    asks(lab, 10, {"topicId": ID_1, "name": None})
+
+
+def adm002_near_miss(lab):
+    asks(lab, 12, {"topicId": ID_1, "name": None})
+    asks(lab, 10, {"topicId": NO_ID, "name": "orders"})
+
+
+def adm002_cannot_know(lab):
+    asks(lab, 9, {"name": "orders"})
+
+
+def raft(lab, cluster_id, error, client_id="raft-client-7"):
+    lab.metadata(0)
+    talk = lab.talk(client_id=client_id)
+    asked = {"clusterId": cluster_id, "topics": [{"topicId": LOG_ID, "partitions": [{}]}], "sessionEpoch": -1}
+    for at in range(1, 20):
+        talk.ask(at, "Fetch", 17, asked, {"errorCode": error})
+
+
+def clu001_fires(lab):
+    raft(lab, STRANGER, 104)
+
+
+def clu001_near_miss(lab):
+    raft(lab, CLUSTER, 0)
+
+
+def clu001_cannot_know(lab):
+    """One address, two clusters, one after the other: it was given to another cluster."""
+    lab.metadata(0)
+    lab.metadata(100, cluster_id=STRANGER, brokers={})

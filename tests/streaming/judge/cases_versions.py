@@ -1,0 +1,159 @@
+"""Cases of the VER checks, in bytes. Ranges are those of real releases."""
+
+from decode import schemas
+from decode.exchanges import CLOSED_BY_CLIENT
+from tests.streaming.judge.lab import B2, ID_1
+
+
+def ranges(release, listener="B"):
+    return {key: (r.low, r.high) for key, r in schemas.releases()[release].items() if listener in r.listeners}
+
+
+def modern(lab, **more):
+    """A 4.4 broker: it advertises Produce from 0 and refuses 0 to 2."""
+    lab.versions(0, {**ranges("4.4.0"), 0: (0, 13)}, **more)
+
+
+def ver001_fires(lab):
+    modern(lab)
+    lab.talk(client_id="old").refused(10, "Produce", 2)
+
+
+def ver001_near_miss(lab):
+    """A broker that shuts down closes with requests open that it would have answered; a client may close first."""
+    modern(lab)
+    lab.talk(client_id="new").refused(10, "Produce", 9)
+    lab.talk(client_id="old").ask(10, "Produce", 2, {}, outcome=CLOSED_BY_CLIENT)
+
+
+def ver001_cannot_know(lab):
+    """The server was never heard to say what it accepts."""
+    lab.metadata(0)
+    lab.talk(client_id="old").refused(10, "Produce", 2)
+
+
+def ver002_fires(lab):
+    lab.versions(0, ranges("2.8.2", "Z"))
+    lab.fetches([1], ID_1, version=16)
+
+
+def ver002_near_miss(lab):
+    lab.versions(0, ranges("3.9.1"))
+    lab.fetches([1], ID_1, version=16)
+
+
+def ver002_cannot_know(lab):
+    """Another server's ranges say nothing."""
+    lab.versions(0, ranges("2.8.2", "Z"), server=B2)
+    lab.fetches([1], ID_1, version=16)
+
+
+def orders(lab, leader_and_isr, update_metadata, controller=3, epoch=1):
+    at = lab.until + 1
+    lab.control(at, "LeaderAndIsr", [("t", None, 1)], version=leader_and_isr, controller=controller, epoch=epoch)
+    lab.control(at, "UpdateMetadata", [("t", None, 1)], version=update_metadata, controller=controller, epoch=epoch)
+
+
+def ver003_fires(lab):
+    orders(lab, 4, 8)
+
+
+def ver003_near_miss(lab):
+    """A half-rolled cluster: the next controller speaks the next level."""
+    orders(lab, 4, 6)
+    orders(lab, 5, 7, controller=2, epoch=2)
+
+
+def ver003_cannot_know(lab):
+    """One kind of request says too little."""
+    lab.control(0, "UpdateMetadata", [("t", None, 1)], version=8)
+
+
+def follows(lab, version, times, topics=True):
+    talk = lab.talk(client_id="broker-2-fetcher-0", host="10.0.0.2")
+    row = {"topicId": ID_1} if version >= 13 else {"topic": "orders"}
+    asked = {"replicaId": 2, "replicaState": {"replicaId": 2}, "topics": [{**row, "partitions": [{}]}]}
+    if version < 15:
+        del asked["replicaState"]
+    for at in times:
+        talk.ask(at, "Fetch", version, asked, {})
+        lab.until = max(lab.until, at)
+
+
+def ver004_fires(lab):
+    follows(lab, 13, [0, 10])
+    follows(lab, 12, range(60, 120, 5))
+
+
+def ver004_near_miss(lab):
+    """A second of names while a topic is deleted."""
+    follows(lab, 13, [0, 10, 80])
+    follows(lab, 12, [15])
+
+
+def ver004_cannot_know(lab):
+    """Never seen to follow by id: perhaps it cannot yet."""
+    follows(lab, 12, range(0, 120, 5))
+
+
+def ver005_fires(lab):
+    lab.talk(client_id="old").ask(0, "Fetch", 3, {}, {})
+
+
+def ver005_near_miss(lab):
+    lab.talk(client_id="new").ask(0, "Fetch", 4, {}, {})
+
+
+def ver005_cannot_know(lab):
+    """A broker's own request goes with the broker."""
+    lab.control(0, "UpdateMetadata", [("t", None, 1)], version=6)
+
+
+def taken_over(lab, zookeeper_at):
+    lab.control(0, "UpdateMetadata", [("t", ID_1, 1)], epoch=4)
+    lab.control(10, "UpdateMetadata", [("t", ID_1, 1)], controller=3000, epoch=9, version=8, isKRaftController=True)
+    lab.control(zookeeper_at, "UpdateMetadata", [("t", ID_1, 1)], epoch=4)
+
+
+def ver006_fires(lab):
+    taken_over(lab, 60)
+
+
+def ver006_near_miss(lab):
+    taken_over(lab, 12)
+
+
+def ver006_cannot_know(lab):
+    """No KRaft controller was seen."""
+    lab.control(0, "UpdateMetadata", [("t", ID_1, 1)], epoch=4)
+    lab.control(60, "UpdateMetadata", [("t", ID_1, 1)], epoch=4)
+
+
+def restarted(lab, before, after):
+    lab.metadata(0)
+    lab.versions(1, before)
+    lab.versions(60, after)
+
+
+def ver007_fires(lab):
+    restarted(lab, ranges("3.9.1"), ranges("3.7.2"))
+
+
+def ver007_near_miss(lab):
+    restarted(lab, ranges("3.7.2"), ranges("3.9.1"))
+
+
+def ver007_cannot_know(lab):
+    """Ranges of no release."""
+    restarted(lab, {0: (0, 99), 1: (0, 99)}, {0: (0, 1)})
+
+
+def ver008_fires(lab):
+    restarted(lab, ranges("3.7.2"), ranges("3.9.1"))
+
+
+def ver008_near_miss(lab):
+    restarted(lab, ranges("3.9.1"), ranges("3.9.2"))
+
+
+ver008_cannot_know = ver007_cannot_know

@@ -1,0 +1,215 @@
+"""Cases of the WIR, VIS and DRF checks, in bytes."""
+
+from decode.exchanges import CLOSED_BY_CLIENT, NO_RESPONSE_DUE, ORPHAN, PENDING
+from decode.program import Dialect
+from tests.streaming.judge.lab import START
+
+LIBRDKAFKA = b"\0\0\0\0\1\0\0"
+
+
+def broken(talk, number, tail):
+    """The message with bytes too many behind it."""
+    data, *rest = talk.messages[number]
+    talk.messages[number] = (data + tail, *rest)
+    return talk
+
+
+def wir003_fires(lab):
+    broken(lab.metadata(0, [("orders", None)]), 1, b"\0\0")
+
+
+def wir003_near_miss(lab):
+    """What librdkafka sends too much is known."""
+    talk = lab.talk(client_id="rdkafka").ask(0, "Metadata", 12, {"topics": None}, {"clusterId": None})
+    data, *rest = talk.messages[0]
+    talk.messages[0] = (data[:-4] + LIBRDKAFKA, *rest)
+
+
+def wir003_cannot_know(lab):
+    """The connection has a gap: nobody knows where messages begin behind it."""
+    talk = broken(lab.metadata(0, [("orders", None)]), 1, b"\0\0")
+    talk.facts.update(gaps=((START, 1, 1448),), unseen_response_bytes=1448)
+
+
+def unreadable(lab, key, version):
+    talk = lab.metadata(0)
+    for number in (0, 1):
+        data, side, _, _, *rest = talk.messages[number]
+        talk.messages[number] = (data, side, key, version, *rest)
+
+
+def wir004_fires(lab):
+    unreadable(lab, 120, 0)
+
+
+def wir004_near_miss(lab):
+    lab.metadata(0)
+
+
+def wir004_cannot_know(lab):
+    """An answer whose request was not seen has no key at all."""
+    talk = lab.metadata(0)
+    talk.messages, talk.exchanges = talk.messages[1:], [(-1, 0, 2)]
+
+
+def wir005_fires(lab):
+    unreadable(lab, 3, 30)
+
+
+wir005_near_miss, wir005_cannot_know = wir004_near_miss, wir004_cannot_know
+
+
+def wir006_fires(lab):
+    talk = lab.talk(client_id="rdkafka").ask(0, "Metadata", 12, {"topics": None}, {"clusterId": None})
+    data, *rest = talk.messages[0]
+    talk.messages[0] = (data[:-4] + LIBRDKAFKA, *rest)
+
+
+def wir006_near_miss(lab):
+    lab.metadata(0)
+
+
+def wir006_cannot_know(lab):
+    """Other bytes too many are nothing that is known."""
+    broken(lab.metadata(0), 0, b"\1\2\3")
+
+
+def stray(lab, **facts):
+    talk = lab.metadata(0)
+    talk.facts.update(facts)
+    talk.messages = [*talk.messages, talk.messages[1]]
+    talk.exchanges.append((-1, 2, ORPHAN))
+
+
+def wir001_fires(lab):
+    stray(lab)
+
+
+def wir001_near_miss(lab):
+    lab.metadata(0)
+
+
+def wir001_cannot_know(lab):
+    stray(lab, gaps=((START, 0, 100),), unseen_request_bytes=100)
+
+
+def swapped(lab, **facts):
+    talk = lab.metadata(0)
+    lab.metadata(1, talk=talk)
+    talk.facts.update(facts)
+    talk.early = {1}
+
+
+def wir002_fires(lab):
+    swapped(lab)
+
+
+def wir002_near_miss(lab):
+    """Ids that repeat, as SASL's do, are in order all the same."""
+    talk = lab.metadata(0)
+    lab.metadata(1, talk=talk)
+    talk.messages = [(*message[:4], 7, message[5]) for message in talk.messages]
+
+
+def wir002_cannot_know(lab):
+    swapped(lab, from_start=False)
+
+
+def vis001_fires(lab):
+    lab.metadata(0).facts.update(gaps=((START, 1, 1448),), unseen_response_bytes=1448)
+
+
+def vis001_near_miss(lab):
+    lab.metadata(0)
+
+
+vis001_cannot_know = vis001_near_miss
+
+
+def vis002_fires(lab):
+    lab.metadata(0).facts.update(from_start=False)
+
+
+def vis002_near_miss(lab):
+    lab.metadata(0)
+
+
+def vis002_cannot_know(lab):
+    """What does not speak Kafka is not said to be missing."""
+    lab.metadata(0).facts.update(from_start=False, protocol="other")
+
+
+def vis003_fires(lab):
+    lab.metadata(0).facts.update(protocol="tls")
+
+
+def vis003_near_miss(lab):
+    lab.metadata(0)
+
+
+def vis003_cannot_know(lab):
+    lab.metadata(0).facts.update(protocol="undecided")
+
+
+def vis004_fires(lab):
+    lab.talk().ask(0, "Metadata", 12, {"topics": None}, outcome=CLOSED_BY_CLIENT)
+
+
+def vis004_near_miss(lab):
+    """acks=0: no response is due."""
+    lab.talk().ask(0, "Produce", 9, {"acks": 0}, outcome=NO_RESPONSE_DUE)
+
+
+def vis004_cannot_know(lab):
+    """The capture ended before the answer came."""
+    lab.talk().ask(0, "Fetch", 12, {}, outcome=PENDING)
+    lab.until = 5
+
+
+def two_agents(lab, behind, *, ended):
+    lab.metadata(0)
+    lab.until = 200
+    lab.agents = {"one": (200, True), "two": (behind, ended)}
+
+
+def vis005_fires(lab):
+    two_agents(lab, 20, ended=False)
+
+
+def vis005_near_miss(lab):
+    two_agents(lab, 180, ended=False)
+
+
+def vis005_cannot_know(lab):
+    """It ended in order."""
+    two_agents(lab, 20, ended=True)
+
+
+def drafted(lab, error=0):
+    talk = lab.talk()
+    talk.dialect = Dialect.KIP516_DRAFT
+    talk.drafted(0, "StopReplica", 2, {}, {"errorCode": error})
+
+
+def drf001_fires(lab):
+    drafted(lab)
+
+
+def drf001_near_miss(lab):
+    lab.talk().ask(0, "StopReplica", 2, {}, {})
+
+
+drf001_cannot_know = drf001_near_miss
+
+
+def drf002_fires(lab):
+    lab.metadata(0, [("orders", None, 1003)], version=9)
+
+
+def drf002_near_miss(lab):
+    lab.metadata(0, [("orders", None, 100)], version=9)
+
+
+def drf002_cannot_know(lab):
+    """A number nobody has heard of is no draft's."""
+    lab.metadata(0, [("orders", None, 999)], version=9)

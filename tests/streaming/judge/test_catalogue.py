@@ -1,0 +1,43 @@
+"""The catalogue is complete, final, and every page says what it must."""
+
+import re
+
+import pytest
+
+from streaming.judge import catalogue
+from streaming.judge.claim import SPACES
+
+BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
+
+
+def test_all_codes_of_the_catalogue_are_there_and_in_a_family():
+    assert len(catalogue.CHECKS) == 67
+    assert {code[:3] for code in catalogue.CHECKS} == set(catalogue.FAMILIES)
+    assert {check.kind for check in catalogue.CHECKS.values()} == set(catalogue.KINDS)
+
+
+@pytest.mark.parametrize("code", BUILT)
+def test_a_page_has_its_four_headings_in_order_and_words_under_each(code):
+    page = catalogue.page(code)
+    parts = re.split(r"\*\*(?:Finds|Why it matters|When it is innocent|Source)\.\*\*", page)
+    assert len(parts) == 5
+    assert all(len(part.strip()) > 10 for part in parts)
+    assert catalogue.CHECKS[code].summary
+    assert catalogue.CHECKS[code].unit in SPACES
+
+
+def test_a_planned_check_says_that_it_is_not_built():
+    planned = [code for code, check in catalogue.CHECKS.items() if check.status == "planned"]
+    for code in planned:
+        assert "does not look for it yet" in catalogue.page(code)
+
+
+def test_an_unknown_code_is_a_key_error():
+    with pytest.raises(KeyError):
+        catalogue.page("XXX999")
+
+
+def test_the_document_counts_what_is_built():
+    text = catalogue.document()
+    assert f"{len(BUILT)} checks look at the traffic" in text
+    assert all(f"### {code} " in text for code in BUILT)
