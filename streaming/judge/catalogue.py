@@ -16,6 +16,7 @@ from streaming.judge.checks import (
     agreement,
     bindings,
     control,
+    drafts,
     fetching,
     inter_broker,
     leadership,
@@ -34,7 +35,7 @@ from streaming.judge.scene import Scene
 
 Function = Callable[[Cell, Group, Scene], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses)),
+    "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses, drafts)),
     "VER": ("Versions", (versions, inter_broker)),
     "FET": ("Fetching", (fetching,)),
     "CTL": ("Controllers, leaders and replicas", (control, leadership)),

@@ -74,6 +74,11 @@ KINDS: Mapping[str, Kind] = {
         "id:topic_id",
         "{source}: partition {partition} has leader {leader} of epoch {leader_epoch}, replicas {replicas}, ISR {isr}",
     ),
+    "ordered": kind(
+        "name topic_id partition endpoint by how",
+        "name:name id:topic_id",
+        "controller {by} orders {endpoint}: {how} partition {partition} of {name} with id {topic_id}",
+    ),
     "id_refused": kind(
         "topic_id partition endpoint by",
         "id:topic_id",

@@ -10,13 +10,13 @@ from dataclasses import replace
 from decode.exchanges import Exchanges
 from decode.message import Decoded, Status
 from streaming.judge.claim import Claim, merged, pack, unpack
-from streaming.judge.extract import bindings, clients, control, errors, log, replicas, servers, uses, wire
+from streaming.judge.extract import bindings, clients, control, drafts, errors, log, replicas, servers, uses, wire
 from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.reduce import Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 
-FAMILIES = (bindings, control, uses, replicas, errors, servers, clients, wire, log)
+FAMILIES = (bindings, control, uses, replicas, errors, servers, clients, wire, log, drafts)
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:

@@ -17,6 +17,7 @@ STRENGTH = {
     "create-topics": 2,
     "leader-and-isr": 3,
     "update-metadata": 3,
+    "stop-replica": 3,
     "metadata": 4,
     "describe-topic-partitions": 4,
     "delete-topics": 4,

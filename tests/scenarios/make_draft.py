@@ -18,18 +18,22 @@ from tests import traffic
 from tests.build import build, case
 
 FOLDER = Path(__file__).parent / "captures" / "kip516-draft"
+CONTRADICTION = FOLDER.with_name("kip516-draft-contradiction")
 CLUSTER_ID = "dRaFtKip516clusterAAAA"
 ONE, TWO = ("10.51.6.1", 9092), ("10.51.6.2", 9092)
 BEGIN_NS = 1_600_000_000_000_000_000
 SECOND = 1_000_000_000
+BEGIN = BEGIN_NS // SECOND
 
 
 def topic_id(number):
     return base64.urlsafe_b64encode(bytes.fromhex("24cc4332f7de45a3b24e33d61aa0d1") + bytes([number])).decode()[:22]
 
 
-ORDERS, PAYMENTS, RETIRED = topic_id(1), topic_id(2), topic_id(3)
+ORDERS, PAYMENTS, RETIRED, OTHER = (topic_id(number) for number in (1, 2, 3, 4))
 TOPICS = {"orders": ORDERS, "payments": PAYMENTS}
+CONTRADICTED = TOPICS | {"orders": OTHER}
+INCREMENTAL = 1
 
 
 class Calm(random.Random):
@@ -58,7 +62,7 @@ class Peer:
 
     def exchange(self, api, version, asked, answered, *, shipped_answer=False, at_s=None):
         if at_s is not None:
-            self.talk.ts_ns = BEGIN_NS + at_s * SECOND
+            self.talk.ts_ns = BEGIN_NS + int(at_s * SECOND)
         self.correlation_id += 1
         key, request = body(api, "request", version, asked)
         head = struct.pack(">hhih", key, version, self.correlation_id, len(self.client_id)) + self.client_id + b"\x00"
@@ -73,27 +77,33 @@ def replicas(leader=1):
     return {"leader": leader, "leaderEpoch": 4, "isr": [1, 2], "replicas": [1, 2], "controllerEpoch": 7}
 
 
-def controlled():
-    peer = Peer(("10.51.6.1", 51000), TWO, "1", 0)
-    told = {"controllerId": 1, "controllerEpoch": 7, "brokerEpoch": 90}
-    peer.exchange("LeaderAndIsr", 3, told | {
-        "type": 1,
+TOLD = {"controllerId": 1, "controllerEpoch": 7, "brokerEpoch": 90}
+
+
+def lead(peer, topics, at_s):
+    """LeaderAndIsr."""
+    peer.exchange("LeaderAndIsr", 3, TOLD | {
+        "type": INCREMENTAL,
         "topicStates": [
             {"topicName": name, "topicId": id_, "partitionStates": [
                 replicas() | {"partitionIndex": 0, "partitionEpoch": 2, "isNew": False}]}
-            for name, id_ in TOPICS.items()
+            for name, id_ in topics.items()
         ],
         "liveLeaders": [{"brokerId": 1, "hostName": ONE[0], "port": ONE[1]}],
     }, {
         "errorCode": 0,
         "partitionErrors": [{"topicName": name, "topicId": id_, "partitionIndex": 0, "errorCode": 0}
-                            for name, id_ in TOPICS.items()],
-    })  # fmt: skip
-    peer.exchange("UpdateMetadata", 7, told | {
+                            for name, id_ in topics.items()],
+    }, at_s=at_s)  # fmt: skip
+
+
+def update(peer, topics):
+    """UpdateMetadata, right after what was said before."""
+    peer.exchange("UpdateMetadata", 7, TOLD | {
         "topicStates": [
             {"topicName": name, "topicId": id_, "partitionStates": [
                 replicas() | {"partitionIndex": 0, "zkVersion": 2, "offlineReplicas": []}]}
-            for name, id_ in TOPICS.items()
+            for name, id_ in topics.items()
         ],
         "liveBrokers": [
             {"id": number, "rack": "r", "endpoints": [
@@ -101,13 +111,28 @@ def controlled():
             for number, (host, port) in ((1, ONE), (2, TWO))
         ],
     }, {"errorCode": 0}, shipped_answer=True)  # fmt: skip
-    peer.exchange("StopReplica", 2, told | {
+
+
+def stop(peer, at_s):
+    """StopReplica, with deletion."""
+    peer.exchange("StopReplica", 2, TOLD | {
         "deletePartitions": True,
         "topics": [{"name": "retired", "topicId": RETIRED, "partitionIndexes": [0]}],
     }, {
         "errorCode": 0,
         "partitionErrors": [{"topicName": "retired", "topicId": RETIRED, "partitionIndex": 0, "errorCode": 0}],
-    }, at_s=3)  # fmt: skip
+    }, at_s=at_s)  # fmt: skip
+
+
+def controlled(later=()):
+    """What the controller says to broker 2; `later`: (seconds, topics of LeaderAndIsr), each with an UpdateMetadata."""
+    peer = Peer(("10.51.6.1", 51000), TWO, "1", 0)
+    lead(peer, TOPICS, 0.003)
+    update(peer, TOPICS)
+    stop(peer, 3)
+    for at_s, topics in later:
+        lead(peer, topics, at_s)
+        update(peer, TOPICS)
     return peer.talk.close().segments
 
 
@@ -155,31 +180,62 @@ def described():
     return peer.talk.close().segments
 
 
-def capture():
-    segments = sorted([*controlled(), *fetched(), *described()], key=lambda segment: segment.ts_ns)
+def capture(controlled):
+    segments = sorted([*controlled, *fetched(), *described()], key=lambda segment: segment.ts_ns)
     return traffic.pcap(traffic.packets(segments))
 
 
-def truth():
-    begin = BEGIN_NS // SECOND
-    topics = [{"name": n, "topic_id": i, "created_at": None, "deleted_at": None} for n, i in TOPICS.items()]
-    topics.append({"name": "retired", "topic_id": RETIRED, "created_at": None, "deleted_at": begin + 3})
+def topic(name, id_, created_at=None, deleted_at=None):
+    return {"name": name, "topic_id": id_, "created_at": created_at, "deleted_at": deleted_at}
+
+
+def truth(name, topics, events, must, may=("VER003",)):  # LeaderAndIsr v3 beside UpdateMetadata v7: no release does so
     return {
-        "name": "kip516-draft",
+        "name": name,
         "cluster_id": CLUSTER_ID,
         "brokers": [{"id": n, "host": h, "port": p, "version": "none"} for n, (h, p) in ((1, ONE), (2, TWO))],
         "topics": topics,
         "clients": [{"client_id": "draft-admin", "role": "admin"}],
-        "events": [{"ts": begin, "what": "capture started"}, {"ts": begin + 3, "what": "retired is deleted"}],
-        "expected": [{"kind": "must-find", "text": "the dialect of the drafts, with topics and ids; nothing is wrong"}],
-        "expect": {"must": [{"code": "DRF001"}], "may": [], "ids_not_on_wire": [], "ids_never_named": []},
+        "events": [{"ts": BEGIN + at_s, "what": what} for at_s, what in events],
+        "expected": [{"kind": "must-find", "text": text} for _, text in must],
+        "expect": {
+            "must": [found for found, _ in must],
+            "may": list(may),
+            "ids_not_on_wire": [],
+            "ids_never_named": [],
+        },
     }
 
 
+KNOWN = [topic(*pair) for pair in TOPICS.items()] + [topic("retired", RETIRED, deleted_at=BEGIN + 3)]
+EVENTS = [(0, "capture started"), (3, "retired is deleted")]
+DRAFT = {"code": "DRF001"}, "the dialect of the drafts, with topics and ids"
+BOTH = {"topic": "orders", "topic_ids": [ORDERS, OTHER]}
+AGAINST = [
+    ({"code": "TID006"} | BOTH, "LeaderAndIsr and UpdateMetadata of controller 1 name two ids for orders"),
+    ({"code": "TID018"} | BOTH, "what broker 2 has of orders is stale by the LeaderAndIsr that it gets from 10 s on"),
+]
+LATER = [(10, CONTRADICTED), (30, CONTRADICTED), (50, CONTRADICTED), (70, CONTRADICTED)]
+CAPTURES = {
+    FOLDER: ([], truth(FOLDER.name, KNOWN, EVENTS, [DRAFT])),
+    CONTRADICTION: (
+        LATER,
+        truth(
+            CONTRADICTION.name,
+            [topic("orders", OTHER, BEGIN + 10), topic("orders", ORDERS, BEGIN), *KNOWN[1:]],
+            [*EVENTS, (10, "LeaderAndIsr turns to another id for orders, UpdateMetadata does not")],
+            [DRAFT, *AGAINST],
+            ("VER003", "TID003", "TID004"),  # the older id is said again; partitions go on under another id
+        ),
+    ),
+}
+
+
 def main():
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "capture.pcap.gz").write_bytes(gzip.compress(capture(), 9, mtime=0))
-    (FOLDER / "truth.json").write_text(json.dumps(truth(), indent=1) + "\n")
+    for folder, (later, true) in CAPTURES.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "capture.pcap.gz").write_bytes(gzip.compress(capture(controlled(later)), 9, mtime=0))
+        (folder / "truth.json").write_text(json.dumps(true, indent=1) + "\n")
 
 
 if __name__ == "__main__":

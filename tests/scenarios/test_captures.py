@@ -4,7 +4,7 @@ import pytest
 
 from tests.scenarios.roads import NAMES, Scenario, frames, plain
 
-BUILT = {"TID001", "TID002", "TID016", "VER001", "VER005", "VER008"}
+BUILT = {"DRF001", "TID001", "TID002", "TID006", "TID016", "TID018", "VER001", "VER005", "VER008"}
 
 
 @pytest.fixture(scope="module", params=NAMES)

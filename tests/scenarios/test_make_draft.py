@@ -4,6 +4,7 @@ import gzip
 import json
 
 import numpy as np
+import pytest
 
 from capture.agent import read_frames
 from decode.columns import tables
@@ -14,9 +15,12 @@ from decode.wire import RESPONSE
 from tests.scenarios import make_draft
 
 
-def test_the_capture_is_what_its_script_writes():
-    assert gzip.decompress((make_draft.FOLDER / "capture.pcap.gz").read_bytes()) == make_draft.capture()
-    assert json.loads((make_draft.FOLDER / "truth.json").read_text()) == make_draft.truth()
+@pytest.mark.parametrize("folder", make_draft.CAPTURES, ids=lambda folder: folder.name)
+def test_a_capture_is_what_its_script_writes(folder):
+    later, true = make_draft.CAPTURES[folder]
+    written = make_draft.capture(make_draft.controlled(later))
+    assert gzip.decompress((folder / "capture.pcap.gz").read_bytes()) == written
+    assert json.loads((folder / "truth.json").read_text()) == true
 
 
 def test_topics_and_ids_are_read_in_the_drafts_dialect():

@@ -16,6 +16,9 @@ from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 from streaming.judge.topic import name_of
 
+EXTRA_TAG = "kafka with an extra"
+"""A dialect that is a release's but for one tag."""
+
 
 def cluster_id_mismatch(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A node that presents another ClusterId than the server's and is answered INCONSISTENT_CLUSTER_ID (104), or
@@ -136,15 +139,20 @@ def metadata_by_id_misuse(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
 
 
 def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A connection whose messages only read by the layouts of a draft of KIP-516 or KIP-4.
+    """Finds. A connection whose messages only read by the layouts of a draft of KIP-516 or KIP-4; or one whose messages
+    read as released, but for a tag of 16 bytes per topic where the draft has its topic id.
 
     Why it matters. It is no released Kafka: a fork, or a test. What it says is judged all the same.
 
-    When it is innocent. Always, if one knows of it.
+    When it is innocent. Always, if one knows of it. A proxy may add tags of its own.
 
     Source. KIP-516 and KIP-4 as drafted.
     """
-    for claim in scene.claims("dialect", group, *cell):
+    claims = scene.claims("dialect", group, *cell)
+    drafted = {(claim["host"], claim["endpoint"]) for claim in claims if not claim["dialect"].startswith(EXTRA_TAG)}
+    for claim in claims:
+        if claim["dialect"].startswith(EXTRA_TAG) and (claim["host"], claim["endpoint"]) in drafted:
+            continue  # the draft's own messages that a release reads too
         yield Evidence(
             (claim["host"], claim["endpoint"], claim["dialect"]),
             (first_of(claim), last_of(claim)),
