@@ -42,7 +42,7 @@ mark("Spark's start")
 job = replay.Job(str(work / "frames"), work / "out", work / "checkpoint")
 result = replay.judge(spark, job, settings)
 mark("query")
-replay.close_session(spark)
+replay.close_session()
 mark("end")
 print(json.dumps([marks, result.batches]))
 """

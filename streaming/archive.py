@@ -34,7 +34,7 @@ def make(archive: Path, work: Path) -> bool:
     """Run the whole query once and have Java write down, as it ends, the classes it needed."""
     from streaming.pipeline import Job
     from streaming.replay import judge
-    from streaming.session import Session, java_process, open_session
+    from streaming.session import RUNNING, Session, open_session
     from streaming.settings import Settings
 
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -42,11 +42,10 @@ def make(archive: Path, work: Path) -> bool:
     spark = open_session(Session(work / "spark", jvm=f"-XX:ArchiveClassesAtExit={beside}"))
     empty_capture(work / "frames")
     judge(spark, Job(str(work / "frames"), work / "out", work / "checkpoint"), Settings())
-    java = java_process()
     spark.stop()
-    if java is not None and java.stdin is not None:
-        java.stdin.close()  # tells Java to end, and that is when it writes
-        java.wait(PATIENCE_S)
+    if RUNNING.java is not None and RUNNING.java.stdin is not None:
+        RUNNING.java.stdin.close()  # tells Java to end, and that is when it writes
+        RUNNING.java.wait(PATIENCE_S)
     return beside.exists() and bool(beside.replace(archive))
 
 

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streaming.gateway import JavaDiedError
 from streaming.java import JavaMissing
 from streaming.pipeline import Job, start
 from streaming.result import Result
-from streaming.session import Session, close_session, open_session
+from streaming.session import Session, begin, close_session, open_session
 from streaming.settings import AgentFiles, Settings
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
@@ -37,29 +37,28 @@ class ReplayError(Exception):
 
 
 def prepare(work: Path, settings: Settings) -> None:
-    """Start Java in the background, to be ready when the frames are."""
+    """Start Spark in the background, to be ready when the frames are. `give_up` ends it if it is not needed."""
+    with suppress(JavaMissing):  # `run` will say it
+        begin(session(work, settings))
 
-    def early() -> None:
-        with suppress(JavaMissing):  # `run` will say it
-            open_session(session(work, settings))
 
-    Thread(target=early, daemon=True).start()
+def give_up() -> None:
+    """End what `prepare` began; nothing happens if `run` has already done so."""
+    close_session()
 
 
 def run(
     frames: Path | Iterable[Path], out: Path, work: Path, settings: Settings, on_progress: Progress | None = None
 ) -> Result:
     """Judge all frames files in one or several folders. `work` is for what Spark leaves behind."""
-    folders = [frames] if isinstance(frames, Path) else list(frames)
-    gather(frames_files(folders), work / "frames")
     try:
+        gather(frames_files([frames] if isinstance(frames, Path) else list(frames)), work / "frames")
         spark = open_session(session(work, settings))
-    except JavaMissing as missing:
-        raise ReplayError(str(missing)) from missing
-    try:
         return judge(spark, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
+    except (JavaMissing, JavaDiedError) as failure:
+        raise ReplayError(str(failure)) from failure
     finally:
-        close_session(spark)
+        close_session()
 
 
 def session(work: Path, settings: Settings) -> Session:

@@ -1,0 +1,85 @@
+"""Every Spark setting the query needs, and why.
+
+Knows: what the query's result depends on (QUERY), what one machine wants (LOCAL), how Java starts fast (JVM).
+Rule: a setting stands here with its reason and nowhere else; the QUERY ones are needed on a cluster too.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGES = Path(__file__).resolve().parent.parent
+LOG4J = """rootLogger.level = warn
+rootLogger.appenderRef.stdout.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+QUERY = {
+    # transformWithState refuses the default store
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # time is data: a batch without rows changes nothing
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.session.timeZone": "UTC",
+    # few large cells cross to Python, not many rows
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    # or UDFs and stateful steps differ in one environment variable and Spark forks two daemons
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    "spark.python.daemon.module": "streaming.worker_daemon",
+    "spark.python.worker.faulthandler.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",  # streaming turns it off with a warning per batch
+}
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.shuffle.compress": "false",  # cells are local and already dense
+    "spark.shuffle.spill.compress": "false",
+    "spark.cleaner.periodicGC.interval": "24h",
+}
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"  # minutes of work, not days: start fast
+
+
+@dataclass(frozen=True)
+class Session:
+    """How to start Spark on this machine."""
+
+    work: Path
+    """Folder for everything Spark leaves behind: logs, shuffles, state working copies."""
+    cores: int = 2
+    """Tasks at a time; also the partitions of the stateful steps, which a checkpoint keeps for ever."""
+    memory: str = "2g"
+    """The JVM's largest heap."""
+    jvm: str = ""
+    """Options for Java, instead of the class archive."""
+    verbose: bool = False
+    """Spark's own words on the terminal instead of in WORK/spark.log."""
+
+
+def settings(session: Session) -> dict[str, str]:
+    log4j = session.work / "log4j2.properties"
+    log4j.write_text(LOG4J, encoding="ascii")
+    scratch = session.work / "scratch"
+    scratch.mkdir(exist_ok=True)
+    files = f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={scratch}"
+    paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {
+        **QUERY,
+        **LOCAL,
+        "spark.app.name": "wirecheck",
+        "spark.master": f"local[{session.cores}]",
+        "spark.sql.shuffle.partitions": str(session.cores),
+        "spark.driver.memory": session.memory,
+        "spark.driver.extraJavaOptions": f"{JVM} {session.jvm} {files}",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(session.work / "warehouse"),
+        "spark.executorEnv.PYTHONPATH": paths,
+        "spark.executorEnv.PYTHONWARNINGS": "ignore",
+    }
