@@ -9,6 +9,7 @@ peaks take the maximum. A new kind is a row of KINDS; state that cannot be told 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 Key = tuple[Any, ...]
@@ -53,6 +54,11 @@ class Kind:
     """Where the ledger files it: (space, fields of the cell's key); once per subject it speaks about."""
     sentence: str
     """What one such claim says, from its fields."""
+
+    @cached_property
+    def at(self) -> dict[str, int]:
+        """Where each field stands in a key."""
+        return {name: place for place, name in enumerate(self.fields)}
 
 
 def kind(fields: str, cells: str, sentence: str) -> Kind:
@@ -216,7 +222,7 @@ class Claim:
         )
 
     def __getitem__(self, field: str) -> Any:
-        return self.key[KINDS[self.kind].fields.index(field)]
+        return self.key[KINDS[self.kind].at[field]]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Claim) and self.state() == other.state()
@@ -235,9 +241,8 @@ class Claim:
 
     def server(self) -> str:
         """The endpoint whose cluster the claim belongs to."""
-        fields = KINDS[self.kind].fields
-        endpoint = self.key[fields.index("endpoint")] if "endpoint" in fields else None
-        return endpoint or self.first.server
+        at = KINDS[self.kind].at.get("endpoint")
+        return (self.key[at] if at is not None else None) or self.first.server
 
     def sentence(self) -> str:
         fields = KINDS[self.kind].fields
@@ -245,9 +250,9 @@ class Claim:
 
     def cells(self) -> Iterator[Cell]:
         """The cells of the ledger it is filed in; none for a subject it leaves open."""
-        fields = KINDS[self.kind].fields
+        at = KINDS[self.kind].at
         for space, *names in KINDS[self.kind].cells:
-            values = [self.key[fields.index(name)] for name in names if name]
+            values = [self.key[at[name]] for name in names if name]
             if space in {"name", "id"} and (values[0] is None or values[0] in RESERVED):
                 continue
             yield (space, *("" if value is None else str(value) for value in values))

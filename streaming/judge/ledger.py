@@ -7,7 +7,9 @@ for are loaded, only changed ones are given back.
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
 
 from streaming.judge.claim import SPACES, Cell, Claim, Key, pack, unpack
 
@@ -50,8 +52,7 @@ class Ledger:
 
     def claims(self, kind: str, *cell: str) -> list[Claim]:
         """All claims of one kind about one subject, in the order of their first sighting."""
-        found = [claim for claim in self.cell(*cell).values() if claim.kind == kind]
-        return sorted(found, key=lambda claim: (claim.first, repr(claim.key)))
+        return in_order(claim for claim in self.cell(*cell).values() if claim.kind == kind)
 
     def shard(self, name: str) -> dict[Cell, Claims]:
         if name not in self.loaded:
@@ -66,6 +67,15 @@ class Ledger:
         return changed
 
 
+def in_order(claims: Iterable[Claim]) -> list[Claim]:
+    """By first sighting, ties by key; keys are only compared where they have to be."""
+    found = sorted(claims, key=lambda claim: claim.first)
+    if any(one.first == other.first for one, other in pairwise(found)):
+        found.sort(key=lambda claim: (claim.first, repr(claim.identity)))
+    return found
+
+
+@lru_cache(maxsize=1 << 18)
 def shard_of(cell: Cell) -> str:
     number = zlib.crc32("\0".join(cell).encode()) % SPACES[cell[0]]
     return f"{cell[0]}-{number:02d}"

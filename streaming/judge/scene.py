@@ -4,7 +4,7 @@ Knows: how far capture time has come, and which cells must be judged again once 
 Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,19 @@ import numpy as np
 from decode.log_order import COMMITTED, PENDING, LogOrder
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Clusters, Group
-from streaming.judge.ledger import Ledger
+from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.settings import Settings
+
+
+@dataclass
+class Filed:
+    """One cell of the ledger, as checks ask for it."""
+
+    groups: list[Group] = field(default_factory=list)
+    claims: dict[tuple[int, str], list[Claim]] = field(default_factory=dict)
+    """By group and kind, in the order of their first sighting."""
+    waits: bool = False
+    """Entries of the metadata log in it are not yet known to be committed."""
 
 
 class Scene:
@@ -27,6 +38,9 @@ class Scene:
         self.agents: dict[str, tuple[int, bool]] = {}
         """How far each agent has shown its traffic, and whether it has ended."""
         self.cell: Cell = ()
+        self.filed: dict[Cell, Filed] = {}
+        self.topics: dict[tuple[str, int], Any] = {}
+        """Topics made so far (`topic_of`)."""
 
     def passed(self, due_ns: int) -> bool:
         """Whether capture time has passed this; if not, the cell in hand is judged again when it has."""
@@ -41,18 +55,35 @@ class Scene:
 
     def claims(self, kind: str, group: Group, *cell: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
-        return [claim for claim in self.ledger.claims(kind, *cell) if self.counts(claim, group)]
-
-    def counts(self, claim: Claim, group: Group) -> bool:
-        """Whether a claim was made inside a group and, if the metadata log makes it, stands there."""
-        if self.clusters.group_of(claim) is not group:
-            return False
-        if "offset" not in claim.peak:
-            return True
-        fate = self.log(group).standing(np.array([claim.peak["offset"]]), np.array([claim.peak["epoch"]]))[0]
-        if fate == PENDING:
+        filed = self.filed_in(cell)
+        if filed.waits:
             self.pending.add(self.cell)
-        return bool(fate == COMMITTED)
+        return filed.claims.get((id(group), kind), [])
+
+    def groups(self, cell: Cell) -> list[Group]:
+        """The groups in which something was said about a subject, in a stable order."""
+        return self.filed_in(cell).groups
+
+    def filed_in(self, cell: Cell) -> "Filed":
+        """A cell's claims by group and kind: sorted once, however many checks ask."""
+        filed = self.filed.get(cell)
+        if filed is None:
+            filed = self.filed[cell] = Filed()
+            groups: dict[int, Group] = {}
+            for claim in in_order(self.ledger.cell(*cell).values()):
+                group = self.clusters.group_of(claim)
+                groups[id(group)] = group
+                fate = self.fate(claim, group) if "offset" in claim.peak else COMMITTED
+                filed.waits |= fate == PENDING
+                if fate == COMMITTED:
+                    filed.claims.setdefault((id(group), claim.kind), []).append(claim)
+            filed.groups = sorted(groups.values(), key=lambda group: (group.key, group.endpoints))
+        return filed
+
+    def fate(self, claim: Claim, group: Group) -> int:
+        """Whether an entry of the metadata log stands."""
+        offset, epoch = np.array([claim.peak["offset"]]), np.array([claim.peak["epoch"]])
+        return int(self.log(group).standing(offset, epoch)[0])
 
     def log(self, group: Group) -> LogOrder:
         """What is known of the order of a cluster's metadata log."""
@@ -62,11 +93,6 @@ class Scene:
                 if self.clusters.group_of(claim) is group:
                     order.merge(order_of(claim))
         return self.logs[id(group)]
-
-    def groups(self, cell: Cell) -> Iterator[Group]:
-        """The groups in which something was said about a subject, in a stable order."""
-        found = {id(group): group for group in map(self.clusters.group_of, self.ledger.cell(*cell).values())}
-        yield from sorted(found.values(), key=lambda group: (group.key, group.endpoints))
 
     def broker(self, claim: Claim) -> int | None:
         """The broker that made, or received, a claim."""

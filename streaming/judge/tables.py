@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from streaming.judge.claim import RESERVED, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.scene import Scene
-from streaming.judge.topic import Topic
+from streaming.judge.topic import Topic, topic_of
 
 Body = dict[str, Any]
 
@@ -27,7 +27,7 @@ class Told(NamedTuple):
 def topics_of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
     name = cell[1]
     for group in scene.groups(cell):
-        topic = Topic(name, group, scene)
+        topic = topic_of(name, group, scene)
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
             state = "replaced" if history is not current else "deleted" if topic.deleted(history) else "current"

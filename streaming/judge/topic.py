@@ -115,6 +115,14 @@ class Topic:
         return ended is not None
 
 
+def topic_of(name: str, group: Group, scene: Scene) -> Topic:
+    """A topic as it stands now: made once, however many checks ask."""
+    if (name, id(group)) not in scene.topics:
+        scene.topics[name, id(group)] = Topic(name, group, scene)
+    topic: Topic = scene.topics[name, id(group)]
+    return topic
+
+
 def times(claim: Claim) -> tuple[int, int]:
     return claim.first.ts_ns, claim.last.ts_ns
 

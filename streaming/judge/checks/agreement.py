@@ -13,7 +13,7 @@ from streaming.judge.evidence import Evidence, first_of, last_of
 from streaming.judge.runs import end_ns, slots, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, History, Topic
+from streaming.judge.topic import CONTROL, History, Topic, topic_of
 
 
 def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -27,7 +27,7 @@ def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[
 
     Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9; KAFKA-14190.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     grace_ns = scene.settings.broker_grace_ns
     for old, new in pairwise(topic.histories):
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
@@ -67,7 +67,7 @@ def requests_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Ite
 
     Source. KIP-516; ControllerBrokerRequestBatch of Kafka 2.8 to 3.9.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     claims = [c for c in topic.bindings if c["source"] in CONTROL and c["topic_id"] not in {None, ZERO}]
     claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
     for number, one in enumerate(claims):
@@ -118,7 +118,7 @@ def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iter
 
     Source. KIP-516; MetadataCache of Kafka 3.9 and 4.3.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
     grace_ns = scene.settings.broker_grace_ns
     for old, new in pairwise(topic.histories):

@@ -13,7 +13,7 @@ from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, History, Topic
+from streaming.judge.topic import CONTROL, History, Topic, topic_of
 
 RENUMBERED = "its partitions go on with their leader epochs under another id"
 LOST = "the controller names it without an id"
@@ -32,7 +32,7 @@ def topic_id_lost(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
     Source. KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     for old, new in pairwise(topic.histories):
         if renumbered(topic, old, new) and whole(old.last.first.ts_ns, new.born_ns, group, scene):
             yield lost(topic, old, (last_of(old.last), first_of(new.first)), (old.topic_id, new.topic_id), RENUMBERED)
@@ -109,7 +109,7 @@ def created_topic_id_differs(cell: Cell, group: Group, scene: Scene) -> Iterator
 
     Source. KIP-516; ReplicationControlManager.createTopics of Kafka 4.3.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     for created, bound in pairwise(topic.histories):
         only = {claim["source"] for claim in created.bindings} == {"create-topics"}
         soon = bound.born_ns - created.last.last.ts_ns < scene.settings.broker_grace_ns
@@ -134,7 +134,7 @@ def deletion_not_effective(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
     Source. TopicDeletionManager of Kafka 3.9.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     asked = [claim for claim in topic.deletions if claim["source"] == "delete-topics"]
     grace_ns = scene.settings.broker_grace_ns
     for history in topic.histories:
@@ -167,7 +167,7 @@ def zero_topic_id_on_modern_cluster(cell: Cell, group: Group, scene: Scene) -> I
 
     Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
     if not bare or topic.histories or topic.deletions:
         return

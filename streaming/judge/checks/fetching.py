@@ -12,7 +12,7 @@ from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.runs import Run, longest, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import Topic, name_of
+from streaming.judge.topic import name_of, topic_of
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 SESSION_NOT_FOUND, INVALID_SESSION_EPOCH, SESSION_TOPIC_ID = 70, 71, 106
@@ -73,7 +73,7 @@ def known(name: str | None, topic_id: str, group: Group, scene: Scene) -> tuple[
     """What is known of the id and of what took its place."""
     if name is None:
         return ()
-    histories = Topic(name, group, scene).histories
+    histories = topic_of(name, group, scene).histories
     mine = [last_of(history.last) for history in histories if history.topic_id == topic_id]
     newest = histories[-1]
     return (*mine, first_of(newest.first)) if newest.topic_id != topic_id else tuple(mine)

@@ -14,7 +14,7 @@ from streaming.judge.extract.log import SOURCE
 from streaming.judge.runs import start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import Topic
+from streaming.judge.topic import topic_of
 
 
 def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -27,7 +27,7 @@ def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -
 
     Source. KIP-500; KIP-595; MetadataLoader of Kafka 4.3.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     for old, new in pairwise(topic.histories):
         logged = [claim for claim in new.bindings if claim["source"] == SOURCE]
         if not logged:

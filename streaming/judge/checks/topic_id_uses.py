@@ -15,7 +15,7 @@ from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.runs import by_slot, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import Topic, name_of
+from streaming.judge.topic import name_of, topic_of
 
 FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+$")
 LOG_NAME = "__cluster_metadata"
@@ -88,7 +88,7 @@ def end_of(cell: Cell, group: Group, scene: Scene) -> tuple[str, Side] | None:
     name = name_of(cell, group, scene)
     if name is None:
         return None
-    topic = Topic(name, group, scene)
+    topic = topic_of(name, group, scene)
     for number, history in enumerate(topic.histories):
         if history.topic_id == cell[1]:
             ended = topic.ended(history)

@@ -12,7 +12,7 @@ from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, name_of, times
+from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
 
 
 def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -27,7 +27,7 @@ def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence
 
     Source. KIP-516; ReplicationControlManager and TopicDeletionManager of Kafka 3.9.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     for old, new in pairwise(topic.histories):
         reason = recreation(topic, old, new)
         if reason is not None:
@@ -93,7 +93,7 @@ def leader_and_isr_inconsistent_topic_id(cell: Cell, group: Group, scene: Scene)
     for claim in scene.claims("id_refused", group, *cell):
         refused.setdefault(scene.node(claim), []).append(claim)
     name = name_of(cell, group, scene)
-    earlier = [h.topic_id for h in Topic(name, group, scene).histories if h.topic_id != topic_id] if name else []
+    earlier = [h.topic_id for h in topic_of(name, group, scene).histories if h.topic_id != topic_id] if name else []
     for where, claims in sorted(refused.items(), key=str):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
@@ -124,7 +124,7 @@ def topic_ids_assigned(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
 
     Source. KIP-516, "Migration"; KafkaController.processTopicIds of Kafka 3.9.
     """
-    topic = Topic(cell[1], group, scene)
+    topic = topic_of(cell[1], group, scene)
     if not topic.histories:
         return
     new = topic.histories[0]
