@@ -93,7 +93,7 @@ class Exchanges:
     frame_first: Ints
     frame_last: Ints
     stream_offset: Ints
-    """Where its size stood in its direction; 0 is the first byte after SYN, or the first byte seen."""
+    """Where its size stood in its direction: 0 is the first byte after SYN, 2^32 the first seen if there was none."""
     gap_bytes: Ints
     """Per message: how many of its left-out bytes were never seen, because of a gap in its middle."""
     request: Ints

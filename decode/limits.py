@@ -25,8 +25,8 @@ class Limits:
 
     slack_frames: int = 64
     """A hole the peer acknowledged waits at least half as many frames of its connection: captures shuffle packets."""
-    slack_ns: int = 100 * MS
-    """... or at least half this long; reordering by queues and capture rings stays under some milliseconds."""
+    slack_ns: int = 2 * SECOND
+    """... or at least half this long: on a quiet wire a packet shuffled by a few places is shuffled by much time."""
     hole_ns: int = 5 * SECOND
     """A hole that nobody acknowledged: past five doublings of Linux's 200 ms retransmission timeout."""
     held_bytes: int = 1 * MIB

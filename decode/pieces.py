@@ -20,8 +20,10 @@ from decode.slots import (
     G_ARENA_LIVE,
     GAP,
     NOW_FRAME,
+    NOW_OFFSET,
     NOW_SOURCE,
     NOW_TS,
+    NOW_WIRE,
     P_ADDRESS,
     P_AT,
     P_FRAME,
@@ -29,6 +31,8 @@ from decode.slots import (
     P_KIND,
     P_LENGTH,
     P_NEXT,
+    P_PACKET,
+    P_PACKET_END,
     P_SOURCE,
     P_TS,
     P_TS_LAST,
@@ -62,11 +66,13 @@ def stamp(s: Ints, p: int) -> None:
     s[p + P_FRAME] = s[NOW_FRAME]
     s[p + P_FRAME_LAST] = s[NOW_FRAME]
     s[p + P_SOURCE] = s[NOW_SOURCE]
+    s[p + P_PACKET] = s[NOW_OFFSET]
+    s[p + P_PACKET_END] = s[NOW_OFFSET] + s[NOW_WIRE]
 
 
 @njit
 def copy_stamp(s: Ints, p: int, q: int) -> None:
-    for column in range(P_TS, P_SOURCE + 1):
+    for column in range(P_TS, P_PACKET_END + 1):
         s[q + column] = s[p + column]
 
 
@@ -215,3 +221,22 @@ def seen_last(s: Ints, p: int) -> Any:
         before = kind
         p = s[p + P_NEXT]
     return ts, frame, gap, kept, runs
+
+
+@njit
+def fills_packets(s: Ints, p: int, at: int, end: int) -> Any:
+    """Whether [at, end) of the list begins where a packet begins and ends where one ends."""
+    while p >= 0 and s[p + P_AT] + s[p + P_LENGTH] <= at:
+        p = s[p + P_NEXT]
+    if p < 0 or s[p + P_PACKET] != at or s[p + P_KIND] == GAP:
+        return False
+    while p >= 0 and s[p + P_AT] + s[p + P_LENGTH] < end:
+        p = s[p + P_NEXT]
+    return p >= 0 and s[p + P_PACKET_END] == end and s[p + P_KIND] != GAP
+
+
+@njit
+def begins_packet(s: Ints, p: int, at: int) -> Any:
+    while p >= 0 and s[p + P_AT] + s[p + P_LENGTH] <= at:
+        p = s[p + P_NEXT]
+    return p >= 0 and s[p + P_PACKET] == at and s[p + P_KIND] != GAP

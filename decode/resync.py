@@ -18,7 +18,7 @@ from numba import njit
 
 from decode.cutting import RESCAN_BYTES, at_boundary, drop, turn_off
 from decode.heap import other_way, side_of
-from decode.pieces import read
+from decode.pieces import begins_packet, fills_packets, read
 from decode.recognise import (
     API_VERSIONS,
     NO,
@@ -120,7 +120,10 @@ def _search_responses(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     if count == 0:
         s[w + W_SCAN] = max(s[w + W_SCAN], s[w + W_NEXT] - 7)
         return False
-    _scan(s, new, old, c, w, ids[:count])
+    found = _scan(s, new, old, c, w, ids[:count])
+    if found >= 0:
+        _trust(s, c, w, found)
+        return True
     return _resolve(s, new, old, c, w, ids[:count])
 
 
@@ -162,8 +165,11 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> An
         if run[i] > highest:
             continue
         if len(ids):
-            if _asked(ids, int32(run, i + 4)) >= 0 and 4 <= int32(run, i) <= largest:
-                _note(s, w, at + i, int32(run, i), int32(run, i + 4), 0)
+            size = int32(run, i)
+            if _asked(ids, int32(run, i + 4)) >= 0 and 4 <= size <= largest:
+                if fills_packets(s, s[w + W_HEAD], at + i, at + i + 4 + size):
+                    return i, at + i
+                _note(s, w, at + i, size, int32(run, i + 4), 0)
             continue
         if run[i + 4] != 0 or run[i + 6] != 0:
             continue
@@ -175,6 +181,8 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> An
         known_client = s[w + W_CLIENT] >= 0 and client == s[w + W_CLIENT]
         ahead = int32(run, i + 8) - s[w + W_LAST_CORRELATION]
         if verdict == STRONG and known_client and 0 < ahead <= FAR:
+            return i, at + i
+        if verdict == STRONG and fills_packets(s, s[w + W_HEAD], at + i, at + i + 4 + int32(run, i)):
             return i, at + i
         if verdict == STRONG or (verdict == WEAK and known_client and 0 < ahead <= NEAR):
             _note(s, w, at + i, int32(run, i), int32(run, i + 8), client)
@@ -221,7 +229,7 @@ def _resolve(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
     for k in range(s[w + W_CANDIDATES]):
         base = W_CANDIDATE + 4 * k
         at, end = s[w + base], s[w + base + 1]
-        state = _verdict(s, new, old, w, end, s[w + base + 2], s[w + base + 3], ids)
+        state = _verdict(s, new, old, w, base, ids)
         if state == REFUTED or end < s[w + W_FROM]:
             continue
         if state == CONFIRMED and at >= covered:
@@ -237,8 +245,9 @@ def _resolve(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
 
 
 @njit
-def _verdict(s: Ints, new: Bytes, old: Bytes, w: int, end: int, correlation: int, client: int, ids: Ints) -> Any:
-    """What the bytes at `end`, where the next message should begin, say about a candidate."""
+def _verdict(s: Ints, new: Bytes, old: Bytes, w: int, base: int, ids: Ints) -> Any:
+    """What the bytes at the end of a candidate, where the next message should begin, say about it."""
+    end, correlation = s[w + base + 1], s[w + base + 2]
     have = s[w + W_NEXT] - end
     if have <= 0:
         return WAITING
@@ -246,17 +255,26 @@ def _verdict(s: Ints, new: Bytes, old: Bytes, w: int, end: int, correlation: int
     if len(ids):
         if n < 8:
             return WAITING if n == have else REFUTED
-        ahead = int32(old, 4) - correlation
-        follows = 0 < ahead <= NEAR or _asked(ids, int32(old, 4)) > _asked(ids, correlation) >= 0
-        return CONFIRMED if follows and 4 <= int32(old, 0) <= s[L_MESSAGE_BYTES] else REFUTED
+        if not 4 <= int32(old, 0) <= s[L_MESSAGE_BYTES]:
+            return REFUTED
+        return CONFIRMED if _follows(s, w, base, int32(old, 4), ids) else REFUTED
     verdict, _, follower = request_header(s, old, 0, n, s[L_MESSAGE_BYTES])
     if verdict == WAIT:
         return WAITING if n == have else REFUTED
-    if verdict == NO or follower != client:
+    if verdict == NO or follower != s[w + base + 3]:
         return REFUTED
     ahead = int32(old, 8) - correlation
     signs_in = int16(old, 4) in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
     return CONFIRMED if 0 < ahead <= FAR or signs_in else REFUTED
+
+
+@njit
+def _follows(s: Ints, w: int, base: int, correlation: int, ids: Ints) -> Any:
+    """Whether a response with this id can follow the candidate; small numbers are everywhere, so packets must agree."""
+    first, last = begins_packet(s, s[w + W_HEAD], s[w + base]), begins_packet(s, s[w + W_HEAD], s[w + base + 1])
+    if _asked(ids, correlation) > _asked(ids, s[w + base + 2]) >= 0:
+        return first or last or correlation > FAR
+    return first and last and 0 < correlation - s[w + base + 2] <= NEAR
 
 
 @njit

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 UNSET = -(1 << 62)  # a position or a time that is not known
+MIDDLE = (
+    1 << 32
+)  # offset of the first byte seen of a stream whose start was not: what precedes it has room, all are > 0
 
 # --- the head of the heap: where free space begins, free records of each kind (first, how many), this call's output
 G_TOP = 0
@@ -28,7 +31,7 @@ G_MESSAGES, G_BYTES, G_SPANS, G_EXCHANGES, G_GAPS, G_TOUCHED, G_TOUCHED_COUNT, G
 # ... the frame that is looked at ...
 NOW_TS, NOW_FRAME, NOW_SOURCE, NOW_AGENT, NOW_PAIR, NOW_BIT = 20, 21, 22, 23, 24, 25
 NOW_SEQ, NOW_ACK, NOW_FLAGS, NOW_WIRE, NOW_ADDRESS, NOW_END, NOW_LEFT, NOW_LEFT_END = 26, 27, 28, 29, 30, 31, 32, 33
-G_ARENA, G_ARENA_LIVE, G_REFUSED, G_NEED = 34, 35, 36, 37
+G_ARENA, G_ARENA_LIVE, G_REFUSED, G_NEED, NOW_OFFSET = 34, 35, 36, 37, 38
 # ... the limits, in the order of Limits' fields ...
 L_SLACK_FRAMES, L_SLACK_NS, L_HOLE_NS, L_HELD_BYTES, L_HELD_PIECES = 40, 41, 42, 43, 44
 L_SEARCH_BYTES, L_SEARCH_PIECES, L_GIVE_UP_BYTES, L_MESSAGE_BYTES = 45, 46, 47, 48
@@ -51,7 +54,9 @@ P_TS_LAST = 6
 P_FRAME = 7
 P_FRAME_LAST = 8
 P_SOURCE = 9
-P_COUNT = 10
+P_PACKET = 10  # where the payload of its packet begins and ends
+P_PACKET_END = 11
+P_COUNT = 12
 DATA, LEFT, GAP = 0, 1, 2  # kinds: bytes we have, bytes left out by whoever captured, bytes never seen
 
 # --- one direction of a connection

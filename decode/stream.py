@@ -36,9 +36,11 @@ from decode.slots import (
     L_SLACK_FRAMES,
     L_SLACK_NS,
     LEFT,
+    MIDDLE,
     NOW_ADDRESS,
     NOW_LEFT,
     NOW_LEFT_END,
+    NOW_OFFSET,
     NOW_WIRE,
     OFF,
     P_ADDRESS,
@@ -154,10 +156,11 @@ def arrive(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, seq: int) -> Non
     if s[w + W_OPEN] == CLOSED:
         s[w + W_BASE] = seq
         s[w + W_OPEN] = HELD
-        s[w + W_TOP] = 0
+        s[w + W_TOP] = MIDDLE
         s[w + W_MODE] = SEARCH if s[w + W_MODE] != OFF else OFF
     a = offset_of(s, w, seq)
     b = a + length
+    s[NOW_OFFSET] = a
     if s[w + W_OPEN] == RUNNING and abs(a - s[w + W_NEXT]) > BELIEVABLE:
         return
     s[w + W_TOP] = max(s[w + W_TOP], b)

@@ -65,6 +65,7 @@ from decode.slots import (
     L_LINGER_NS,
     L_SLACK_NS,
     LIVE,
+    MIDDLE,
     NOW_ACK,
     NOW_ADDRESS,
     NOW_AGENT,
@@ -101,6 +102,7 @@ from decode.slots import (
     W_END,
     W_FIN,
     W_FRAMES,
+    W_FROM,
     W_HEAD,
     W_HELD,
     W_HELD_BYTES,
@@ -111,6 +113,7 @@ from decode.slots import (
     W_NEXT,
     W_OPEN,
     W_PIECES,
+    W_SCAN,
     W_SETTLED,
     W_SYN,
     W_TAIL,
@@ -431,6 +434,8 @@ def _fin(s: Ints, w: int, seq: int) -> None:
         s[w + W_BASE] = seq
         s[w + W_OPEN] = RUNNING
         s[w + W_MODE] = SEARCH
+        for column in (W_TOP, W_NEXT, W_FROM, W_SCAN):
+            s[w + column] = MIDDLE
     if s[w + W_FIN] == UNSET:
         at = offset_of(s, w, seq) + s[NOW_WIRE]
         s[w + W_FIN] = at

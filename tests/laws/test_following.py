@@ -5,6 +5,7 @@ Order: any shuffle within the window, any duplication, any overlap, any initial 
 Truncation: what is not all there is never told. Loss: what is told is true. Bounds: memory does not follow length.
 """
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -66,8 +67,8 @@ conversations = st.builds(
 )
 
 
-def follow(frames: list[Segment], limits: Limits = Limits()) -> list:
-    follower = Follower(limits)
+def follow(frames: list[Segment]) -> list:
+    follower = Follower()
     return [follower.receive(segments(frames)), follower.drain()]
 
 
@@ -82,7 +83,7 @@ def test_how_the_input_is_cut_into_calls_changes_nothing(frames, cuts, drop, dat
     whole = told(follow(frames))
     follower, results = Follower(), []
     places = sorted({0, len(frames), *(cut % (len(frames) + 1) for cut in cuts)})
-    for start, stop in zip(places, places[1:], strict=False):
+    for start, stop in itertools.pairwise(places):
         numbers = range(start + 1, stop + 1)
         results.append(follower.receive(segments(frames[start:stop], numbers=numbers)))
         if data.draw(st.booleans()):
@@ -97,8 +98,8 @@ def test_how_the_input_is_cut_into_calls_changes_nothing(frames, cuts, drop, dat
 @given(conversations, st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 6)), max_size=30))
 def test_shuffling_within_the_window_changes_no_exchange(frames, moves):
     shuffled = list(frames)
-    for place, distance in moves:
-        place %= len(shuffled)
+    for anywhere, distance in moves:
+        place = anywhere % len(shuffled)
         shuffled.insert(min(place + distance, len(shuffled) - 1), shuffled.pop(place))
     shuffled = [replace(frame, ts_ns=old.ts_ns) for frame, old in zip(shuffled, frames, strict=True)]
     assert told(follow(shuffled), packets=False) == told(follow(frames), packets=False)
@@ -108,8 +109,8 @@ def test_shuffling_within_the_window_changes_no_exchange(frames, moves):
 @given(conversations, st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 10)), max_size=30))
 def test_packets_seen_twice_change_no_exchange(frames, copies):
     repeated = list(frames)
-    for place, later in copies:
-        place %= len(repeated)
+    for anywhere, later in copies:
+        place = anywhere % len(repeated)
         repeated.insert(place + later, repeated[place])
     times = sorted(frame.ts_ns for frame in repeated)
     repeated = [replace(frame, ts_ns=ts) for frame, ts in zip(repeated, times, strict=True)]
@@ -123,8 +124,8 @@ def test_overlapping_retransmissions_change_no_exchange(frames, again):
     streams: dict = {}
     for frame in frames:
         streams.setdefault((frame.src, frame.dst), []).append(frame)
-    for place, back, length in again:
-        place %= len(frames)
+    for anywhere, back, length in again:
+        place = anywhere % len(frames)
         last = frames[place]
         sent = [f for f in streams[last.src, last.dst] if f.payload and frames.index(f) <= place]
         data = b"".join(f.payload for f in sent)
