@@ -68,7 +68,7 @@ def request_header(known: Ints, b: Bytes, i: int, n: int, largest: int) -> Any:
     for k in range(i + 14, min(i + length, n)):
         if b[k] < 0x20 or b[k] == 0x7F:
             return NO, 0, NO_CLIENT
-        hashed = (hashed * 1000003 + np.int64(b[k])) & 0x3FFFFFFFFFFF
+        hashed = (hashed * 1000003 + np.int64(b[k])) & 0x3FFFFFFFFFF  # times 1000003 still an int64
     if version >= known[KNOWN + 3 * key + 2] and known[KNOWN + 3 * key + 2] != NEVER_FLEXIBLE:
         if length + 1 > size + 4:
             return NO, 0, NO_CLIENT

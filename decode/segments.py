@@ -132,7 +132,7 @@ def _distinct(keys: Ints, index: NDArray[np.int32], found: Ints, slots: NDArray[
         if i and key == last:
             index[i] = last_at
             continue
-        slot = ((key * 0x9E3779B97F4A7C1) >> 20) & mask
+        slot = ((((key ^ (key >> 31)) & 0x7FFFFFFF) * 0x9E3779B1) >> 20) & mask  # no overflow, in plain Python neither
         while slots[slot] >= 0 and found[slots[slot]] != key:
             slot = (slot + 1) & mask
         if slots[slot] < 0:

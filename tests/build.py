@@ -52,6 +52,33 @@ def build(layout: Layout, version: int, rng: random.Random, body: dict | None = 
     return Built(bytes(writer.out), value, writer.contents)
 
 
+class Still:
+    """In place of a random generator: zeros, empty, nothing optional."""
+
+    def random(self) -> float:
+        return 0.99
+
+    def choice(self, options: list) -> object:
+        return options[0]
+
+    def randbytes(self, count: int) -> bytes:
+        return bytes(count)
+
+    def randint(self, low: int, _high: int) -> int:
+        return low
+
+
+def plain(api: str, side: str, version: int, body: dict, header: dict | None = None) -> bytes:
+    """A whole message, size in front; what is not given is zero, empty or absent."""
+    _, layout, _ = case(api, side, version)
+    writer, number = Writer(Still()), layout.header_version(version)
+    head = HEADERS["RequestHeader" if side == "request" else "ResponseHeader"]
+    given = {"requestApiKey": layout.key, "requestApiVersion": version, **(header or {})}
+    writer.struct(head.fields, number, number in head.flexible, given)
+    writer.struct(layout.fields, version, version in layout.flexible, body)
+    return struct.pack(">i", len(writer.out)) + bytes(writer.out)
+
+
 class Writer:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng

@@ -1,0 +1,234 @@
+"""Lines of `wirecheck decode`: what each says, which are wanted, in which order, and why a message has no body."""
+
+import base64
+import struct
+
+import pyarrow as pa
+import pytest
+
+from decode import lines
+from decode.lines import Filter, Reading
+from tests.build import plain
+from tests.traffic import Talk
+
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+ORDERS = "JMxDMvfeRaOyTjPWGqDRbA"
+SPAN = pa.list_(pa.struct([("offset", pa.int32()), ("length", pa.int32())]))
+BROKER_6 = ("fd00::9", 9092)
+EVERYTHING = Filter()
+
+
+def frames(segments, left_out=None, first=1, source="a.pcap"):
+    """A table of frames; `left_out`: number of a frame -> [(offset, length)] of its payload."""
+    left_out = left_out or {}
+    spans = [left_out.get(first + i, []) for i in range(len(segments))]
+    kept = []
+    for segment, gone in zip(segments, spans, strict=True):
+        outside = [b for at, b in enumerate(segment.payload) if not any(o <= at < o + n for o, n in gone)]
+        kept.append(bytes(outside))
+    count = len(segments)
+    return pa.table(
+        {
+            "kind": pa.array([0] * count, pa.int8()),
+            "cluster": ["c"] * count,
+            "agent": ["a"] * count,
+            "source": [source] * count,
+            "frame_no": pa.array(range(first, first + count), pa.int64()),
+            "ts_ns": pa.array([s.ts_ns for s in segments], pa.int64()),
+            "src_ip": [s.src[0] for s in segments],
+            "src_port": pa.array([s.src[1] for s in segments], pa.int32()),
+            "dst_ip": [s.dst[0] for s in segments],
+            "dst_port": pa.array([s.dst[1] for s in segments], pa.int32()),
+            "tcp_seq": pa.array([s.seq for s in segments], pa.int64()),
+            "tcp_ack": pa.array([s.ack for s in segments], pa.int64()),
+            "tcp_flags": pa.array([s.flags for s in segments], pa.int32()),
+            "payload": pa.array(kept, pa.binary()),
+            "payload_len": pa.array([len(s.payload) for s in segments], pa.int32()),
+            "left_out": pa.array([[{"offset": o, "length": n} for o, n in gone] for gone in spans], SPAN),
+        }
+    )
+
+
+def asked(api, version, body, number=1, client_id="app"):
+    return plain(api, "request", version, body, {"correlationId": number, "clientId": client_id})
+
+
+def answered(api, version, body, number=1):
+    return plain(api, "response", version, body, {"correlationId": number})
+
+
+def metadata(talk, number=1, names=("orders",)):
+    talk.request(asked("Metadata", 12, {"topics": [{"name": name} for name in names]}, number))
+    topics = [{"name": name, "topicId": ORDERS, "errorCode": 3} for name in names]
+    return talk.response(answered("Metadata", 12, {"topics": topics}, number))
+
+
+def produce(talk, records=b"record batch", number=2):
+    body = {"acks": -1, "topicData": [{"name": "orders", "partitionData": [{"index": 0, "records": b64(records)}]}]}
+    talk.request(asked("Produce", 9, body, number))
+    return talk.response(answered("Produce", 9, {"responses": []}, number))
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+def told(*talks, wanted=EVERYTHING, reading=lines.PLAIN, **options):
+    segments = sorted((s for talk in talks for s in talk.segments), key=lambda s: s.ts_ns)
+    return list(lines.of([frames(segments, **options)], wanted, reading))
+
+
+def opened(**fields):
+    return Talk(ts_ns=START, **fields).open()
+
+
+def test_a_line_says_who_when_what_and_where_it_was_seen():
+    request, response = told(metadata(opened()).close())
+    assert {name: request[name] for name in request if name != "body"} == {
+        "time": "2023-11-14T22:13:20.003000Z", "src": "10.0.0.1:40000", "dst": "10.0.0.9:9092", "side": "request",
+        "key": 3, "api": "Metadata", "version": 12, "correlation_id": 1, "client_id": "app",
+        "size": len(asked("Metadata", 12, {"topics": [{"name": "orders"}]})) - 4,
+        "frame": {"source": "a.pcap", "first": 4, "last": 4},
+    }  # fmt: skip
+    assert (response["src"], response["dst"]) == ("10.0.0.9:9092", "10.0.0.1:40000")
+    assert (response["side"], response["client_id"], response["frame"]["first"]) == ("response", "app", 5)
+    assert response["body"]["topics"][0]["topicId"] == ORDERS
+
+
+def test_an_ipv6_address_stands_in_brackets():
+    request, _ = told(metadata(opened(client=("fd00::1", 40000), server=BROKER_6)).close())
+    assert (request["src"], request["dst"]) == ("[fd00::1]:40000", "[fd00::9]:9092")
+
+
+def test_lines_come_in_order_of_time_whatever_connection_ends_first():
+    """A long poll: its exchange is known only when it is answered, half a minute after others."""
+    long, short = opened(), opened(client=("10.0.0.2", 40000))
+    long.request(asked("Metadata", 12, {"topics": []}))
+    for turn in range(40):
+        short.ts_ns = START + turn * SECOND
+        metadata(short, turn + 1)
+    long.ts_ns = START + 35 * SECOND
+    long.response(answered("Metadata", 12, {"topics": []}))
+    found = told(long.close(), short.close())
+    assert len(found) == 82
+    waiting = [line["time"] for line in found if line["src"] != "10.0.0.1:40000"]
+    assert waiting == sorted(waiting)
+
+
+def test_lines_are_not_kept_longer_than_needed():
+    """The first lines are out before the last frames are asked for."""
+    talk = opened()
+    for turn in range(30):
+        talk.ts_ns = START + turn * SECOND
+        metadata(talk, turn + 1)
+    asked_for = []
+
+    def tables():
+        for number, part in enumerate((talk.segments[:50], [], talk.segments[50:])):
+            asked_for.append(number)
+            yield frames(part, first=51 if number else 1)
+
+    stream = lines.of(tables(), EVERYTHING)
+    found = [next(stream)]
+    assert asked_for == [0]
+    found += stream
+    assert len(found) == 60
+    assert [line["time"] for line in found] == sorted(line["time"] for line in found)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Filter(), ["Metadata", "Metadata", "Produce", "Produce", "Metadata", "Metadata"]),
+        (Filter(apis=("produce",)), ["Produce", "Produce"]),
+        (Filter(apis=("Produce", "FETCH")), ["Produce", "Produce"]),
+        (Filter(connection="10.0.0.2:40000"), ["Metadata", "Metadata"]),
+        (Filter(connection="10.0.0.2:40000>10.0.0.9:9092"), ["Metadata", "Metadata"]),
+        (Filter(connection="10.0.0.9:9092>10.0.0.2:40000"), []),
+        (Filter(topic="payments"), ["Metadata", "Metadata"]),
+        (Filter(topic=ORDERS), ["Metadata", "Metadata"]),
+        (Filter(topic="nothing"), []),
+    ],
+)
+def test_only_what_is_wanted(wanted, expected):
+    one, other = produce(metadata(opened())), opened(client=("10.0.0.2", 40000))
+    other.ts_ns += SECOND
+    metadata(other, names=("payments",))
+    assert [line["api"] for line in told(one, other, wanted=wanted)] == expected
+
+
+def test_an_api_that_does_not_exist_is_said_with_those_that_do():
+    with pytest.raises(ValueError, match=r"Fetsch: no such API; Kafka calls them .*Fetch"):
+        Filter(apis=("Fetsch",))
+    with pytest.raises(ValueError, match="Fetsch: no such API"):
+        lines.single("00", "Fetsch", 4, "request")
+
+
+def test_records_are_lengths_unless_they_are_asked_for():
+    shown = [told(produce(opened()), reading=Reading(contents=contents))[0] for contents in (False, True)]
+    records = [line["body"]["topicData"][0]["partitionData"][0]["records"] for line in shown]
+    assert records == [{"left_out": 12}, b64(b"record batch")]
+
+
+def test_records_that_were_not_captured_are_lengths_all_the_same():
+    talk = produce(opened(), b"x" * 300)
+    at = talk.segments[3].payload.index(b"x" * 300)
+    request, _ = told(talk, left_out={4: [(at, 300)]}, reading=Reading(contents=True))
+    assert request["body"]["topicData"][0]["partitionData"][0]["records"] == {"left_out": 300}
+
+
+def test_a_message_whose_structure_was_not_captured_is_undecoded_and_says_where():
+    talk = metadata(metadata(opened()), 2)
+    request = told(talk, left_out={6: [(20, 4)]})[2]
+    assert request["undecoded"].startswith("left-out at byte ")
+    assert "body" not in request
+    assert request["client_id"] is None
+
+
+@pytest.mark.parametrize(("key", "version", "reason"), [(3, 30, "unknown-version"), (99, 0, "unknown-api")])
+def test_what_this_release_does_not_know_is_undecoded(key, version, reason):
+    talk = metadata(opened())
+    talk.request(struct.pack(">ihhih", 12, key, version, 2, 0) + b"\0\0")
+    talk.response(struct.pack(">ii", 4, 2))
+    found = [line for line in told(talk.close()) if "undecoded" in line]
+    assert [(line["key"], line["version"], line["undecoded"]) for line in found] == [(key, version, reason)] * 2
+    assert [line["api"] for line in found] == [None if key == 99 else "Metadata"] * 2
+
+
+def test_a_message_with_bytes_too_many_is_malformed_and_says_where():
+    talk = metadata(opened())
+    whole = asked("Metadata", 12, {"topics": []}, 2)
+    talk.request(struct.pack(">i", len(whole) - 4 + 1) + whole[4:] + b"\7")
+    talk.response(answered("Metadata", 12, {}, 2))
+    assert told(talk)[2]["malformed"] == f"LeftoverBytes at byte {len(whole) - 4}"
+
+
+def test_an_answer_whose_request_was_not_seen_has_no_api():
+    """The first request was lost on its way to us; what answers it is shown, and nobody says what it is."""
+    talk = metadata(metadata(opened()), 2)
+    del talk.segments[3]
+    found = [line for line in told(talk) if line["correlation_id"] == 1]
+    assert [(line["key"], line["api"], line["version"], line["undecoded"]) for line in found] == [
+        (None, None, None, "no-request")
+    ]
+
+
+def test_one_message_in_hex():
+    data = asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 7)[4:]
+    line = lines.single(data.hex(" "), "metadata", 12, "request")
+    assert line.pop("body")["topics"] == [{"topicId": "AAAAAAAAAAAAAAAAAAAAAA", "name": "orders"}]
+    assert line == {
+        "side": "request", "key": 3, "api": "Metadata", "version": 12, "correlation_id": 7, "size": len(data),
+    }  # fmt: skip
+
+
+def test_a_draft_says_which():
+    drafted = (
+        "000000010000000300000000000000070202740200000000000000030000000100000005030000000100000002000000090300000001"
+        "00000002010001001024cc4332f7de45a3b24e33d61aa0d16c0200000001036231000023840001000102"
+    )
+    line = lines.single("0004000300000000ffff00" + drafted, "LeaderAndIsr", 3, "request")
+    assert (line["dialect"], line["body"]["topicStates"][0]["topicId"]) == ("kip516-draft", ORDERS)
+    forced = lines.single("0004000300000000ffff00" + drafted, "LeaderAndIsr", 3, "request", Reading("kafka"))
+    assert "malformed" in forced

@@ -1,0 +1,83 @@
+"""A line for eyes says what its JSON says."""
+
+import pytest
+
+from decode.page import text
+
+LINE = {
+    "time": "2023-11-14T22:13:20.003000Z", "src": "[fd00::1]:40000", "dst": "10.0.0.9:9092", "side": "response",
+    "key": 3, "api": "Metadata", "version": 12, "correlation_id": 7, "client_id": "app", "size": 99,
+    "frame": {"source": "a.pcap", "first": 4, "last": 5},
+}  # fmt: skip
+ORDERS = "JMxDMvfeRaOyTjPWGqDRbA"
+
+
+def body(**fields):
+    return text({**LINE, "body": fields}).splitlines()[1:]
+
+
+def test_the_headline_says_everything_about_the_message():
+    assert text({**LINE, "body": {}}) == (
+        "2023-11-14T22:13:20.003000Z  [fd00::1]:40000 > 10.0.0.9:9092  Metadata v12 response  #7  client app  99 bytes"
+        "  frame 4 of a.pcap"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"client_id": None}, "Metadata v12 response  #7  99 bytes"),
+        ({"api": None, "key": 99}, "key 99 v12 response"),
+        ({"api": None, "key": None, "version": None}, "unknown request's response"),
+        ({"dialect": "kip516-draft"}, "99 bytes  as in kip516-draft"),
+    ],
+)
+def test_a_headline_without_what_is_not_known(changed, expected):
+    assert expected in text({**LINE, **changed, "body": {}})
+
+
+def test_one_message_in_hex_has_no_time_and_no_frame():
+    alone = {name: LINE[name] for name in ("side", "key", "api", "version", "correlation_id", "size")}
+    assert text({**alone, "body": {}}) == "Metadata v12 response  #7  99 bytes"
+
+
+@pytest.mark.parametrize("reason", ["undecoded", "malformed"])
+def test_a_message_without_body_says_why(reason):
+    assert text({**LINE, reason: "Truncated at byte 3"}).splitlines()[1:] == [f"  {reason}: Truncated at byte 3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("name", "orders", "orders"),
+        ("name", None, "null"),
+        ("isInternal", False, "False"),
+        ("errorCode", 0, "0"),
+        ("errorCode", 103, "103 INCONSISTENT_TOPIC_ID"),
+        ("acquireErrorCode", -1, "-1 UNKNOWN_SERVER_ERROR"),
+        ("errorCode", 1005, "1005 (no such error)"),
+        ("replicas", [1, 2], "[1, 2]"),
+        ("replicas", [], "[]"),
+        ("topicId", ORDERS, f"{ORDERS} (24cc4332f7de45a3b24e33d61aa0d16c)"),
+        ("topicId", None, "null"),
+        ("offlineLogDirs", [ORDERS], f"[{ORDERS} (24cc4332f7de45a3b24e33d61aa0d16c)]"),
+        ("records", {"left_out": 300}, "(300 bytes left out)"),
+    ],
+)
+def test_a_value(name, value, expected):
+    assert body(**{name: value}) == [f"  {name}: {expected}"]
+
+
+def test_structs_and_lists_of_structs_are_indented():
+    assert body(leader={"id": 1, "end": {"epoch": 3}}, topics=[{"name": "a", "rows": [{"x": 1}, {"x": 2}]}, {}]) == [
+        "  leader:",
+        "    id: 1",
+        "    end:",
+        "      epoch: 3",
+        "  topics:",
+        "    - name: a",
+        "      rows:",
+        "        - x: 1",
+        "        - x: 2",
+        "    - ",
+    ]
