@@ -17,11 +17,11 @@ from decode import checkpoint, slots
 from decode.exchanges import Connection, Exchanges
 from decode.handout import Handout
 from decode.heap import give_connection
-from decode.keeping import pack, settle, spare_words, touched, unsettled
+from decode.keeping import spare_words
+from decode.kernels import follow, lapse, pack, settle, touched, unsettled
 from decode.limits import Limits
 from decode.segments import Segments, distinct, unique_pairs
 from decode.slots import Frames, Ints
-from decode.walk import follow, lapse
 from decode.wire import known
 
 if TYPE_CHECKING:

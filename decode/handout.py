@@ -13,7 +13,7 @@ import numpy as np
 
 from decode import slots
 from decode.exchanges import Connection, Exchanges
-from decode.output import empty_lines
+from decode.kernels import empty_lines
 from decode.recognise import MECHANISMS
 from decode.wire import Messages
 

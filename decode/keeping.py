@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 NEVER = 1 << 62
 
 
-@njit(cache=True)
+@njit
 def touched(s: Ints) -> Any:
     """The connections touched in this call, the first one first."""
     rows = np.empty(s[G_TOUCHED_COUNT], np.int64)
@@ -76,7 +76,7 @@ def touched(s: Ints) -> Any:
     return rows
 
 
-@njit(cache=True)
+@njit
 def unsettled(s: Ints, rows: Ints) -> Any:
     """Bytes of these connections that still lie in this call's payload."""
     total = 0
@@ -103,7 +103,7 @@ def _in_payload(s: Ints, p: int) -> Any:
     return total
 
 
-@njit(cache=True)
+@njit
 def settle(s: Ints, new: Bytes, old: Bytes, rows: Ints) -> None:
     """Copy the bytes of these connections into the arena; a message's pieces become one where they lie together."""
     for c in rows:
@@ -165,7 +165,7 @@ def spare_words(s: Ints) -> int:
     return sum(int(s[pool + 1]) * size for pool, size in sizes)
 
 
-@njit(cache=True)
+@njit
 def pack(s: Ints, old: Bytes, rows: Ints, t: Ints, arena: Bytes) -> Any:
     """Move these connections, all there are, into another heap and arena; where each now is."""
     head = KNOWN + 3 * s[KNOWN_KEYS]

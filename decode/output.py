@@ -81,7 +81,7 @@ SAME = np.array(
 )  # fmt: skip
 
 
-@njit(cache=True)
+@njit
 def empty_lines(s: Ints, new: Bytes, old: Bytes, out: tuple[Ints, Bytes, Ints, Ints, Ints]) -> None:
     """Fill (messages, their bytes, their spans, exchanges, gaps), which have the right lengths, and give all back."""
     message, data, span, exchange, gap = out

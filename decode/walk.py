@@ -10,9 +10,7 @@ between them; never by how frames are cut into calls. What falls due is done bef
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 from numba import njit
 
@@ -134,8 +132,6 @@ from decode.stream import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from decode.slots import Bytes, Frames, Ints
 
 
@@ -443,57 +439,41 @@ def _fin(s: Ints, w: int, seq: int) -> None:
             s[w + column] = min(s[w + column], at)  # what acknowledged FIN came first in a shuffled capture
 
 
-def _stamp() -> int:
-    """Changes whenever a kernel changes: numba's cache looks at one file only, and these compile as one."""
-    here = Path(__file__).parent
-    kernels = ("walk", "slots", "heap", "pieces", "stream", "cutting", "resync", "pairing", "recognise", "wire")
-    return crc32(b"".join((here / f"{name}.py").read_bytes() for name in kernels))
+@njit
+def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
+    """Frames from `start` on; the first frame for which there was no room, or how many there are."""
+    slot, pair, bit, ts_ns, frame_no, source, agent, seq, ack, flags, wire, at, left_at, left = f
+    for i in range(start, len(wire)):
+        c = slot[pair[i]]
+        if not room(s, c, wire[i], left_at[i + 1] - left_at[i]):
+            return i
+        s[NOW_TS], s[NOW_FRAME], s[NOW_SOURCE] = ts_ns[i], frame_no[i], source[i]
+        s[NOW_AGENT], s[NOW_PAIR], s[NOW_BIT] = agent[i], pair[i], bit[i]
+        s[NOW_SEQ], s[NOW_ACK], s[NOW_FLAGS], s[NOW_WIRE] = seq[i], ack[i], flags[i], wire[i]
+        s[NOW_ADDRESS], s[NOW_END], s[NOW_LEFT], s[NOW_LEFT_END] = at[i], at[i + 1], left_at[i], left_at[i + 1]
+        c = _whose(s, new, old, c)
+        if c < 0:
+            continue
+        slot[pair[i]] = c
+        if s[c + C_STATE] == GONE:
+            _late(s, c)
+        else:
+            _frame(s, new, old, left, c)
+    return len(wire)
 
 
-def _entries(stamp: int) -> tuple[Callable[..., Any], ...]:
-    @njit(cache=True)
-    def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
-        """Frames from `start` on; the first frame for which there was no room, or how many there are."""
-        if stamp < 0:
-            return start
-        slot, pair, bit, ts_ns, frame_no, source, agent, seq, ack, flags, wire, at, left_at, left = f
-        for i in range(start, len(wire)):
-            c = slot[pair[i]]
-            if not room(s, c, wire[i], left_at[i + 1] - left_at[i]):
-                return i
-            s[NOW_TS], s[NOW_FRAME], s[NOW_SOURCE] = ts_ns[i], frame_no[i], source[i]
-            s[NOW_AGENT], s[NOW_PAIR], s[NOW_BIT] = agent[i], pair[i], bit[i]
-            s[NOW_SEQ], s[NOW_ACK], s[NOW_FLAGS], s[NOW_WIRE] = seq[i], ack[i], flags[i], wire[i]
-            s[NOW_ADDRESS], s[NOW_END], s[NOW_LEFT], s[NOW_LEFT_END] = at[i], at[i + 1], left_at[i], left_at[i + 1]
-            c = _whose(s, new, old, c)
-            if c < 0:
-                continue
-            slot[pair[i]] = c
-            if s[c + C_STATE] == GONE:
-                _late(s, c)
-            else:
-                _frame(s, new, old, left, c)
-        return len(wire)
-
-    @njit(cache=True)
-    def lapse(s: Ints, new: Bytes, old: Bytes, rows: Ints, start: int, now: int) -> Any:
-        """What fell due on these connections by now; the first for which there was no room, or how many there are."""
-        if stamp < 0:
-            return start
-        for k in range(start, len(rows)):
-            c = rows[k]
-            if not room(s, c, 0, 0):
-                return k
-            if now != UNSET:
-                expire(s, new, old, c, now)
-                continue
-            if s[c + C_STATE] == LIVE:
-                _over(s, new, old, c, s[c + C_LAST])
-            if s[c + C_STATE] == GONE:
-                _release(s, c)
-        return len(rows)
-
-    return follow, lapse
-
-
-follow, lapse = _entries(_stamp())
+@njit
+def lapse(s: Ints, new: Bytes, old: Bytes, rows: Ints, start: int, now: int) -> Any:
+    """What fell due on these connections by now; the first for which there was no room, or how many there are."""
+    for k in range(start, len(rows)):
+        c = rows[k]
+        if not room(s, c, 0, 0):
+            return k
+        if now != UNSET:
+            expire(s, new, old, c, now)
+            continue
+        if s[c + C_STATE] == LIVE:
+            _over(s, new, old, c, s[c + C_LAST])
+        if s[c + C_STATE] == GONE:
+            _release(s, c)
+    return len(rows)
