@@ -95,6 +95,9 @@ KINDS: Mapping[str, Kind] = {
         "id:topic_id",
         "controller {by} orders partition {partition} of topic id {topic_id}",
     ),
+    "partition_use": kind(
+        "topic_id client_id host endpoint", "id:topic_id", "{client_id} fetches partitions of {topic_id}"
+    ),
     "use": kind("topic_id api client_id host endpoint", "id:topic_id", "{client_id} uses the id in {api}"),
     "deletions": kind("endpoint", "server:", "topics are deleted"),
     # who leads and follows
@@ -148,6 +151,11 @@ KINDS: Mapping[str, Kind] = {
     "answer": kind("client_id host endpoint api", "client:client_id:host", "{endpoint} answers {api} of {client_id}"),
     "odd_request": kind(
         "client_id host endpoint what", "client:client_id:host", "{client_id} asks for metadata {what}"
+    ),
+    "create_rule": kind(
+        "client_id host endpoint name rule error",
+        "client:client_id:host",
+        "{client_id} creates {name} against rule {rule} and is answered {error}",
     ),
     "cluster_refused": kind(
         "client_id host endpoint api cluster_id",

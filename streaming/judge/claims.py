@@ -1,6 +1,6 @@
 """Exchanges in, claims out: everything the judge ever hears of a batch.
 
-Knows: the families of claims and which fields they read (WANTED). Does not know what follows from a claim.
+Knows: the families of claims, and that Envelopes hold exchanges of their own. Does not know what follows from a claim.
 Rule: what comes out is reduced to one claim per key; the rest of the pipeline never sees a message.
 """
 
@@ -10,20 +10,43 @@ from dataclasses import replace
 from decode.exchanges import Exchanges
 from decode.message import Decoded, Status
 from streaming.judge.claim import Claim, merged, pack, unpack
-from streaming.judge.extract import bindings, clients, control, drafts, errors, log, replicas, servers, uses, wire
+from streaming.judge.extract import (
+    administration,
+    bindings,
+    clients,
+    control,
+    drafts,
+    enveloped,
+    errors,
+    log,
+    replicas,
+    servers,
+    uses,
+    wire,
+)
 from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.reduce import Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 
-FAMILIES = (bindings, control, uses, replicas, errors, servers, clients, wire, log, drafts)
+FAMILIES = (bindings, administration, control, uses, replicas, errors, servers, clients, wire, log, drafts)
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     batch = Batch(exchanges, answering(exchanges, decoded))
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
-    facts = merged([*wire.connections(batch), *log.orders(batch)])
+    forwarded = inner_claims(exchanges, decoded)
+    facts = merged([*forwarded, *wire.connections(batch), *log.orders(batch)])
     return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *facts])
+
+
+def inner_claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
+    """What clients' topic administration says inside Envelopes."""
+    found = enveloped.inside(exchanges, decoded)
+    if found is None:
+        return []
+    batch = Batch(found[0], answering(*found))
+    return [claim for rows in stating(bindings.claims(batch)) for claim in reduced(rows, batch.sightings)]
 
 
 def answering(exchanges: Exchanges, decoded: Decoded) -> Decoded:

@@ -146,3 +146,34 @@ def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[E
                     first_ns=start_ns(run.first),
                     words={"server": claim["endpoint"], "error": error, "since": clock(start_ns(run.first))},
                 )
+
+
+def partition_out_of_range(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client that fetches a partition number which the topic id never had, although brokers' Metadata was
+    refreshed later than the client's grace after it.
+
+    Why it matters. The client mixes two topics up: it took a recreated topic's partitions and kept the old id.
+
+    When it is innocent. Partitions were just added: a later Metadata answer shows them.
+
+    Source. KIP-516; franz-go issue 586.
+    """
+    counted = [c for c in scene.claims("partition", group, *cell) if c["source"] == "metadata"]
+    if not counted or cell[1] in RESERVED:
+        return
+    highest, refreshed = max(c["partition"] for c in counted), max(c.last.ts_ns for c in counted)
+    by_client: dict[tuple[str | None, str], list[Claim]] = {}
+    for claim in scene.claims("partition_use", group, *cell):
+        late = refreshed > claim.first.ts_ns + scene.settings.client_grace_ns
+        if claim.peak["partition"] > highest and late:
+            by_client.setdefault((claim["client_id"], claim["host"]), []).append(claim)
+    for (client_id, host), claims in sorted(by_client.items(), key=str):
+        yield Evidence(
+            (cell[1], client_id, host),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            topic=name_of(cell, group, scene),
+            topic_ids=(cell[1],),
+            client_ids=(client_id,),
+            count=sum(claim.count for claim in claims),
+            words={"partition": max(claim.peak["partition"] for claim in claims), "highest": highest},
+        )

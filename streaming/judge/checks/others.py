@@ -138,6 +138,40 @@ def metadata_by_id_misuse(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
         )
 
 
+PREDICTED = {"2 duplicate": 42, "4 assignment and counts": 42, "6 timeout not above 0": 7}
+"""What Kafka answers to a CreateTopics request that breaks a rule of KIP-4."""
+
+
+def create_topics_rule(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A CreateTopics request that breaks a rule of KIP-4: a topic named twice (2), an assignment beside
+    partition or replica counts (4), a timeout not above 0 (6); with the answer Kafka gives to it and the one it got.
+
+    Why it matters. The topic is not created, or, with a timeout of 0, nobody can tell from the answer: ZooKeeper
+    clusters go on and create it, KRaft clusters do not.
+
+    When it is innocent. A client that does not wait on purpose sends a timeout of 0 and looks again later.
+
+    Source. KIP-4, CreateTopics; ZkAdminManager and ReplicationControlManager of Kafka 3.9.
+    """
+    found: dict[tuple[str, str], list[Claim]] = defaultdict(list)
+    for claim in scene.claims("create_rule", group, *cell):
+        found[claim["name"], claim["rule"]].append(claim)
+    for (name, rule), claims in sorted(found.items()):
+        actual = sorted({claim["error"] for claim in claims})
+        yield Evidence(
+            (cell[1], name, rule),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            topic=name,
+            client_ids=(claims[0]["client_id"],),
+            count=sum(claim.count for claim in claims),
+            words={
+                "rule": rule,
+                "predicted": PREDICTED[rule],
+                "actual": ", ".join("not seen" if error < 0 else str(error) for error in actual),
+            },
+        )
+
+
 def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A connection whose messages only read by the layouts of a draft of KIP-516 or KIP-4; or one whose messages
     read as released, but for a tag of 16 bytes per topic where the draft has its topic id.

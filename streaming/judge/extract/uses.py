@@ -39,6 +39,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield from described(batch)
     for api, path in REQUESTS:
         tables = batch.tables(api, "request")
+        if tables and api == "Fetch":
+            yield highest(batch, tables["topics"], tables["topics.partitions"])
         if tables:
             yield asked(batch, api, tables[path])
             yield zero(batch, api, tables[path])
@@ -49,6 +51,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def asked(batch: Batch, api: str, topics: Table) -> Rows:
+    """Requests by id."""
     message = topics.message
     client_id, host, endpoint = who(batch, message)
     key = [ids(topics["topic_id"]), constant(api, len(topics)), client_id, host, endpoint]
@@ -66,6 +69,15 @@ def answered(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:
     key = [ids(topics["topic_id"]).take(parent), constant(api, len(partitions)), client_id, host, endpoint]
     tally = Column(codes.astype(np.int64).ravel(), names)
     return Rows("use", key, message, tally).where(topics.present("topic_id")[parent])
+
+
+def highest(batch: Batch, topics: Table, partitions: Table) -> Rows:
+    """The highest partition of each id that a client fetches."""
+    message = partitions.message
+    key = [ids(topics["topic_id"]).take(partitions.parent), *who(batch, message)]
+    peak = {"partition": partitions["partition"], "latest": batch.exchanges.ts_ns[message]}
+    by_id = topics.present("topic_id")[partitions.parent]
+    return Rows("partition_use", key, message, peak=peak).where(by_id)
 
 
 def zero(batch: Batch, api: str, topics: Table) -> Rows:

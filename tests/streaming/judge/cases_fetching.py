@@ -141,3 +141,45 @@ def clu001_cannot_know(lab):
     """One address, two clusters, one after the other: it was given to another cluster."""
     lab.metadata(0)
     lab.metadata(100, cluster_id=STRANGER, brokers={})
+
+
+def counted(lab, partition, refreshed=400):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches(range(1, 20, 2), ID_1, 3, partition=partition)
+    lab.metadata(refreshed, [("orders", ID_1)])
+
+
+def fet006_fires(lab):
+    counted(lab, 3)
+
+
+def fet006_near_miss(lab):
+    """The partition may just have been added: Metadata was not refreshed late enough."""
+    counted(lab, 3, refreshed=200)
+    counted(lab, 0, refreshed=250)
+
+
+def fet006_cannot_know(lab):
+    """How many partitions the id has was never said."""
+    lab.fetches(range(1, 20, 2), ID_1, 3, partition=3)
+    lab.until = 400
+
+
+def creates(lab, *topics, timeout=1000, errors=(0, 0)):
+    rows = [{"numPartitions": 3, "replicationFactor": 1, **topic} for topic in topics]
+    told = [{"name": topic["name"], "errorCode": error} for topic, error in zip(topics, errors, strict=False)]
+    lab.talk(client_id="admin").ask(0, "CreateTopics", 4, {"topics": rows, "timeoutMs": timeout}, {"topics": told})
+
+
+def adm001_fires(lab):
+    creates(lab, {"name": "a"}, {"name": "a"}, errors=(42,))
+
+
+def adm001_near_miss(lab):
+    creates(lab, {"name": "a"}, {"name": "b"})
+    creates(lab, {"name": "c", "numPartitions": -1, "replicationFactor": -1, "assignments": [{"brokerIds": [1]}]})
+
+
+def adm001_cannot_know(lab):
+    """An answer alone does not say what was wrong."""
+    creates(lab, {"name": "a"}, errors=(42,))

@@ -1,0 +1,53 @@
+"""What brokers forward to the controller: the exchanges inside Envelopes.
+
+Knows: that an inner message is seen where and when its Envelope is. Does not know what it says.
+Rule: an inner request is its client's word, forwarded; who forwards it is no client of that API.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from decode.envelope import ENVELOPE, unwrapped
+from decode.exchanges import Exchanges
+from decode.message import Decoded, decode
+from decode.wire import REQUEST, RESPONSE, Ints
+
+
+def inside(exchanges: Exchanges, decoded: Decoded) -> tuple[Exchanges, Decoded] | None:
+    """The inner exchanges of a batch; None where it has no Envelopes."""
+    if not (decoded.messages.key == ENVELOPE).any():
+        return None
+    request_of = np.full(len(decoded), -1, np.int64)
+    answered = exchanges.response >= 0
+    request_of[exchanges.response[answered]] = exchanges.request[answered]
+    messages, outer = unwrapped(decoded, request_of)
+    if not len(messages):
+        return None
+    inner = np.full(len(decoded), -1, np.int64)
+    inner[outer] = np.arange(len(outer))
+    request, response = halves(exchanges.request, inner), halves(exchanges.response, inner)
+    rows = (request >= 0) | (response >= 0)
+    found = replace(
+        exchanges,
+        messages=messages,
+        connection=exchanges.connection[outer],
+        ts_ns=exchanges.ts_ns[outer],
+        ts_last_ns=exchanges.ts_last_ns[outer],
+        source=exchanges.source[outer],
+        frame_first=exchanges.frame_first[outer],
+        frame_last=exchanges.frame_last[outer],
+        stream_offset=exchanges.stream_offset[outer],
+        gap_bytes=exchanges.gap_bytes[outer],
+        request=request[rows],
+        response=response[rows],
+        outcome=exchanges.outcome[rows],
+        out_of_order=exchanges.out_of_order[rows],
+    )
+    assert set(messages.side.tolist()) <= {REQUEST, RESPONSE}
+    return found, decode(messages)
+
+
+def halves(half: Ints, inner: Ints) -> Ints:
+    """Per exchange its inner message, -1 where it has none."""
+    return np.where(half >= 0, inner[half], -1)
