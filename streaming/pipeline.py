@@ -29,8 +29,8 @@ class Job:
     """What the query remembers between starts."""
     trigger: dict[str, object] = field(default_factory=lambda: {"availableNow": True})
     """{"availableNow": True} for replay, {"processingTime": "2 seconds"} for monitoring."""
-    batch_bytes: int = 128 << 20
-    """Frames files of one micro-batch, together: bounds memory."""
+    batch_bytes: int = 32 << 20
+    """Frames files of one micro-batch, together, at least one: bounds memory. Trimmed, it is some GB of capture."""
 
 
 def results(paths: DataFrame, settings: Settings) -> DataFrame:
