@@ -2,6 +2,7 @@
 
 Knows two messages that make up most of a cluster's structured traffic: Fetch v13 requests (10 topics x 10 partitions)
 and Metadata v12 responses (1000 topics x 12 partitions). We build every column; kio builds its entities.
+tshark, on what it reads of both, and the first use are in dissect.py.
 Rule: both sides are warmed up, and every figure is the CPU time of the fastest round of one second.
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bench import dissect
 from decode.columns import tables
 from decode.message import decode
 from decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
@@ -68,7 +70,7 @@ def measure() -> list[dict]:
              "peer_value": theirs, "ratio": ratio, "bar": f">= {bar}x", "met": ratio >= bar if ratio else None}
         )  # fmt: skip
     rows.append(field_rate(fetches))
-    return rows
+    return rows + dissect.measure()
 
 
 def whole(batch: list[bytes], side: int) -> Messages:
