@@ -112,22 +112,28 @@ def judged(
     from streaming.settings import Settings
 
     claim_folder(out)
-    with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
-        folders = [Path(name) for name in inputs if Path(name).is_dir()]
-        pcaps = [Path(name) for name in inputs if not Path(name).is_dir()]
-        settings = Settings(ports=frozenset(ports), **switches)
-        query.prepare(Path(scratch) / "work", settings)
-        if pcaps:
-            frames = Path(scratch) / "frames"
-            write_frames(pcaps, frames, cluster)
-            folders.append(frames)
-        with progress("judging") as advance:
-            try:
-                return query.run(
-                    folders, out or Path(scratch) / "tables", Path(scratch) / "work", settings, advance
-                ).json()
-            except query.ReplayError as error:
-                raise Stop(str(error)) from error
+    settings = Settings(ports=frozenset(ports), **switches)
+    with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder:
+        scratch = Path(folder)
+        query.prepare(scratch / "work", settings)
+        try:
+            folders = frames_of(inputs, scratch / "frames", cluster)
+            with progress("judging") as advance:
+                return query.run(folders, out or scratch / "tables", scratch / "work", settings, advance).json()
+        except query.ReplayError as error:
+            raise Stop(str(error)) from error
+        finally:
+            query.give_up()
+
+
+def frames_of(inputs: tuple[str, ...], folder: Path, cluster: str) -> list[Path]:
+    """Folders of frames: those given, and one that is made here of the pcaps given."""
+    folders = [Path(name) for name in inputs if Path(name).is_dir()]
+    pcaps = [Path(name) for name in inputs if not Path(name).is_dir()]
+    if not pcaps:
+        return folders
+    write_frames(pcaps, folder, cluster)
+    return [*folders, folder]
 
 
 def write_frames(files: list[Path], out: Path, cluster: str) -> Any:
