@@ -1,19 +1,21 @@
 """What a claim is: one statement, who made it first and last, and how often.
 
-Knows: the kinds of claims (KINDS, as data), how two sightings of one claim merge, how claims become bytes. Does not
-know which messages make claims (`claims.py`) or what follows from them (the ledger and the checks).
+Knows: how two sightings of one claim merge, how claims become bytes. Does not know which messages make claims
+(`claims.py`) or what follows from them (the ledger and the checks).
 Rule: merging is commutative and associative: first is the least sighting, last the greatest, counts and tallies add,
-peaks take the maximum. A new kind is a row of KINDS; state that cannot be told by these four does not belong in one.
+peaks take the maximum. State that cannot be told by these four does not belong in one.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from streaming.judge.kinds import KINDS, Cell
+
+__all__ = ["METADATA_LOG", "RESERVED", "SLOT_NS", "ZERO", "Cell", "Claim", "Key"]
+__all__ += ["Sighting", "merged", "pack", "unpack"]
+
 Key = tuple[Any, ...]
-Cell = tuple[str, ...]
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 """The all-zero topic id as Kafka prints it: said explicitly; None is a version that carries no ids."""
 METADATA_LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -44,145 +46,6 @@ class Sighting(NamedTuple):
     @property
     def client(self) -> str:
         return self.connection.partition(">")[0]
-
-
-@dataclass(frozen=True)
-class Kind:
-    fields: tuple[str, ...]
-    """Names of the key's parts, in order."""
-    cells: tuple[Cell, ...]
-    """Where the ledger files it: (space, fields of the cell's key); once per subject it speaks about."""
-    sentence: str
-    """What one such claim says, from its fields."""
-
-    @cached_property
-    def at(self) -> dict[str, int]:
-        """Where each field stands in a key."""
-        return {name: place for place, name in enumerate(self.fields)}
-
-
-def kind(fields: str, cells: str, sentence: str) -> Kind:
-    return Kind(tuple(fields.split()), tuple(tuple(cell.split(":")) for cell in cells.split()), sentence)
-
-
-KINDS: Mapping[str, Kind] = {
-    # which topic is which; `by` is controller@epoch in control requests, `endpoint` who answered (None: any broker)
-    "binding": kind(
-        "name topic_id source endpoint by", "name:name id:topic_id", "{source}: topic {name} has id {topic_id}"
-    ),
-    "absence": kind("name source endpoint error", "name:name", "{source}: no such topic {name} (error {error})"),
-    "creation": kind("name topic_id endpoint", "name:name id:topic_id", "topic {name} is created"),
-    "deletion": kind(
-        "name topic_id source endpoint by", "name:name id:topic_id", "{source}: topic {name} {topic_id} is deleted"
-    ),
-    "partition": kind(
-        "topic_id partition source leader_epoch leader replicas isr",
-        "id:topic_id",
-        "{source}: partition {partition} has leader {leader} of epoch {leader_epoch}, replicas {replicas}, ISR {isr}",
-    ),
-    "ordered": kind(
-        "name topic_id partition endpoint by how",
-        "name:name id:topic_id",
-        "controller {by} orders {endpoint}: {how} partition {partition} of {name} with id {topic_id}",
-    ),
-    "id_refused": kind(
-        "topic_id partition endpoint by",
-        "id:topic_id",
-        "{endpoint} answers INCONSISTENT_TOPIC_ID (103) for partition {partition} of {topic_id}",
-    ),
-    "id_asked": kind(
-        "topic_id partition endpoint by",
-        "id:topic_id",
-        "controller {by} orders partition {partition} of topic id {topic_id}",
-    ),
-    "partition_use": kind(
-        "topic_id client_id host endpoint", "id:topic_id", "{client_id} fetches partitions of {topic_id}"
-    ),
-    "use": kind("topic_id api client_id host endpoint", "id:topic_id", "{client_id} uses the id in {api}"),
-    "deletions": kind("endpoint", "server:", "topics are deleted"),
-    # who leads and follows
-    "serves": kind(
-        "name topic_id partition endpoint", "name:name id:topic_id", "{endpoint} serves partition {partition}"
-    ),
-    "denies": kind(
-        "name topic_id partition endpoint api error",
-        "name:name id:topic_id",
-        "{endpoint} answers {api} for partition {partition} with {error}",
-    ),
-    "follower": kind("broker endpoint client_id", "server:", "broker {broker} fetches from {endpoint}"),
-    "follows": kind(
-        "topic_id partition broker endpoint client_id",
-        "id:topic_id",
-        "broker {broker} asks {endpoint} for partition {partition}",
-    ),
-    "heartbeat": kind("broker endpoint", "server:", "broker {broker} tells how far it has read the metadata log"),
-    "replica_answer": kind(
-        "topic_id partition api client_id endpoint", "id:topic_id", "{api} of {client_id} for partition {partition}"
-    ),
-    # which endpoint belongs to which cluster
-    "server": kind("endpoint", "server:", "{endpoint} answers in Kafka's protocol"),
-    "cluster_id": kind("endpoint cluster_id how", "server:", "{endpoint} belongs to cluster {cluster_id} ({how})"),
-    "address": kind("endpoint address broker", "server:", "{endpoint} says that broker {broker} is at {address}"),
-    "carries": kind("endpoint topic_id", "server:", "{endpoint} speaks of topic id {topic_id}"),
-    "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),
-    "advertised": kind("endpoint ranges", "server:", "{endpoint} advertises {ranges}"),
-    "control": kind(
-        "endpoint controller controller_epoch kraft api version error",
-        "server:",
-        "controller {controller} of epoch {controller_epoch} sends {api} v{version}, answered with {error}",
-    ),
-    # who speaks what
-    "client": kind("client_id host endpoint", "client:client_id:host", "{client_id} at {host} sends requests"),
-    "software": kind(
-        "client_id host endpoint name version", "client:client_id:host", "{client_id} calls itself {name} {version}"
-    ),
-    "request_version": kind(
-        "client_id host endpoint api version", "client:client_id:host", "{client_id} sends {api} v{version}"
-    ),
-    "closed_on": kind(
-        "client_id host endpoint api version",
-        "client:client_id:host",
-        "{endpoint} closes the connection instead of answering {api} v{version}",
-    ),
-    "tolerated": kind("client_id host endpoint api tolerance", "wire:", "{client_id} sends {api} with {tolerance}"),
-    "zero_use": kind(
-        "client_id host endpoint api", "client:client_id:host", "{client_id} sends {api} with no topic id"
-    ),
-    "answer": kind("client_id host endpoint api", "client:client_id:host", "{endpoint} answers {api} of {client_id}"),
-    "odd_request": kind(
-        "client_id host endpoint what", "client:client_id:host", "{client_id} asks for metadata {what}"
-    ),
-    "create_rule": kind(
-        "client_id host endpoint name rule error",
-        "client:client_id:host",
-        "{client_id} creates {name} against rule {rule} and is answered {error}",
-    ),
-    "cluster_refused": kind(
-        "client_id host endpoint api cluster_id",
-        "server:",
-        "{client_id} presents cluster {cluster_id} in {api} and is answered INCONSISTENT_CLUSTER_ID (104)",
-    ),
-    "described": kind("name topic_id group endpoint", "id:topic_id", "group {group} is said to read {name}"),
-    "assigned": kind("topic_id group endpoint", "id:topic_id", "group {group} is assigned partitions of {topic_id}"),
-    # what was seen and read
-    "connection": kind("host endpoint client started_ns", "link:endpoint", "connection {client}>{endpoint}"),
-    "gap": kind(
-        "host endpoint client started_ns ts_ns side bytes", "link:endpoint", "{bytes} {side} bytes are missing"
-    ),
-    "unanswered": kind("host endpoint api outcome", "link:endpoint", "{api} was not answered: {outcome}"),
-    "malformed": kind(
-        "api version side reason client_id host endpoint client started_ns",
-        "wire:",
-        "{api} v{version} {side} is malformed: {reason}",
-    ),
-    "unknown": kind("key version endpoint reason", "wire:", "API key {key} v{version} is not in the schemas"),
-    "stray": kind("host endpoint client started_ns what", "link:endpoint", "{endpoint}: {what}"),
-    "dialect": kind("host endpoint dialect", "link:endpoint", "{host} and {endpoint} speak {dialect}"),
-    "draft_code": kind("endpoint error api", "link:endpoint", "{endpoint} answers {api} with {error}"),
-    "mark": kind("agent what source reason", "agent:", "agent {agent}: {what} {source} {reason}"),
-}
-SPACES = {"name": 64, "id": 64, "client": 16, "link": 16, "server": 1, "wire": 1, "agent": 1}
-"""The ledger's spaces and how many shards each is cut into."""
 
 
 class Claim:
@@ -242,6 +105,11 @@ class Claim:
 
     def state(self) -> tuple[Any, ...]:
         return (self.kind, self.key, self.first, self.last, self.count, self.tally, self.peak)
+
+    @property
+    def last_word(self) -> Sighting:
+        """When it was last said; the metadata log says a thing once, however often it is read again."""
+        return self.first if "offset" in self.peak else self.last
 
     @property
     def identity(self) -> tuple[str, Key]:

@@ -43,7 +43,7 @@ def first_of(claim: Claim) -> Side:
 
 
 def last_of(claim: Claim) -> Side:
-    return Side(claim.last, claim.sentence())
+    return Side(claim.last_word, claim.sentence())
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from streaming.judge.claim import SPACES, Cell, Claim, Key, pack, unpack
+from streaming.judge.claim import Cell, Claim, Key, pack, unpack
+from streaming.judge.kinds import SPACES
 
 STATE_VERSION = 1
 Load = Callable[[str], bytes | None]

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 from capture import frames
 from streaming.judge import units
-from streaming.judge.claim import SPACES, Cell, Claim, Sighting
+from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Clusters
+from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger, Load, shard_of, unversioned, versioned
 from streaming.judge.scene import Scene
 from streaming.judge.settings import Settings

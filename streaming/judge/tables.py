@@ -33,6 +33,7 @@ def topics_of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
             state = "replaced" if history is not current else "deleted" if topic.deleted(history) else "current"
             earlier = [other.topic_id for other in topic.histories if other is not current]
             ended = topic.ended(history)
+            ended_ns = ended.last_word.ts_ns if ended and ended["topic_id"] else 0
             yield topic_row(
                 group,
                 name,
@@ -41,7 +42,7 @@ def topics_of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
                 earlier_ids=earlier if history is current else [],
                 sources=history.sources,
                 first_seen=history.born_ns,
-                last_seen=max(history.last.last.ts_ns, ended.last.ts_ns if ended and ended["topic_id"] else 0),
+                last_seen=max(history.last.last_word.ts_ns, ended_ns),
             )
         if current is None and topic.without_id:
             yield unnumbered(group, name, topic)

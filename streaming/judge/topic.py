@@ -35,7 +35,7 @@ class History:
     def __init__(self, topic_id: str, bindings: list[Claim], scene: Scene, group: Group) -> None:
         self.topic_id, self.bindings, self.scene, self.group = topic_id, bindings, scene, group
         self.first = min(bindings, key=lambda claim: (claim.first, repr(claim.key)))
-        self.last = max(bindings, key=lambda claim: (claim.last, repr(claim.key)))
+        self.last = max(bindings, key=lambda claim: (claim.last_word, repr(claim.key)))
 
     @property
     def born_ns(self) -> int:

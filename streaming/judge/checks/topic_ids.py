@@ -68,9 +68,9 @@ def made(creation: Claim, old: History, new: History) -> bool:
 
 def last_before(old: History, new: History) -> Side:
     """The last word for the old id before the new one was heard of, as far as the ledger kept it."""
-    earlier = [claim for claim in old.bindings if claim.last.ts_ns <= new.born_ns]
+    earlier = [claim for claim in old.bindings if claim.last_word.ts_ns <= new.born_ns]
     if earlier:
-        return last_of(max(earlier, key=lambda claim: claim.last))
+        return last_of(max(earlier, key=lambda claim: (claim.last_word, repr(claim.key))))
     return first_of(old.first)
 
 

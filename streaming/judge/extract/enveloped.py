@@ -4,7 +4,8 @@ Knows: that an inner message is seen where and when its Envelope is. Does not kn
 Rule: an inner request is its client's word, forwarded; who forwards it is no client of that API.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from decode.envelope import ENVELOPE, unwrapped
 from decode.exchanges import Exchanges
 from decode.message import Decoded, decode
 from decode.wire import REQUEST, RESPONSE, Ints
+
+PER_EXCHANGE = ("request", "response", "outcome", "out_of_order")
+"""Columns of the exchanges; all others are facts that an inner message has from its Envelope."""
 
 
 def inside(exchanges: Exchanges, decoded: Decoded) -> tuple[Exchanges, Decoded] | None:
@@ -27,18 +31,14 @@ def inside(exchanges: Exchanges, decoded: Decoded) -> tuple[Exchanges, Decoded] 
     inner = np.full(len(decoded), -1, np.int64)
     inner[outer] = np.arange(len(outer))
     request, response = halves(exchanges.request, inner), halves(exchanges.response, inner)
+    columns: dict[str, Any] = {
+        f.name: value for f in fields(exchanges) if isinstance(value := getattr(exchanges, f.name), np.ndarray)
+    }
     rows = (request >= 0) | (response >= 0)
     found = replace(
         exchanges,
         messages=messages,
-        connection=exchanges.connection[outer],
-        ts_ns=exchanges.ts_ns[outer],
-        ts_last_ns=exchanges.ts_last_ns[outer],
-        source=exchanges.source[outer],
-        frame_first=exchanges.frame_first[outer],
-        frame_last=exchanges.frame_last[outer],
-        stream_offset=exchanges.stream_offset[outer],
-        gap_bytes=exchanges.gap_bytes[outer],
+        **{name: column[outer] for name, column in columns.items() if name not in PER_EXCHANGE},
         request=request[rows],
         response=response[rows],
         outcome=exchanges.outcome[rows],

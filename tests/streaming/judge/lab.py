@@ -4,7 +4,7 @@ Knows how the messages that checks speak about look when brokers, controllers an
 of capture time; every connection was seen from its start unless told otherwise.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 
 import numpy as np
 
@@ -185,9 +185,9 @@ class Lab:
         """LeaderAndIsr or UpdateMetadata; topics: (name, id, leader epoch, partition fields)."""
         version = version or {"LeaderAndIsr": 5, "UpdateMetadata": 7}[api]
         states = []
-        for name, topic_id, leader_epoch, *fields in topics:
+        for name, topic_id, leader_epoch, *more_fields in topics:
             state = {"leader": 1, "leaderEpoch": leader_epoch, "isr": [1, 2, 3], "replicas": [1, 2, 3]}
-            state |= fields[0] if fields else {}
+            state |= more_fields[0] if more_fields else {}
             row = {"topicName": name, "partitionStates": [state]}
             states.append(row if topic_id is None else {**row, "topicId": topic_id})
         request = {"controllerId": controller, "controllerEpoch": epoch, "topicStates": states, **more}
@@ -247,7 +247,7 @@ def exchanged(talk):
     ts_ns = np.array([ns(at) for *_, at in rows], np.int64)
     asked, answers, outcomes = (np.array(column) for column in zip(*talk.exchanges, strict=True))
     frames = np.arange(1, count + 1, dtype=np.int64)
-    exchanges = Exchanges(
+    given = dict(  # noqa: C408 -- named as the fields are
         label="lab", names=("lab.pcap",), connections=(talk.connection(),), messages=messages,
         connection=np.zeros(count, np.int32), ts_ns=ts_ns, ts_last_ns=ts_ns, source=np.zeros(count, np.int32),
         frame_first=frames, frame_last=frames, stream_offset=np.zeros(count, np.int64),
@@ -255,4 +255,8 @@ def exchanged(talk):
         outcome=outcomes.astype(np.int8),
         out_of_order=np.isin(np.arange(len(asked)), sorted(talk.early)),
     )  # fmt: skip
+    rest = {
+        f.name: np.zeros(count, np.int64) for f in fields(Exchanges) if f.default is MISSING and f.name not in given
+    }
+    exchanges = Exchanges(**given, **rest)
     return exchanges, decode(messages, dialect=talk.dialect)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from streaming.judge import catalogue
-from streaming.judge.claim import SPACES
+from streaming.judge.kinds import SPACES
 
 BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
 

@@ -3,7 +3,9 @@
 import base64
 
 from streaming.judge.claims import claims
-from tests.streaming.judge.lab import B1, ID_1, Lab, exchanged, written
+from tests.decode.batches import remove_topic, topic
+from tests.streaming.judge.cases_control import id_bytes, log
+from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, Lab, exchanged, written
 
 
 def told(lab, kind):
@@ -38,3 +40,27 @@ def test_a_batch_of_nothing_is_no_claims_but_facts():
     lab = Lab()
     exchanges, decoded = exchanged(lab.metadata(0))
     assert {"connection", "server"} <= {claim.kind for claim in claims(exchanges, decoded)}
+
+
+def log_read(lab, at):
+    log(lab, at, topic("orders", id_bytes(ID_1)), remove_topic(id_bytes(ID_1)), topic("orders", id_bytes(ID_2)),
+        high_watermark=50)  # fmt: skip
+
+
+def test_the_metadata_log_alone_names_every_fetch_by_id():
+    lab = Lab()
+    lab.fetches([1, 2], ID_2)
+    log_read(lab, 5)
+    rows = {row["topic_id"]: (row["name"], row["state"]) for row in lab.judge()["topics"].values()}
+    assert rows == {ID_1: ("orders", "replaced"), ID_2: ("orders", "current")}
+
+
+def test_a_node_that_reads_the_whole_log_again_hours_later_changes_nothing():
+    once, again = Lab(), Lab()
+    for lab in (once, again):
+        log_read(lab, 5)
+        lab.metadata(10, [("orders", ID_2)], server=B3)
+    log_read(again, 4 * 3600)
+    again.until = once.until = 5 * 3600
+    told = [{route: lab.judge()[route] for route in ("topics", "findings")} for lab in (once, again)]
+    assert told[0] == told[1]
