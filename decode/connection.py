@@ -20,6 +20,7 @@ from decode.heap import give_connection
 from decode.keeping import spare_words
 from decode.kernels import follow, lapse, pack, settle, touched, unsettled
 from decode.limits import Limits
+from decode.places import Placed
 from decode.segments import Segments, distinct, unique_pairs
 from decode.slots import Frames, Ints
 from decode.wire import known
@@ -37,7 +38,14 @@ SLACK = 1 << 20  # words or bytes
 class Follower:
     """Follows the connections of a whole capture or of one bucket of it."""
 
-    def __init__(self, limits: Limits = Limits(), ports: frozenset[int] = frozenset()) -> None:  # noqa: B008 -- frozen
+    def __init__(
+        self,
+        limits: Limits = Limits(),  # noqa: B008 -- frozen
+        ports: frozenset[int] = frozenset(),
+        *,
+        early: bool = False,
+    ) -> None:
+        """`early`: hand out a request when it is complete, its response alone later (trim cannot wait for answers)."""
         self.limits = limits
         self.ports = ports
         self.label = ""
@@ -49,6 +57,8 @@ class Follower:
         self._heap = slots.empty_heap(limits.row(), known())
         self._new = slots.no_bytes()
         self._old = slots.empty_arena()
+        self._heap[slots.G_EARLY] = early
+        self.placed = Placed.none()
 
     def receive(self, segments: Segments) -> Exchanges:
         """Frames of one agent in their order, or of several agents."""
@@ -57,6 +67,7 @@ class Follower:
         self.label = self.label or segments.label
         pairs, frames = self._frames(segments)
         self._begin(slots.fixed(segments.payload, np.uint8))
+        self.placed = Placed(*frames.where.T)
         start = 0
         while start < len(segments):
             start = follow(self._heap, self._new, self._old, frames, start)
@@ -78,6 +89,20 @@ class Follower:
     def drain(self) -> Exchanges:
         """The capture has ended: everything still open is closed and said."""
         return self._lapse(self._rows(), slots.UNSET)
+
+    def decided(self) -> list[tuple[int, int, int]]:
+        """(connection, direction, offset) of all that is open: every byte before it is handed out or given up."""
+        heap, rows = self._heap, self._rows()
+        rows = rows[heap[rows + slots.C_STATE] == slots.LIVE]
+        found = []
+        for side in (0, 1):
+            w = rows + slots.C_COUNT + side * slots.W_COUNT
+            mode = heap[w + slots.W_MODE]
+            at = np.where(heap[w + slots.W_HEAD] >= 0, heap[w + slots.W_FROM], heap[w + slots.W_NEXT])
+            at = np.where(mode == slots.OFF, heap[w + slots.W_NEXT], at)
+            serial = heap[rows + slots.C_SERIAL]
+            found += list(zip(serial.tolist(), [side] * len(rows), at.tolist(), strict=True))
+        return found
 
     def snapshot(self) -> bytes:
         self._pack(0)
@@ -142,7 +167,9 @@ class Follower:
         )  # fmt: skip
         kinds = (np.int64, np.int64, np.int32, np.int32, np.int64, np.int64, np.int32, *[np.int64] * 4)
         columns = [slots.fixed(array, kind) for array, kind in zip(numbers, kinds, strict=True)]
-        return pairs, Frames(slot, slots.fixed(index, np.int32), slots.fixed(bit, np.int8), *columns)
+        where = np.full((len(segments), 3), -1, np.int64)
+        arrays = [slot, slots.fixed(index, np.int32), slots.fixed(bit, np.int8), *columns, where]
+        return pairs, Frames(*arrays)
 
     def _rows(self) -> Ints:
         """Where the connections lie, in the order they began."""

@@ -96,6 +96,10 @@ class Exchanges:
     """Where its size stood in its direction: 0 is the first byte after SYN, 2^32 the first seen if there was none."""
     gap_bytes: Ints
     """Per message: how many of its left-out bytes were never seen, because of a gap in its middle."""
+    serial: Ints
+    """Per message: number of its connection in the follower."""
+    direction: NDArray[np.int8]
+    """Per message: 0 from the lower endpoint, 1 from the higher; with serial and stream_offset, its place."""
     request: Ints
     """Per exchange: message, or -1."""
     response: Ints

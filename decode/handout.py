@@ -18,6 +18,8 @@ from decode.recognise import MECHANISMS
 from decode.wire import Messages
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from decode.slots import Bytes, Ints
 
 ROLES = ("port", "syn", "content", "port")
@@ -75,12 +77,18 @@ class Handout:
             message[:, slots.M_FRAME_LAST].copy(),
             message[:, slots.M_AT].copy(),
             message[:, slots.M_GAP].copy(),
+            self._heap[self._rows[message[:, slots.M_CONNECTION]] + slots.C_SERIAL],
+            self._direction(message),
             exchange[:, 0].copy(),
             exchange[:, 1].copy(),
             exchange[:, 2].astype(np.int8),
             exchange[:, 3].astype(np.bool_),
             int(heap[slots.G_REFUSED]),
         )
+
+    def _direction(self, message: Ints) -> NDArray[np.int8]:
+        client = self._heap[self._rows[message[:, slots.M_CONNECTION]] + slots.C_CLIENT]
+        return np.where(message[:, slots.M_SIDE] == 0, client, 1 - client).astype(np.int8)
 
     def _note_gaps(self, gap: Ints) -> None:
         for row, ts, direction, count in gap.tolist():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.heap import give_wait, take_line, way_of
+from decode.heap import give_wait, take_line, take_wait, way_of
 from decode.slots import (
     AN_EXCHANGE,
     ANSWERED,
@@ -38,7 +38,9 @@ from decode.slots import (
     E_RESPONSE,
     F_ACKS_UNKNOWN,
     F_RAW,
+    F_TOLD,
     G_BYTES,
+    G_EARLY,
     G_EXCHANGES,
     G_MESSAGES,
     G_SPANS,
@@ -50,11 +52,13 @@ from decode.slots import (
     ORPHAN,
     PENDING,
     Q_CORRELATION,
+    Q_COUNT,
     Q_FLAGS,
     Q_KEPT,
     Q_KEY,
     Q_MARK,
     Q_NEXT,
+    Q_PIECES,
     Q_SIZE,
     Q_SPANS,
     Q_TS_LAST,
@@ -109,6 +113,8 @@ def _unlink(s: Ints, c: int, before: int, q: int, column: int) -> None:
 def request(s: Ints, c: int, q: int, due: bool) -> None:
     """A request is complete; `due`: a response has to come."""
     s[q + Q_MARK] = losses(s, way_of(c, 1 - s[c + C_CLIENT]))
+    if s[G_EARLY] and not s[q + Q_FLAGS] & F_RAW:
+        _tell_early(s, c, q)
     if not due:
         _write(s, c, q, -1, NO_RESPONSE_DUE, 0)
         return
@@ -242,10 +248,26 @@ def finish(s: Ints, c: int) -> None:
 
 
 @njit
+def _tell_early(s: Ints, c: int, q: int) -> None:
+    """Hand the request out now; what waits for the response keeps its key and version only."""
+    told = take_wait(s)
+    for column in range(1, Q_COUNT):
+        s[told + column] = s[q + column]
+    s[q + Q_PIECES], s[q + Q_KEPT], s[q + Q_SPANS] = -1, 0, 0
+    _write(s, c, told, -1, PENDING, 0)
+    s[q + Q_FLAGS] |= F_TOLD
+
+
+@njit
 def _write(s: Ints, c: int, q: int, r: int, outcome: int, out_of_order: int) -> None:
     """One exchange is decided; its messages are handed out with it."""
     if q >= 0 and r >= 0:
         s[r + Q_KEY], s[r + Q_VERSION] = s[q + Q_KEY], s[q + Q_VERSION]
+    if q >= 0 and s[q + Q_FLAGS] & F_TOLD:
+        give_wait(s, q)
+        q = -1
+        if r < 0:
+            return
     line = take_line(s, AN_EXCHANGE, c)
     s[line + E_REQUEST] = q
     s[line + E_RESPONSE] = r

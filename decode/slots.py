@@ -31,12 +31,13 @@ G_MESSAGES, G_BYTES, G_SPANS, G_EXCHANGES, G_GAPS, G_TOUCHED, G_TOUCHED_COUNT, G
 # ... the frame that is looked at ...
 NOW_TS, NOW_FRAME, NOW_SOURCE, NOW_AGENT, NOW_PAIR, NOW_BIT = 20, 21, 22, 23, 24, 25
 NOW_SEQ, NOW_ACK, NOW_FLAGS, NOW_WIRE, NOW_ADDRESS, NOW_END, NOW_LEFT, NOW_LEFT_END = 26, 27, 28, 29, 30, 31, 32, 33
-G_ARENA, G_ARENA_LIVE, G_REFUSED, G_NEED, NOW_OFFSET = 34, 35, 36, 37, 38
+G_ARENA, G_ARENA_LIVE, G_REFUSED, G_NEED, NOW_OFFSET, G_SERIAL = 34, 35, 36, 37, 38, 39
 # ... the limits, in the order of Limits' fields ...
 L_SLACK_FRAMES, L_SLACK_NS, L_HOLE_NS, L_HELD_BYTES, L_HELD_PIECES = 40, 41, 42, 43, 44
 L_SEARCH_BYTES, L_SEARCH_PIECES, L_GIVE_UP_BYTES, L_MESSAGE_BYTES = 45, 46, 47, 48
 L_WAITING, L_WAITING_BYTES, L_IDLE_NS, L_LINGER_NS, L_CONNECTIONS = 49, 50, 51, 52, 53
 LIMITS = 40
+G_EARLY = 54  # 1: requests are handed out when they are complete, not when they are answered
 # ... and known request headers: KNOWN_KEYS, then per key lowest, highest and first flexible version
 KNOWN_KEYS, KNOWN = 60, 61
 SCRATCH_BYTES = 1 << 12  # the arena's first bytes are for reading headers that lie in pieces
@@ -142,7 +143,8 @@ C_STATE = 30
 C_SEARCHED = 31
 C_AGENT = 32
 C_TOUCH_NEXT = 33  # next connection touched in this call
-C_COUNT = 34
+C_SERIAL = 34  # number of the connection, never used again
+C_COUNT = 35
 C_SIZE = C_COUNT + 2 * W_COUNT  # a record of a connection holds its two directions
 FREE, LIVE, GONE, RELEASED = (
     0,
@@ -176,7 +178,7 @@ Q_SIDE = 16
 Q_KEPT = 17  # bytes of it that we have
 Q_SPANS = 18  # runs of it that we have not
 Q_COUNT = 19
-F_RAW, F_ACKS_UNKNOWN = 1, 2
+F_RAW, F_ACKS_UNKNOWN, F_TOLD = 1, 2, 4
 
 # --- a line of a call's output: an exchange (its waiting messages go with it), or a gap
 H_KIND = 1
@@ -211,6 +213,8 @@ class Frames(NamedTuple):
     left_at: Ints
     left: Ints
     """Offset and length per left-out span."""
+    where: Ints
+    """Filled per frame: number of its connection, its direction there, offset of its payload; -1 for none."""
 
 
 def empty_heap(limit: Ints, known: NDArray[np.int16]) -> Ints:

@@ -39,6 +39,7 @@ from decode.slots import (
     C_PAYLOADS,
     C_PROTOCOL,
     C_ROLE_BY,
+    C_SERIAL,
     C_SIZE,
     C_STARTED,
     C_STATE,
@@ -49,10 +50,12 @@ from decode.slots import (
     CLOSED,
     G_CALL,
     G_CONNECTIONS_USED,
+    G_EARLY,
     G_LINES,
     G_NEED,
     G_PIECES,
     G_REFUSED,
+    G_SERIAL,
     G_TOP,
     G_WAITS,
     GONE,
@@ -73,6 +76,7 @@ from decode.slots import (
     NOW_FRAME,
     NOW_LEFT,
     NOW_LEFT_END,
+    NOW_OFFSET,
     NOW_PAIR,
     NOW_SEQ,
     NOW_SOURCE,
@@ -152,7 +156,7 @@ def room(s: Ints, c: int, payload: int, spans: int) -> Any:
             held += s[w + W_HELD_COUNT]
             if s[w + W_MODE] in (SEARCH, START):
                 burst += s[w + W_KEPT]
-    need = burst // SHORTEST_MESSAGE + 2 * spans + held + waiting + 32
+    need = (1 + s[G_EARLY]) * (burst // SHORTEST_MESSAGE) + 2 * spans + held + waiting + 32
     words = C_SIZE + max(need - s[G_PIECES + 1], 0) * P_COUNT + max(need - s[G_WAITS + 1], 0) * Q_COUNT
     words += max(2 * need - s[G_LINES + 1], 0) * H_COUNT
     s[G_NEED] = words
@@ -177,6 +181,8 @@ def _open(s: Ints) -> Any:
     s[c + C_DEADLINE] = -UNSET
     s[c + C_BORN] = s[G_CALL]
     s[c + C_AGENT] = s[NOW_AGENT]
+    s[G_SERIAL] += 1
+    s[c + C_SERIAL] = s[G_SERIAL]
     for column in (C_ASKED, C_ANSWERS):
         s[c + column] = -1
         s[c + column + 1] = -1
@@ -442,7 +448,7 @@ def _fin(s: Ints, w: int, seq: int) -> None:
 @njit
 def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
     """Frames from `start` on; the first frame for which there was no room, or how many there are."""
-    slot, pair, bit, ts_ns, frame_no, source, agent, seq, ack, flags, wire, at, left_at, left = f
+    slot, pair, bit, ts_ns, frame_no, source, agent, seq, ack, flags, wire, at, left_at, left, where = f
     for i in range(start, len(wire)):
         c = slot[pair[i]]
         if not room(s, c, wire[i], left_at[i + 1] - left_at[i]):
@@ -458,7 +464,10 @@ def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
         if s[c + C_STATE] == GONE:
             _late(s, c)
         else:
+            where[i, 0], where[i, 1], where[i, 2] = s[c + C_SERIAL], bit[i], -1
+            s[NOW_OFFSET] = -1
             _frame(s, new, old, left, c)
+            where[i, 2] = s[NOW_OFFSET]
     return len(wire)
 
 
