@@ -16,7 +16,7 @@ from streaming.judge.times import clock
 from streaming.judge.topic import CONTROL, name_of
 
 STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH, NOT_CONTROLLER = 11, 77, 41
-LEADING = (*CONTROL, "metadata", "describe-topic-partitions", "metadata-log")
+ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 
 def two_controllers(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -152,7 +152,8 @@ def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
 
     Why it matters. Leader epochs only grow: a controller works from old state, or state was restored from a backup.
 
-    When it is innocent. Orders that crossed each other within the grace; clients' Metadata may lag and does not count.
+    When it is innocent. Orders that crossed each other within the grace; orders of a controller that brokers turned
+    away. Clients' Metadata may lag and does not count.
 
     Source. KIP-101; PartitionStateMachine of Kafka 3.9.
     """
@@ -166,6 +167,8 @@ def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
         after = top.first.ts_ns + scene.settings.broker_grace_ns
         back = [c for c in claims if c["leader_epoch"] < top["leader_epoch"] and c.last.ts_ns > after]
         if back:
+            scene.watch()
+        if back and not turned_away(back, group, scene):
             yield Evidence(
                 (cell[1], partition),
                 (first_of(top), *(last_of(claim) for claim in back)),
@@ -178,6 +181,14 @@ def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
                     "low": min(claim["leader_epoch"] for claim in back),
                 },
             )
+
+
+def turned_away(orders: list[Claim], group: Group, scene: Scene) -> bool:
+    """Whether the orders came with those of a controller that brokers refused: that is CTL001, and harmless here."""
+    control = scene.claims("control", group, "server")
+    refused = {(c["controller"], c["controller_epoch"]) for c in control if c["error"] == STALE_CONTROLLER_EPOCH}
+    stale = [claim for claim in control if (claim["controller"], claim["controller_epoch"]) in refused]
+    return all(any(claim.first <= order.last <= claim.last for claim in stale) for order in orders)
 
 
 def replica_set_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -266,7 +277,7 @@ def not_controller_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evid
     settings = scene.settings
     for claim in scene.claims("answer", group, *cell):
         run = longest(claim.tally, {NOT_CONTROLLER}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-        if run is not None and claim["api"] != "Fetch":
+        if run is not None and claim["api"] in ADMINISTRATION:
             yield Evidence(
                 (*cell[1:], scene.node(claim)),
                 (first_of(claim), last_of(claim)),

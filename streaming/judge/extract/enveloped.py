@@ -31,9 +31,8 @@ def inside(exchanges: Exchanges, decoded: Decoded) -> tuple[Exchanges, Decoded] 
     inner = np.full(len(decoded), -1, np.int64)
     inner[outer] = np.arange(len(outer))
     request, response = halves(exchanges.request, inner), halves(exchanges.response, inner)
-    columns: dict[str, Any] = {
-        f.name: value for f in fields(exchanges) if isinstance(value := getattr(exchanges, f.name), np.ndarray)
-    }
+    facts: dict[str, Any] = {f.name: getattr(exchanges, f.name) for f in fields(exchanges)}
+    columns: dict[str, Any] = {name: value for name, value in facts.items() if isinstance(value, np.ndarray)}
     rows = (request >= 0) | (response >= 0)
     found = replace(
         exchanges,
