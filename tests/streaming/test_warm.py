@@ -1,8 +1,9 @@
 """Warming goes the whole way."""
 
+from decode.warm import SAID
 from streaming.warm import warm
 
 
 def test_the_tiny_connection_passes_through_every_step():
     loop = warm()
-    assert loop.result().json()["coverage"]["decoded_messages"] == 2
+    assert loop.result().json()["coverage"]["decoded_messages"] == 2 * len(SAID)
