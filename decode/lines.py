@@ -25,7 +25,7 @@ from decode.layout import layouts
 from decode.message import REASONS, Dialect, Status, pack
 from decode.nested import nested
 from decode.segments import segments
-from decode.wire import REQUEST, SIDES
+from decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -92,7 +92,7 @@ def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> 
     order, newest_ns = count(), 0
     for exchanges in followed(tables):
         decoded = read(exchanges.messages, exchanges.connection, reading.dialect)
-        clients = client_ids(exchanges, decoded)
+        clients = client_ids(exchanges)
         for i in wanted.rows(exchanges):
             found = line(exchanges, decoded, i, clients.get(i), contents=reading.contents)
             newest_ns = max(newest_ns, int(exchanges.ts_ns[i]))
@@ -113,16 +113,16 @@ def followed(tables: Iterable[pa.Table]) -> Iterator[Exchanges]:
     yield follower.drain()
 
 
-def client_ids(exchanges: Exchanges, decoded: Decoded) -> dict[int, str | None]:
-    """Of every message the client id of its request, where that was read: only requests carry one."""
+def client_ids(exchanges: Exchanges) -> dict[int, str | None]:
+    """Of every message the client id of its request, where that was seen: only requests carry one."""
     out: dict[int, str | None] = {}
     for request, response in zip(exchanges.request.tolist(), exchanges.response.tolist(), strict=True):
-        if request >= 0 and decoded.status[request] == Status.OK:
-            out[request] = out[response] = nested(decoded, request, contents=False)["header"].get("clientId")
+        if request >= 0:
+            out[request] = out[response] = client_id(exchanges.messages, request)
     return out
 
 
-def line(exchanges: Exchanges, decoded: Decoded, i: int, client_id: str | None, *, contents: bool) -> Line:
+def line(exchanges: Exchanges, decoded: Decoded, i: int, client: str | None, *, contents: bool) -> Line:
     """Message i as the JSON object of DESIGN section 7."""
     messages = exchanges.messages
     ends = exchanges.connections[exchanges.connection[i]].name.split(">")
@@ -137,7 +137,7 @@ def line(exchanges: Exchanges, decoded: Decoded, i: int, client_id: str | None, 
         "api": api_names().get(key),
         "version": version if version >= 0 else None,
         "correlation_id": int(messages.correlation_id[i]),
-        "client_id": client_id,
+        "client_id": client,
         "size": int(messages.size[i]),
         "frame": {
             "source": exchanges.names[exchanges.source[i]],

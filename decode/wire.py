@@ -25,6 +25,7 @@ __all__ = [
     "SIDES",
     "UNKNOWN_VERSION_YET",
     "Messages",
+    "client_id",
     "known",
     "pack",
     "short_header",
@@ -128,6 +129,22 @@ def wire_offset(messages: Messages, message: Ints, place: Ints) -> Ints:
         behind = messages.span_offset[spans] - passed[:-1] < offset[i]
         offset[i] += messages.span_length[spans][behind].sum()
     return offset
+
+
+def client_id(messages: Messages, row: int) -> str | None:
+    """Of a request, read or not: every header but `short_header` begins alike. None if null, or not whole."""
+    begin, spans = int(messages.at[row]), slice(messages.span_at[row], messages.span_at[row + 1])
+    end = int(min([messages.at[row + 1] - begin, *messages.span_offset[spans][:1]]))
+    kept = messages.data[begin : begin + end].tobytes()
+    length = int.from_bytes(kept[8:10], "big", signed=True)
+    if (
+        len(kept) < 10
+        or length < 0
+        or len(kept) < 10 + length
+        or short_header(int(messages.key[row]), int(messages.version[row]))
+    ):
+        return None
+    return kept[10 : 10 + length].decode(errors="replace")
 
 
 def _without(payload: bytes, cuts: list[tuple[int, int]]) -> bytes:

@@ -183,7 +183,7 @@ def test_a_message_whose_structure_was_not_captured_is_undecoded_and_says_where(
     request = told(talk, left_out={6: [(20, 4)]})[2]
     assert request["undecoded"].startswith("left-out at byte ")
     assert "body" not in request
-    assert request["client_id"] is None
+    assert request["client_id"] == "app"
 
 
 @pytest.mark.parametrize(("key", "version", "reason"), [(3, 30, "unknown-version"), (99, 0, "unknown-api")])

@@ -1,8 +1,9 @@
 """Batches of messages: taken apart, put together, with what was left out."""
 
 import numpy as np
+import pytest
 
-from decode.wire import DATA, RECORD, REQUEST, RESPONSE, pack, wire_offset
+from decode.wire import DATA, RECORD, REQUEST, RESPONSE, client_id, pack, wire_offset
 
 BATCH = pack(
     [b"\0\1\0\2" + b"\0\0\0\7" + b"rest", b"\0\0\0\x09abcdef", b"xyz", b""],
@@ -34,3 +35,23 @@ def test_places_in_the_data_are_offsets_on_the_wire():
     message = np.array([0, 0, 0, 0, 1, 2])
     place = np.array([2, 4, 5, 7, 15, 17])
     assert wire_offset(BATCH, message, place).tolist() == [2, 4, 7, 10, 9, 1]
+
+
+@pytest.mark.parametrize(
+    ("data", "spans", "expected"),
+    [
+        ("0003000c00000001 0003 617070 00", [], "app"),
+        ("0003000c00000001 0003 617070 ff", [], "app"),
+        ("0003000c00000001 0000", [], ""),
+        ("0003000c00000001 ffff", [], None),
+        ("0003000c00000001 0003 6170", [], None),
+        ("0003000c00000001 00", [], None),
+        ("0003000c00000001 0001 ff", [], "\ufffd"),
+        ("0003000c00000001 0003 617070 000000", [(14, 2)], "app"),
+        ("0003000c00000001 0003 617070 000000", [(12, 4)], None),
+        ("0007000000000001 0001 61", [], None),
+    ],
+)
+def test_the_client_id_of_a_request_is_known_whatever_follows_it(data, spans, expected):
+    data = bytes.fromhex(data)
+    assert client_id(pack([data], [0], [data[1]], [data[3]], [spans]), 0) == expected

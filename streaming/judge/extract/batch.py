@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from decode.columns import Table, tables
 from decode.exchanges import Exchanges
 from decode.message import Decoded, Status
-from decode.wire import REQUEST, RESPONSE, SIDES
+from decode.wire import REQUEST, RESPONSE, SIDES, client_id
 from streaming.judge.apis import key_of, name_of
 from streaming.judge.claim import SLOT_NS
 from streaming.judge.extract.reduce import Column, Ints, Sightings, texts
@@ -89,6 +89,11 @@ class Batch:
                 found = texts(table["client_id"])
                 lookup = [known.setdefault(v, len(known)) if v is not None else -1 for v in found.values or ()]
                 codes[self.exchange[table.message]] = np.array(lookup, np.int64)[found.codes]
+        messages = self.decoded.messages
+        for row in np.flatnonzero((self.decoded.status != Status.OK) & (messages.side == REQUEST)).tolist():
+            unread = client_id(messages, row)  # the header is whole where the body is not
+            if unread is not None and self.exchange[row] >= 0:
+                codes[self.exchange[row]] = known.setdefault(unread, len(known))
         return Column(codes, [*known, None])
 
     def client_id(self, message: Ints) -> Column:

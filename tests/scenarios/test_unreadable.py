@@ -1,0 +1,76 @@
+"""What cannot be read, from bytes to verdict: unknown is undecoded, wrong is malformed, and neither is guessed."""
+
+import json
+import struct
+
+import pytest
+
+from streaming.settings import Settings
+from tests import traffic
+from tests.build import plain
+from tests.scenarios.roads import frames
+from tests.scenarios.roads import plain as by_the_plain_road
+
+SERVER = ("10.0.0.9", 9092)
+
+
+def asked(number, names=()):
+    body = {"topics": [{"name": name} for name in names]}
+    return plain("Metadata", "request", 12, body, {"correlationId": number, "clientId": "app"})
+
+
+def answered(number):
+    return plain("Metadata", "response", 12, {"clusterId": "wirecheck-test-cluster"}, {"correlationId": number})
+
+
+def strange(key, version, number):
+    """A request with a header that any version could have, and bytes that no layout here has."""
+    return traffic.size_prefixed(struct.pack(">hhih", key, version, number, 3) + b"app" + b"\0" + b"\x7f" * 9)
+
+
+def told(tmp_path, request, response, *, settings=Settings()):
+    """Verdict on a connection that is understood, then says this, and is understood again."""
+    talk = traffic.Talk(server=SERVER).open()
+    talk.request(asked(1)).response(answered(1))
+    talk.request(request).response(response)
+    talk.request(asked(3)).response(answered(3)).close()
+    pcap = tmp_path / "odd.pcap"
+    pcap.write_bytes(traffic.pcap(traffic.packets(talk.segments)))
+    return by_the_plain_road([frames([pcap], tmp_path / "frames")], settings)
+
+
+def codes(result, prefix="WIR"):
+    return {finding["code"]: finding for finding in result["findings"] if finding["code"].startswith(prefix)}
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "code", "said"),
+    [(120, 0, "WIR004", "120"), (3, 19, "WIR005", "Metadata v19")],
+)
+def test_an_unknown_key_or_a_newer_version_is_undecoded_and_never_malformed(tmp_path, key, version, code, said):
+    answer = traffic.size_prefixed(struct.pack(">i", 2) + b"\0" + b"\x7f" * 5)
+    result = told(tmp_path, strange(key, version, 2), answer)
+    assert set(codes(result)) == {code}
+    assert said in codes(result)[code]["summary"]
+    assert codes(result)[code]["kind"] == "visibility"
+    coverage = result["coverage"]
+    assert (coverage["messages"], coverage["decoded_messages"], coverage["undecoded_messages"]) == (6, 4, 2)
+
+
+def test_a_malformed_message_is_a_violation_with_its_reason_and_its_client(tmp_path):
+    whole = asked(2, ["orders"])
+    broken = traffic.size_prefixed(whole[4:] + b"\x07")
+    result = told(tmp_path, broken, answered(2))
+    assert set(codes(result)) == {"WIR003"}
+    finding = codes(result)["WIR003"]
+    assert (finding["kind"], finding["client_ids"]) == ("violation", ["app"])
+    assert "leftover bytes" in finding["summary"]
+    assert [side["frame"]["first"] for side in finding["sides"]][:1] == [6]
+    assert result["coverage"]["decoded_messages"] == 5
+
+
+@pytest.mark.parametrize("dialect", ["kafka", "auto"])
+def test_shipped_bytes_are_no_draft_whatever_is_said_of_the_dialect(tmp_path, dialect):
+    result = told(tmp_path, asked(2, ["orders"]), answered(2), settings=Settings(dialect=dialect))
+    assert json.dumps(codes(result, "DRF")) == "{}"
+    assert codes(result) == {}
