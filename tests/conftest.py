@@ -22,4 +22,4 @@ def spark(tmp_path_factory):
 
     session = open_session(Session(tmp_path_factory.mktemp("spark")))
     yield session
-    close_session(session)
+    close_session()
