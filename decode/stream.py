@@ -93,6 +93,15 @@ def offset_of(s: Ints, w: int, seq: int) -> Any:
 
 
 @njit
+def sent(s: Ints, w: int, seq: int) -> None:
+    """Direction w goes on at this sequence number: whatever comes before it was sent, seen or not."""
+    if s[w + W_OPEN] == RUNNING:
+        at = offset_of(s, w, seq)
+        if at - s[w + W_TOP] < BELIEVABLE >> 6:
+            s[w + W_TOP] = max(s[w + W_TOP], at)
+
+
+@njit
 def begin(s: Ints, w: int, seq: int) -> None:
     """The stream of direction w is known to begin at this sequence number."""
     s[w + W_BASE] = seq & 0xFFFFFFFF
@@ -337,9 +346,11 @@ def close_holes(s: Ints, c: int, w: int, now: int) -> None:
         elif edge > s[w + W_NEXT]:
             _gap(s, c, w, edge, now)
         catch_up(s, w)
-    acked = s[w + W_ACKED] if s[w + W_FIN] == UNSET else min(s[w + W_ACKED], s[w + W_FIN])
-    if s[w + W_OPEN] == RUNNING and acked > s[w + W_NEXT]:
-        _gap(s, c, w, acked, now)
+    end = max(s[w + W_ACKED], s[w + W_TOP])
+    if s[w + W_FIN] != UNSET:
+        end = min(end, s[w + W_FIN])
+    if s[w + W_OPEN] == RUNNING and end > s[w + W_NEXT]:
+        _gap(s, c, w, end, now)
 
 
 @njit

@@ -133,6 +133,7 @@ from decode.stream import (
     hole_deadline,
     offset_of,
     remember_acknowledged,
+    sent,
 )
 
 if TYPE_CHECKING:
@@ -398,6 +399,8 @@ def _frame(s: Ints, new: Bytes, old: Bytes, left: Ints, c: int) -> None:
         if s[c + C_PROTOCOL] == UNDECIDED:
             _encrypted(s, new, c)
         arrive(s, new, old, left, w, seq)
+    else:
+        sent(s, w, seq)
     if flags & FIN:
         _fin(s, w, seq)
         _close(s, c, bit, ts, False)

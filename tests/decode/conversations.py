@@ -82,7 +82,7 @@ def message(exchanges: Exchanges, row: int, *, packets: bool = True):
 
 
 def told(results: list[Exchanges], *, packets: bool = True) -> list[tuple]:
-    """Every exchange as values, in an order of its own."""
+    """Every exchange as values, by correlation id."""
     rows = [
         (
             OUTCOMES[e.outcome[i]], bool(e.out_of_order[i]),
@@ -91,7 +91,7 @@ def told(results: list[Exchanges], *, packets: bool = True) -> list[tuple]:
         for e in results
         for i in range(len(e))
     ]  # fmt: skip
-    return sorted(rows, key=repr)
+    return sorted(rows, key=lambda row: ((row[2] or row[3])[3], repr(row)))
 
 
 def facts(results: list[Exchanges]) -> dict:
