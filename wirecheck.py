@@ -57,14 +57,15 @@ def main() -> None:
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the frames (Parquet).")
 @click.option("--cluster", default="default", show_default=True, help="Label of the cluster these frames belong to.")
-def capture(first: tuple[str, ...], more: tuple[str, ...], out: Path, cluster: str) -> None:
+@click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
+def capture(first: tuple[str, ...], more: tuple[str, ...], out: Path, cluster: str, keep_records: bool) -> None:
     """Write TCP frames as the Parquet table that replay and monitor read.
 
     \b
     Example:
       wirecheck capture -r incident.pcapng --out frames/
     """
-    summary = write_frames([Path(name) for name in (*first, *more)], out, cluster)
+    summary = write_frames([Path(name) for name in (*first, *more)], out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
     click.echo(f"{summary.frames:,} frames in {len(summary.files):,} files under {out}", err=True)
@@ -78,6 +79,7 @@ def capture(first: tuple[str, ...], more: tuple[str, ...], out: Path, cluster: s
 @click.option("--dialect", type=click.Choice(DIALECTS), default="auto", show_default=True, help="Layouts to read by.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), default="violation", show_default=True, help="Exit 1 from here.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
 def replay(inputs: tuple[str, ...], form: str, fail_on: str, **options: Any) -> None:
     """Judge pcaps, or folders of an agent's frames, as if they were captured now.
@@ -105,7 +107,7 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, **options: Any) -> 
 
 
 def judged(
-    inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], **switches: Any
+    inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], keep_records: bool, **switches: Any
 ) -> dict[str, Any]:
     """Frames of all inputs, through the query, as the JSON object of a replay."""
     from streaming import replay as query
@@ -117,7 +119,7 @@ def judged(
         scratch = Path(folder)
         query.prepare(scratch / "work", settings)
         try:
-            folders = frames_of(inputs, scratch / "frames", cluster)
+            folders = frames_of(inputs, scratch / "frames", cluster, keep_records)
             with progress("judging") as advance:
                 return query.run(folders, out or scratch / "tables", scratch / "work", settings, advance).json()
         except query.ReplayError as error:
@@ -126,22 +128,22 @@ def judged(
             query.give_up()
 
 
-def frames_of(inputs: tuple[str, ...], folder: Path, cluster: str) -> list[Path]:
+def frames_of(inputs: tuple[str, ...], folder: Path, cluster: str, keep_records: bool) -> list[Path]:
     """Folders of frames: those given, and one that is made here of the pcaps given."""
     folders = [Path(name) for name in inputs if Path(name).is_dir()]
     pcaps = [Path(name) for name in inputs if not Path(name).is_dir()]
     if not pcaps:
         return folders
-    write_frames(pcaps, folder, cluster)
+    write_frames(pcaps, folder, cluster, keep_records=keep_records)
     return [*folders, folder]
 
 
-def write_frames(files: list[Path], out: Path, cluster: str) -> Any:
+def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bool) -> Any:
     from capture import agent, pcap
 
     with progress("reading") as advance:
         try:
-            return agent.write_frames(files, out, cluster, on_progress=advance)
+            return agent.write_frames(files, out, cluster, on_progress=advance, keep_records=keep_records)
         except pcap.InputError as error:
             raise Stop(str(error)) from error
         except OSError as error:

@@ -204,8 +204,8 @@ def ours(path: Path) -> tuple[Told, Told]:
 
     from capture.frames import Stamp
     from capture.pcap import CaptureFile
-    from decode.connection import Follower
-    from decode.segments import segments
+    from decode.following.connection import Follower
+    from decode.following.segments import segments
 
     file = CaptureFile(path)
     rows = [batch.rows for batch in file.batches(Stamp("bench", "bench"))]

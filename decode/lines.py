@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.connection import Follower
 from decode.dialect import AUTO, read
+from decode.following.connection import Follower
+from decode.following.segments import segments
 from decode.layout import layouts
 from decode.message import REASONS, Dialect, Status, pack
 from decode.nested import nested
-from decode.segments import segments
 from decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from decode.connection import Exchanges
+    from decode.following.connection import Exchanges
     from decode.message import Decoded
 
 __all__ = ["Filter", "Reading", "of", "single"]

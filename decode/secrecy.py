@@ -1,7 +1,7 @@
 """Where in messages lie records and secrets: what capture need not keep.
 
 Knows the fields that decode/schemas marks secret, and records fields, of messages and of what Envelopes carry. Refuses
-to know what becomes of the spans, and what is in records (decode/log_secrets.py knows that of the metadata log).
+to know what becomes of the spans, and what is in records (decode/log/secrets.py knows that of the metadata log).
 Rule: a span covers a field's content, never its length, so that a message decodes as well without it. Of a message that
 does not decode nothing is said; an enveloped response whose request was not seen is a secret as a whole.
 """

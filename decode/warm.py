@@ -13,11 +13,11 @@ import struct
 import pyarrow as pa
 
 from decode.columns import tables
-from decode.connection import Follower
 from decode.dialect import read
-from decode.metadata_log import field_entries
+from decode.following.connection import Follower
+from decode.following.segments import segments
+from decode.log.metadata_log import field_entries
 from decode.nested import nested
-from decode.segments import segments
 from decode.texts import id_codes
 
 __all__ = ["warm"]

@@ -1,6 +1,6 @@
-"""Mutated records fields through decode.records, decode.metadata_log and decode.log_secrets.
+"""Mutated records fields through decode.log.records, decode.log.metadata_log and decode.log.secrets.
 
-Knows: what must hold for any field: nothing but a DecodeError is raised, and by decode.metadata_log not even that;
+Knows: what must hold for any field: nothing but a DecodeError is raised, and by decode.log.metadata_log not even that;
 spans of secrets lie inside, in order, and a field in two pieces hides no less.
 Rule: sums are mended after three of four mutations, or nothing behind them would ever be reached.
 """
@@ -15,12 +15,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from decode.checksum import crc32c
 from decode.errors import DecodeError
 from decode.holes import laid_out
-from decode.log_secrets import LogSecrets, secret_spans
-from decode.metadata_log import entries
-from decode.records import read_batches
+from decode.log.checksum import crc32c
+from decode.log.metadata_log import entries
+from decode.log.records import read_batches
+from decode.log.secrets import LogSecrets, secret_spans
 from fuzz.bend import EXTREMES, GROWTH_BYTES, bend_one
 from fuzz.seeds import fields
 

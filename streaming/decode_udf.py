@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decode.dialect import read
-from decode.exchanges import Connection, Exchanges
+from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
 from streaming.exchange_rows import exchange_rows
 from streaming.judge.claims import claims, pack

@@ -7,7 +7,7 @@ Rule: what was not seen is null, never 0.
 from collections.abc import Iterator
 from typing import Any
 
-from decode.exchanges import OUTCOMES, Exchanges
+from decode.following.exchanges import OUTCOMES, Exchanges
 from decode.message import Decoded, Status
 from decode.program import form
 from streaming.tables import to_ipc

@@ -1,7 +1,7 @@
 """Stateful, by bucket: files of frames in their order, exchanges out.
 
 Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
-exchanges is `decode.connection`'s affair.
+exchanges is `decode.following.connection`'s affair.
 Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
 snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows.
 """
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from capture import frames
-from decode.connection import Follower
-from decode.exchanges import Exchanges
+from decode.following.connection import Follower
+from decode.following.exchanges import Exchanges
 from streaming.pack import FrameFile, read_file, together
 from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings

@@ -1,7 +1,7 @@
 """Files of frames in, one row per file and bucket out.
 
 Knows: how a frames file is found by its path on any Arrow file system, and how its frames are dealt to buckets of
-connections. Knows nothing of TCP or Kafka: `decode.segments` owns the arrays and the bucket of a connection.
+connections. Knows nothing of TCP or Kafka: `decode.following.segments` owns the arrays and the bucket of a connection.
 Rule: every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
 """
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from capture import frames
-from decode.segments import Segments, segments
+from decode.following.segments import Segments, segments
 from streaming.packed import from_cell, to_cell
 from streaming.tagged import FRAMES, Tagged
 

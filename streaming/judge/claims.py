@@ -7,7 +7,7 @@ Rule: what comes out is reduced to one claim per key; the rest of the pipeline n
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from decode.exchanges import Exchanges
+from decode.following.exchanges import Exchanges
 from decode.message import Decoded, Status
 from streaming.judge.claim import Claim, merged, pack, unpack
 from streaming.judge.extract import (

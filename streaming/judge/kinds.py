@@ -101,6 +101,16 @@ KINDS: Mapping[str, Kind] = {
     "software": kind(
         "client_id host endpoint name version", "client:client_id:host", "{client_id} calls itself {name} {version}"
     ),
+    "spoken": kind(
+        "host endpoint client started_ns client_id",
+        "link:endpoint",
+        "{client_id} sends requests on connection {client}>{endpoint}",
+    ),
+    "ranges_told": kind(
+        "host endpoint client started_ns digest",
+        "link:endpoint",
+        "{endpoint} advertises versions on connection {client}>{endpoint}",
+    ),
     "request_version": kind(
         "client_id host endpoint api version", "client:client_id:host", "{client_id} sends {api} v{version}"
     ),

@@ -5,8 +5,9 @@ know who sent what.
 Rule: a release is estimated, never proven: servers that are not Apache Kafka match none, and are named by none.
 """
 
+import hashlib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from decode import schemas
 
@@ -25,7 +26,13 @@ def written(ranges: Ranges) -> str:
     return " ".join(f"{key}:{low}-{high}" for key, (low, high) in sorted(ranges.items()))
 
 
-def read(text: str) -> dict[int, tuple[int, int]]:
+def digest(text: str) -> str:
+    """A short name for ranges that are written elsewhere."""
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def read(text: str) -> Ranges:
     found = {}
     for part in text.split():
         key, _, versions = part.partition(":")

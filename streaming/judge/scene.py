@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decode.log_order import COMMITTED, PENDING, LogOrder
+from decode.log.order import COMMITTED, PENDING, LogOrder
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Clusters, Group
 from streaming.judge.ledger import Ledger, in_order

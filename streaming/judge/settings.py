@@ -20,7 +20,8 @@ class Settings:
     refusal_s: int = 1
     """A broker that refuses a version closes within milliseconds of the request; later closes have other causes."""
     unanswered_s: int = 60
-    """A request without response this long before the capture ends was not merely cut off by its end."""
+    """A response this long after the time its request allows does not come any more; before that, the end of the
+    connection or of the capture may merely have cut it off."""
     agent_silent_s: int = 60
     """An agent this far behind the others no longer holds judgement back."""
     horizon_s: int = 86_400

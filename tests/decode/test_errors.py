@@ -5,10 +5,10 @@ import struct
 import pytest
 
 from decode import errors
-from decode.codecs import decompressed
-from decode.metadata_log import entries
-from decode.records import batches
-from tests.decode.batches import Batch, batch, entry, message, record
+from decode.log.codecs import decompressed
+from decode.log.metadata_log import entries
+from decode.log.records import batches
+from tests.decode.log.batches import Batch, batch, entry, message, record
 
 
 def read(data):

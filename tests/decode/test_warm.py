@@ -6,7 +6,7 @@ import runpy
 from decode import warm
 from decode.lines import Filter, of
 from tests.build import plain
-from tests.decode.batches import Batch, record
+from tests.decode.log.batches import Batch, record
 
 ID = "JMxDMvfeRaOyTjPWGqDRbA"
 TOPIC_RECORD = b"\x01\x02\x00\x02t" + base64.urlsafe_b64decode(ID + "==") + b"\x00"

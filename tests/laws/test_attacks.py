@@ -14,7 +14,7 @@ import pytest
 from decode.message import Status, decode
 from decode.nested import nested
 from decode.wire import RECORD, REQUEST, RESPONSE, pack
-from tests.decode.batches import uvarint
+from tests.decode.log.batches import uvarint
 
 METADATA, FETCH, PRODUCE = 3, 1, 0
 MOST_UINT32 = b"\xff\xff\xff\xff\x0f"

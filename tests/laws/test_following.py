@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.connection import Follower, Limits
-from tests.decode.conversations import (
+from decode.following.connection import Follower, Limits
+from tests.decode.following.conversations import (
     API_VERSIONS,
     FETCH,
     METADATA,

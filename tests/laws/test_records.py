@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from decode.errors import DecodeError
 from decode.holes import laid_out
-from decode.log_secrets import LogSecrets, secret_spans
-from decode.metadata_log import entries
-from decode.record import Records
-from decode.records import batches, read_batches
-from tests.decode.batches import Batch, batch, config, gzipped, leader_change, message, record, topic
+from decode.log.metadata_log import entries
+from decode.log.record import Records
+from decode.log.records import batches, read_batches
+from decode.log.secrets import LogSecrets, secret_spans
+from tests.decode.log.batches import Batch, batch, config, gzipped, leader_change, message, record, topic
 
 CODECS = [None, cramjam.gzip.compress, cramjam.snappy.compress_raw, cramjam.lz4.compress, cramjam.zstd.compress]
 

@@ -14,12 +14,12 @@ import pytest
 from capture.agent import read_frames
 from decode.columns import tables
 from decode.lines import followed
-from decode.log_order import COMMITTED, LogOrder
-from decode.log_secrets import LogSecrets, secret_spans
-from decode.log_tables import log_tables
+from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, entries, joined
+from decode.log.order import COMMITTED, LogOrder
+from decode.log.secrets import LogSecrets, secret_spans
+from decode.log.snapshot import Chunk, Snapshot
+from decode.log.tables import log_tables
 from decode.message import decode, only
-from decode.metadata_log import TOPIC_ID, TOPIC_NAME, entries, joined
-from decode.snapshot import Chunk, Snapshot
 
 CAPTURES = Path(__file__).parent / "captures"
 FETCH, SNAPSHOT = ("Fetch", "response"), ("FetchSnapshot", "response")

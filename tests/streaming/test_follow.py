@@ -3,7 +3,7 @@
 import pytest
 
 from capture.frames import DROPPED, ENDED, PROGRESS, STARTED, Mark
-from decode.exchanges import Connection, Exchanges
+from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
 from streaming.follow import Bucket, Marks, Progress, StateVersionMismatch
 from streaming.pack import FrameFile, pack_files

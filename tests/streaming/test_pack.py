@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from capture import frames
-from decode.segments import segments
+from decode.following.segments import segments
 from streaming import pack
 from streaming.settings import Settings
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from streaming.judge.apis import key_of
-from streaming.judge.claim import Cell, Claim
+from streaming.judge.claim import Cell, Claim, Key
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.releases import estimate, order_of, read
+from streaming.judge.releases import Ranges, digest, estimate, order_of, read
 from streaming.judge.runs import by_slot, end_ns, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
@@ -36,48 +36,57 @@ EXEMPT = {"ApiVersions"}
 
 
 def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. Requests in a version outside everything that their server was ever seen to advertise.
+    """Finds. Requests in a version outside everything that their server advertised on the same connection.
 
-    Why it matters. The client does not negotiate, or negotiated with someone else: the server will close the
-    connection or misread the request.
+    Why it matters. The client does not negotiate, or does not heed the answer: the server will close the connection or
+    misread the request.
 
-    When it is innocent. ApiVersions itself. A server whose ranges were never seen is not judged.
+    When it is innocent. ApiVersions itself. A connection whose ranges were not seen is not judged: what the server says
+    elsewhere may be another listener's, or another release's after a restart.
 
     Source. KIP-35; KIP-511.
     """
-    ranges: dict[str, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("advertised", group, "server"):
-        ranges[claim["endpoint"]].append(claim)
-    found: dict[tuple[str, int], list[Claim]] = defaultdict(list)
-    scene.watch()
-    for claim in scene.claims("client", group, *cell):
-        told = [read(other["ranges"]) for other in ranges.get(claim["endpoint"], [])]
-        for word in claim.tally if told else ():
+    spoken = scene.claims("spoken", group, *cell)
+    told = told_on(cell, group, scene) if spoken else {}
+    found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
+    for claim in spoken:
+        ranges = told.get(claim.key[:4], [])
+        for word in claim.tally if ranges else ():
             api, _, version = word.rpartition(":")
-            outside = [not inside(one, key_of(api), int(version)) for one in told]
+            outside = [not inside(read(one["ranges"]), key_of(api), int(version)) for one in ranges]
             if api not in EXEMPT and all(outside):
-                found[api, int(version)].append(claim)
-    for (api, number), claims in sorted(found.items()):
+                found[claim["client_id"], claim["host"], api, int(version)].append(claim)
+    for (client_id, host, api, number), claims in sorted(found.items(), key=str):
         yield Evidence(
-            (*cell[1:], api, number),
-            tuple(last_of(claim) for claim in claims) + tuple(advert(c, ranges, api) for c in claims),
-            client_ids=(claims[0]["client_id"],),
+            (client_id or "", host, api, number),
+            tuple(last_of(claim) for claim in claims) + tuple(advert(told[c.key[:4]][-1], api) for c in claims),
+            client_ids=(client_id,),
             brokers=tuple(scene.broker(claim) for claim in claims),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
             words={"api": api, "version": number, "server": ", ".join(sorted({c["endpoint"] for c in claims}))},
         )
 
 
-def inside(ranges: dict[int, tuple[int, int]], key: int, version: int) -> bool:
+def told_on(cell: Cell, group: Group, scene: Scene) -> dict[Key, list[Claim]]:
+    """Per connection the ranges its server advertised on it."""
+    scene.watch()
+    known = {digest(claim["ranges"]): claim for claim in scene.claims("advertised", group, "server")}
+    told: dict[Key, list[Claim]] = defaultdict(list)
+    for claim in scene.claims("ranges_told", group, *cell):
+        if claim["digest"] in known:
+            told[claim.key[:4]].append(known[claim["digest"]])
+    return told
+
+
+def inside(ranges: Ranges, key: int, version: int) -> bool:
     low, high = ranges.get(key, (0, -1))
     return low <= version <= high
 
 
-def advert(claim: Claim, ranges: dict[str, list[Claim]], api: str) -> Side:
-    told = ranges[claim["endpoint"]][-1]
+def advert(told: Claim, api: str) -> Side:
     low, high = read(told["ranges"]).get(key_of(api), (-1, -1))
     what = f"{api} {low} to {high}" if high >= 0 else f"no {api}"
-    return Side(told.first, f"{claim['endpoint']} advertises {what}")
+    return Side(told.first, f"{told['endpoint']} advertises {what}")
 
 
 def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

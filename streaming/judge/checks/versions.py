@@ -29,8 +29,8 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
     upgrade to 4.x these are the clients that were left behind.
 
     When it is innocent. A client that closes first was not refused; neither was one whose authentication failed, nor a
-    request in flight when a broker shuts down: its version is accepted. A server whose ranges were never seen is not
-    judged.
+    request in flight when a broker shuts down: its version is accepted. A server that had not told its ranges by then
+    is not judged.
 
     Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
     refuses 0 to 2 all the same.
@@ -71,12 +71,14 @@ def told(ranges: Claim, api: str, low: int, high: int) -> Side:
 
 
 def advertised(claim: Claim, group: Group, scene: Scene) -> Claim | None:
-    """The ranges the server of a claim told at that time, or told first if that was later."""
+    """The ranges the server of a claim had told last by then. What it tells later says nothing: between the two it may
+    have been restarted with other software.
+    """
     found = [
         ranges for ranges in scene.claims("advertised", group, "server") if ranges["endpoint"] == claim["endpoint"]
     ]
     before = [ranges for ranges in found if ranges.first.ts_ns <= claim.last.ts_ns]
-    return before[-1] if before else found[0] if found else None
+    return before[-1] if before else None
 
 
 def software(cell: Cell, group: Group, scene: Scene) -> str:

@@ -11,6 +11,7 @@ from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.coverage import protocol_of
 from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.runs import end_ns
 from streaming.judge.scene import Scene
 
 
@@ -79,22 +80,33 @@ def encrypted(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
 
 def request_unanswered(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. Requests whose response is not in the capture although one was due.
+    """Finds. Requests that were due an answer and got none, although the connection went on for 60 s after the time
+    they gave their server.
 
-    Why it matters. Nobody can say what the broker answered: an error may have gone unseen.
+    Why it matters. The server hangs, or its answers are not captured: an error may have gone unseen.
 
-    When it is innocent. A connection that was closed with a request open, as clients do when they stop and brokers
-    when they restart; a gap on the response's side; the end of the capture. Produce with acks=0 has no response.
+    When it is innocent. Requests still open when the capture ends or the connection closes soon after, as long polls
+    are: they are counted in the coverage and not found. Produce with acks=0 has no response. Where response bytes are
+    missing (VIS001) the answer may have been in them.
 
     Source. Kafka protocol guide, "Network".
     """
-    found = [claim for claim in scene.claims("unanswered", group, *cell) if due(claim, scene)]
+    seen: dict[tuple[str, str], int] = {}
+    for claim in scene.claims("connection", group, *cell):
+        pair = (claim["host"], claim["endpoint"])
+        seen[pair] = max(claim.last.ts_ns, seen.get(pair, 0))
+    overdue = {
+        id(claim): count
+        for claim in scene.claims("unanswered", group, *cell)
+        if (count := overdue_of(claim, seen.get((claim["host"], claim["endpoint"]), 0), scene))
+    }
+    found = [claim for claim in scene.claims("unanswered", group, *cell) if id(claim) in overdue]
     for claims in gathered(found, lambda claim: claim.key[:3]):
         host, endpoint, api = claims[0].key[:3]
         yield Evidence(
             (host, endpoint, api),
             sides(claims),
-            count=sum(claim.count for claim in claims),
+            count=sum(overdue[id(claim)] for claim in claims),
             words={
                 "host": host,
                 "server": endpoint,
@@ -104,11 +116,19 @@ def request_unanswered(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
         )
 
 
-def due(claim: Claim, scene: Scene) -> bool:
-    """A request still open when the capture ends was not long enough in it, unless it is old."""
-    if claim["outcome"] != "pending":
-        return True
-    return scene.passed(claim.first.ts_ns + scene.settings.unanswered_s * 1_000_000_000)
+def overdue_of(claim: Claim, seen_ns: int, scene: Scene) -> int:
+    """How many of the requests were let down: not merely cut off by the end of the connection or of the capture."""
+    grace_s = scene.settings.unanswered_s
+    count = 0
+    for word, number in claim.tally.items():
+        part, _, rest = word.partition(":")
+        if part == "late":
+            late = int(rest) >= grace_s
+        else:
+            until_ns = end_ns(int(part)) + grace_s * 1_000_000_000
+            late = scene.passed(until_ns) and (claim["outcome"] == "pending" or seen_ns >= until_ns)
+        count += number * late
+    return count
 
 
 def per_pair(claims: list[Claim]) -> Iterator[Evidence]:

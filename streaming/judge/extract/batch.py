@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decode.columns import Table, tables
-from decode.exchanges import Exchanges
+from decode.following.exchanges import Exchanges
 from decode.message import Decoded, Status
 from decode.wire import REQUEST, RESPONSE, SIDES, client_id
 from streaming.judge.apis import key_of, name_of
@@ -129,6 +129,12 @@ class Batch:
                 "frame_last": Column(exchanges.frame_last),
             }
         )
+
+
+def connection_key(batch: Batch, message: Ints) -> list[Column]:
+    started = np.array([connection.started_ns for connection in batch.exchanges.connections], np.int64)
+    host, endpoint, client = (batch.connection_part(message, part) for part in (2, 1, 0))
+    return [host, endpoint, client, Column(started[batch.exchanges.connection[message]])]
 
 
 def value_per(message: Ints, table: Table, name: str, absent: int) -> Ints:

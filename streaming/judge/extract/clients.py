@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decode.exchanges import CLOSED_BY_SERVER
+from decode.following.exchanges import CLOSED_BY_SERVER
 from decode.wire import REQUEST
-from streaming.judge.extract.batch import Batch
+from streaming.judge.extract.batch import Batch, connection_key
 from streaming.judge.extract.reduce import Column, Ints, Rows, grouped, texts
 from streaming.judge.releases import removed_in_4
 
@@ -25,6 +25,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
     requests = np.flatnonzero(batch.decoded.messages.side == REQUEST)
     if len(requests):
         yield used(batch, requests)
+        spoken = [*connection_key(batch, requests), batch.client_id(requests)]
+        yield Rows("spoken", spoken, requests, api_versions(batch, requests))
         yield from old_versions(batch, requests)
         yield from closed(batch)
     yield from software(batch)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from decode.envelope import ENVELOPE, unwrapped
-from decode.exchanges import Exchanges
+from decode.following.exchanges import Exchanges
 from decode.message import Decoded, decode
 from decode.wire import REQUEST, RESPONSE, Ints
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.log_order import LogOrder
-from decode.log_tables import LogTable, log_tables
-from decode.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries
+from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries
+from decode.log.order import LogOrder
+from decode.log.tables import LogTable, log_tables
 from decode.wire import Messages
 from streaming.judge.claim import SLOT_NS, Claim
 from streaming.judge.extract.batch import Batch

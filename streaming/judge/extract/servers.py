@@ -11,9 +11,9 @@ import numpy as np
 from decode.columns import Table
 from decode.wire import RESPONSE
 from streaming.judge.claim import RESERVED, Claim
-from streaming.judge.extract.batch import Batch, value_per
+from streaming.judge.extract.batch import Batch, connection_key, value_per
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
-from streaming.judge.releases import written
+from streaming.judge.releases import digest, written
 
 STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
 SENT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "BrokerRegistration")
@@ -96,8 +96,11 @@ def advertised(batch: Batch) -> Iterator[Rows]:
         low, high = keys["min_version"][part].tolist(), keys["max_version"][part].tolist()
         ranges = dict(zip(keys["api_key"][part].tolist(), zip(low, high, strict=True), strict=True))
         codes[row] = names.setdefault(written(ranges), len(names))
+    good = header["error_code"] == 0
     key = [batch.endpoint(header.message), Column(codes, list(names))]
-    yield Rows("advertised", key, header.message).where(header["error_code"] == 0)
+    yield Rows("advertised", key, header.message).where(good)
+    told = [*connection_key(batch, header.message), Column(codes, [digest(text) for text in names])]
+    yield Rows("ranges_told", told, header.message).where(good)
 
 
 def carried(claims: list[Claim]) -> Iterator[Claim]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decode.exchanges import (
+from decode.following.exchanges import (
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
     ORPHAN,
@@ -20,8 +20,9 @@ from decode.exchanges import (
 )
 from decode.message import Dialect, Status, Tolerance
 from decode.wire import SIDES
-from streaming.judge.claim import Claim, Sighting
-from streaming.judge.extract.batch import Batch
+from streaming.judge.apis import name_of
+from streaming.judge.claim import SLOT_NS, Claim, Sighting
+from streaming.judge.extract.batch import Batch, connection_key, value_per
 from streaming.judge.extract.clients import who
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant
 
@@ -38,6 +39,13 @@ FACTS = (
     "limits_hit",
 )
 """Facts of a connection that only grow."""
+WAITS = ("max_wait_ms", "timeout_ms")
+"""Fields that say how long a server may take."""
+ROUNDS = {"JoinGroup", "SyncGroup"}
+ROUND_NS = 300_000_000_000
+"""Answers to these wait for all members of a group: its rebalance timeout, by default max.poll.interval.ms."""
+LATEST_S = 3600
+SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
 UNANSWERED = (RESPONSE_UNSEEN, CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
 DIRECTIONS = ("request", "response")
 
@@ -82,12 +90,6 @@ def facts(connection: Connection) -> dict[str, Any]:
     }
 
 
-def connection_key(batch: Batch, message: Ints) -> list[Column]:
-    started = np.array([connection.started_ns for connection in batch.exchanges.connections], np.int64)
-    host, endpoint, client = (batch.connection_part(message, part) for part in (2, 1, 0))
-    return [host, endpoint, client, Column(started[batch.exchanges.connection[message]])]
-
-
 def read(batch: Batch) -> Iterator[Rows]:
     """How many messages each connection had, and what became of them."""
     every = np.arange(len(batch.decoded))
@@ -124,7 +126,34 @@ def unanswered(batch: Batch) -> Iterator[Rows]:
     rows = np.flatnonzero(np.isin(exchanges.outcome, UNANSWERED) & (exchanges.request >= 0))
     message = exchanges.request[rows]
     outcome = Column(exchanges.outcome[rows].astype(np.int64), [name.replace("-", "_") for name in OUTCOMES])
-    yield Rows("unanswered", [batch.host(message), batch.endpoint(message), batch.api(message), outcome], message)
+    key = [batch.host(message), batch.endpoint(message), batch.api(message), outcome]
+    due_ns = exchanges.ts_ns[message] + waits_ns(batch, message)
+    close_ns = np.array([connection.close_ns or 0 for connection in exchanges.connections], np.int64)
+    late_s = (close_ns[exchanges.connection[message]] - due_ns) // SECOND_NS
+    closed = np.isin(exchanges.outcome[rows], (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
+    words = [
+        f"late:{min(max(0, late), LATEST_S)}" if shut else f"{due // SLOT_NS}:due"
+        for shut, late, due in zip(closed.tolist(), late_s.tolist(), due_ns.tolist(), strict=True)
+    ]
+    unique = {word: code for code, word in enumerate(dict.fromkeys(words))}
+    tally = Column(np.array([unique[word] for word in words], np.int64), list(unique))
+    yield Rows("unanswered", key, message, tally)
+
+
+def waits_ns(batch: Batch, message: Ints) -> Ints:
+    """How long each request lets its server take."""
+    waits = np.zeros(len(message), np.int64)
+    keys = batch.decoded.messages.key[message]
+    for key in np.unique(keys).tolist():
+        name = name_of(key)
+        tables = batch.tables(name, "request")
+        field = next((f for f in WAITS if f in tables[""].names), None) if tables else None
+        mine = np.flatnonzero(keys == key)
+        if name in ROUNDS:
+            waits[mine] = ROUND_NS
+        elif field is not None:
+            waits[mine] = np.maximum(0, value_per(message[mine], tables[""], field, absent=0)) * MILLISECOND_NS
+    return waits
 
 
 def broken(batch: Batch) -> Iterator[Rows]:

@@ -2,7 +2,7 @@
 
 import base64
 
-from tests.decode.batches import batch, topic
+from tests.decode.log.batches import batch, topic
 from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
 
 

@@ -1,7 +1,7 @@
 """Cases of the VER checks, in bytes. Ranges are those of real releases."""
 
 from decode import schemas
-from decode.exchanges import CLOSED_BY_CLIENT
+from decode.following.exchanges import CLOSED_BY_CLIENT
 from tests.streaming.judge.lab import B2, ID_1
 
 
@@ -27,25 +27,33 @@ def ver001_near_miss(lab):
 
 
 def ver001_cannot_know(lab):
-    """The server was never heard to say what it accepts."""
+    """The server had not been heard to say what it accepts; what it says later may be another release's."""
     lab.metadata(0)
     lab.talk(client_id="old").refused(10, "Produce", 2)
+    lab.versions(60, {**ranges("4.4.0"), 0: (0, 13)})
+
+
+def negotiated(lab, told, version, at=1):
+    talk = lab.versions(0, told)
+    asked = {"topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
+    return talk.ask(at, "Fetch", version, asked, {"responses": []})
 
 
 def ver002_fires(lab):
-    lab.versions(0, ranges("2.8.2", "Z"))
-    lab.fetches([1], ID_1, version=16)
+    negotiated(lab, ranges("2.8.2", "Z"), 16)
 
 
 def ver002_near_miss(lab):
-    lab.versions(0, ranges("3.9.1"))
-    lab.fetches([1], ID_1, version=16)
+    """Versions the server grew by an upgrade; each connection has its own time."""
+    negotiated(lab, ranges("3.9.1"), 16)
+    negotiated(lab, ranges("2.8.2", "Z"), 12)
 
 
 def ver002_cannot_know(lab):
-    """Another server's ranges say nothing."""
-    lab.versions(0, ranges("2.8.2", "Z"), server=B2)
+    """What another server, or the same one on another connection and after a restart, advertises says nothing."""
     lab.fetches([1], ID_1, version=16)
+    lab.versions(0, ranges("2.8.2", "Z"), server=B2)
+    lab.versions(60, ranges("2.8.2", "Z"))
 
 
 def orders(lab, leader_and_isr, update_metadata, controller=3, epoch=1):

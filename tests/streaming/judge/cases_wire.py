@@ -1,6 +1,6 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
-from decode.exchanges import CLOSED_BY_CLIENT, NO_RESPONSE_DUE, ORPHAN, PENDING
+from decode.following.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from decode.program import Dialect
 from tests.streaming.judge.lab import START
 
@@ -151,19 +151,34 @@ def vis003_cannot_know(lab):
     lab.metadata(0).facts.update(protocol="undecided")
 
 
+def open_at_close(lab, api, closed, version=12, **request):
+    """A request at 10 s that is still open when the client gives up."""
+    talk = lab.metadata(0)
+    talk.ask(10, api, version, request, outcome=CLOSED_BY_CLIENT)
+    talk.closed = closed
+    lab.until = max(lab.until, closed + 1)
+
+
 def vis004_fires(lab):
-    lab.talk().ask(0, "Metadata", 12, {"topics": None}, outcome=CLOSED_BY_CLIENT)
+    open_at_close(lab, "Metadata", 80, topics=None)
+    lab.talk().ask(0, "Fetch", 12, {"maxWaitMs": 500}, outcome=PENDING)
+    lab.until = 90
 
 
 def vis004_near_miss(lab):
-    """acks=0: no response is due."""
+    """No response is due (acks=0), the server is given time, or the connection closes soon, as when a broker stops."""
     lab.talk().ask(0, "Produce", 9, {"acks": 0}, outcome=NO_RESPONSE_DUE)
+    open_at_close(lab, "Fetch", 80, maxWaitMs=30_000)
+    open_at_close(lab, "Heartbeat", 12, version=4)
+    lab.talk(client_id="3").ask(12, "StopReplica", 3, {}, outcome=CLOSED_BY_SERVER).closed = 12.5
+    open_at_close(lab, "JoinGroup", 200, version=7)
 
 
 def vis004_cannot_know(lab):
     """The capture ended before the answer came."""
-    lab.talk().ask(0, "Fetch", 12, {}, outcome=PENDING)
-    lab.until = 5
+    lab.metadata(0)
+    lab.talk().ask(60, "Fetch", 12, {"maxWaitMs": 500}, outcome=PENDING)
+    lab.until = 100
 
 
 def two_agents(lab, behind, *, ended):

@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 import numpy as np
 
 from capture.frames import SKIPPED, Mark
-from decode.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
+from decode.following.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
 from decode.message import decode
 from decode.program import Dialect
 from decode.wire import REQUEST, RESPONSE, pack

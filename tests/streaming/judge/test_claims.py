@@ -3,7 +3,7 @@
 import base64
 
 from streaming.judge.claims import claims
-from tests.decode.batches import remove_topic, topic
+from tests.decode.log.batches import remove_topic, topic
 from tests.streaming.judge.cases_control import id_bytes, log
 from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, Lab, exchanged, written
 

@@ -1,0 +1,1 @@
+"""Frames of TCP to exchanges of Kafka."""

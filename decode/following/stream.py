@@ -1,0 +1,403 @@
+"""One direction of a connection: packets in any order become bytes in order, and gaps.
+
+Knows: sequence numbers (32 bits, wrapping, RFC 9293 3.4), overlap, duplicates, what was held back, and when a hole is
+final: when the peer acknowledged past it some frames or some capture time ago, or when it is old.
+Refuses to know: what the bytes mean, and the other direction except for its acknowledgements.
+Rule: a gap is a piece of its own, never bytes; the first bytes seen for an offset stay, whatever comes later.
+"""
+
+# ruff: noqa: PLR0917 -- jitted kernels take arrays and indices one by one
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numba import njit
+
+from decode.following.heap import side_of, take_line, way_of
+from decode.following.pieces import advance_front, append, byte_at, copy_stamp, free_piece, new_piece, stamp
+from decode.following.slots import (
+    A_GAP,
+    C_GRID,
+    C_LIMITS,
+    C_MARK,
+    C_TICK,
+    CLOSED,
+    DATA,
+    G_GAPS,
+    GAP,
+    H_BYTES,
+    H_DIRECTION,
+    H_TS,
+    HELD,
+    L_HELD_BYTES,
+    L_HELD_PIECES,
+    L_HOLE_NS,
+    L_SLACK_FRAMES,
+    L_SLACK_NS,
+    LEFT,
+    MIDDLE,
+    NOW_ADDRESS,
+    NOW_LEFT,
+    NOW_LEFT_END,
+    NOW_OFFSET,
+    NOW_WIRE,
+    OFF,
+    P_ADDRESS,
+    P_AT,
+    P_KIND,
+    P_LENGTH,
+    P_NEXT,
+    P_TS,
+    RUNNING,
+    SEARCH,
+    START,
+    UNSET,
+    W_ACKED,
+    W_ACKED_MID_FRAMES,
+    W_ACKED_MID_TIME,
+    W_ACKED_OLD_FRAMES,
+    W_ACKED_OLD_TIME,
+    W_BASE,
+    W_CONFLICTING,
+    W_FIN,
+    W_FROM,
+    W_HELD,
+    W_HELD_BYTES,
+    W_HELD_COUNT,
+    W_HELD_TAIL,
+    W_MODE,
+    W_NEXT,
+    W_OPEN,
+    W_SCAN,
+    W_SYN,
+    W_TOP,
+    W_UNSEEN,
+)
+
+if TYPE_CHECKING:
+    from decode.following.slots import Bytes, Ints
+
+
+BELIEVABLE = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs to this stream
+
+
+@njit
+def offset_of(s: Ints, w: int, seq: int) -> Any:
+    """Where a sequence number lies in direction w: the place nearest to the newest byte."""
+    near = s[w + W_TOP]
+    ahead = (seq - s[w + W_BASE] - near) & 0xFFFFFFFF
+    if ahead >= 0x80000000:
+        ahead -= 0x100000000
+    return near + ahead
+
+
+@njit
+def sent(s: Ints, w: int, seq: int) -> None:
+    """Direction w goes on at this sequence number: whatever comes before it was sent, seen or not."""
+    if s[w + W_OPEN] == RUNNING:
+        at = offset_of(s, w, seq)
+        if at - s[w + W_TOP] < BELIEVABLE >> 6:
+            s[w + W_TOP] = max(s[w + W_TOP], at)
+
+
+@njit
+def begin(s: Ints, w: int, seq: int) -> None:
+    """The stream of direction w is known to begin at this sequence number."""
+    s[w + W_BASE] = seq & 0xFFFFFFFF
+    s[w + W_OPEN] = RUNNING
+    s[w + W_MODE] = START
+    s[w + W_SYN] = 1
+    for column in (W_NEXT, W_TOP, W_FROM, W_SCAN):
+        s[w + column] = 0
+
+
+@njit
+def begin_late(s: Ints, w: int, seq: int) -> Any:
+    """SYN after first data, by a shuffled capture: True if it fits, and the stream then begins there."""
+    if s[w + W_OPEN] != HELD:
+        return False
+    at = offset_of(s, w, seq)
+    first = s[w + W_HELD]
+    if first < 0 or at > s[first + P_AT] or s[first + P_AT] - at > s[L_HELD_BYTES]:
+        return False
+    s[w + W_OPEN] = RUNNING
+    s[w + W_MODE] = START
+    s[w + W_SYN] = 1
+    for column in (W_NEXT, W_FROM, W_SCAN):
+        s[w + column] = at
+    return True
+
+
+@njit
+def acknowledge(s: Ints, w: int, ack: int) -> None:
+    """The peer has everything of direction w below this number."""
+    if s[w + W_OPEN] == CLOSED:
+        return
+    at = offset_of(s, w, ack)
+    if s[w + W_FIN] != UNSET:
+        at = min(at, s[w + W_FIN])
+    if at > s[w + W_ACKED] and at - s[w + W_TOP] < BELIEVABLE:
+        s[w + W_ACKED] = at
+
+
+@njit
+def remember_acknowledged(s: Ints, c: int, ts: int) -> None:
+    """Keep what was acknowledged at least half the slack ago, in frames and in time, for both directions."""
+    grid = ts // max(s[L_SLACK_NS] // 2, 1)
+    steps = grid - s[c + C_GRID]
+    if steps > 0:
+        for w in (way_of(c, 0), way_of(c, 1)):
+            s[w + W_ACKED_OLD_TIME] = s[w + W_ACKED_MID_TIME] if steps == 1 else s[w + W_ACKED]
+            s[w + W_ACKED_MID_TIME] = s[w + W_ACKED]
+        s[c + C_GRID] = grid
+    if s[c + C_TICK] - s[c + C_MARK] >= s[L_SLACK_FRAMES] // 2:
+        for w in (way_of(c, 0), way_of(c, 1)):
+            s[w + W_ACKED_OLD_FRAMES] = s[w + W_ACKED_MID_FRAMES]
+            s[w + W_ACKED_MID_FRAMES] = s[w + W_ACKED]
+        s[c + C_MARK] = s[c + C_TICK]
+
+
+@njit
+def arrive(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, seq: int) -> None:
+    """The payload of the frame that is looked at, which begins at this sequence number, for direction w."""
+    length = s[NOW_WIRE]
+    if s[w + W_OPEN] == CLOSED:
+        s[w + W_BASE] = seq
+        s[w + W_OPEN] = HELD
+        s[w + W_TOP] = MIDDLE
+        s[w + W_MODE] = SEARCH if s[w + W_MODE] != OFF else OFF
+    a = offset_of(s, w, seq)
+    b = a + length
+    s[NOW_OFFSET] = a
+    if s[w + W_OPEN] == RUNNING and abs(a - s[w + W_NEXT]) > BELIEVABLE:
+        return
+    s[w + W_TOP] = max(s[w + W_TOP], b)
+    address = s[NOW_ADDRESS]
+    if s[w + W_OPEN] == RUNNING and a == s[w + W_NEXT] and s[w + W_HELD] < 0:
+        s[w + W_NEXT] = b
+        if s[w + W_MODE] == OFF:
+            return
+        if s[NOW_LEFT] == s[NOW_LEFT_END]:
+            p = new_piece(s, a, length, DATA, address)
+            stamp(s, p)
+            append(s, w, p)
+            return
+        s[w + W_NEXT] = a
+    _arrive_in_parts(s, new, old, left, w, a, b)
+    catch_up(s, w)
+
+
+@njit
+def _arrive_in_parts(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, a: int, b: int) -> None:
+    at, address = a, s[NOW_ADDRESS]
+    for k in range(s[NOW_LEFT], s[NOW_LEFT_END]):
+        start = min(max(a + left[k, 0], at), b)
+        end = min(max(start, a + left[k, 0] + left[k, 1]), b)
+        _hold(s, new, old, w, at, start, DATA, address)
+        address += start - at
+        _hold(s, new, old, w, start, end, LEFT, 0)
+        at = end
+    _hold(s, new, old, w, at, b, DATA, address)
+
+
+@njit
+def _hold(s: Ints, new: Bytes, old: Bytes, w: int, a: int, b: int, kind: int, address: int) -> None:
+    """Put [a, b) among the pieces held, as far as it is new."""
+    if s[w + W_OPEN] == RUNNING and a < s[w + W_NEXT]:
+        if kind == DATA:
+            address += s[w + W_NEXT] - a
+        a = s[w + W_NEXT]
+    if a >= b:
+        return
+    tail = s[w + W_HELD_TAIL]
+    if tail >= 0 and a >= s[tail + P_AT] + s[tail + P_LENGTH]:
+        _link(s, w, tail, a, b, kind, address)
+        return
+    before, p = -1, s[w + W_HELD]
+    while p >= 0 and a < b and s[p + P_AT] < b:
+        start, end = s[p + P_AT], s[p + P_AT] + s[p + P_LENGTH]
+        if a < start:
+            _link(s, w, before, a, start, kind, address)
+            address += start - a if kind == DATA else 0
+            a = start
+        if a < end:
+            stop = min(b, end)
+            _overlap(s, new, old, w, p, a, stop, kind, address)
+            address += stop - a if kind == DATA else 0
+            a = stop
+        before = p
+        p = s[p + P_NEXT]
+    if a < b:
+        _link(s, w, before, a, b, kind, address)
+
+
+@njit
+def _link(s: Ints, w: int, before: int, a: int, b: int, kind: int, address: int) -> None:
+    p = new_piece(s, a, b - a, kind, address if kind == DATA else 0)
+    stamp(s, p)
+    if before < 0:
+        s[p + P_NEXT] = s[w + W_HELD]
+        s[w + W_HELD] = p
+    else:
+        s[p + P_NEXT] = s[before + P_NEXT]
+        s[before + P_NEXT] = p
+    if s[p + P_NEXT] < 0:
+        s[w + W_HELD_TAIL] = p
+    s[w + W_HELD_COUNT] += 1
+    if kind == DATA:
+        s[w + W_HELD_BYTES] += b - a
+
+
+@njit
+def _overlap(s: Ints, new: Bytes, old: Bytes, w: int, p: int, a: int, b: int, kind: int, address: int) -> None:
+    """[a, b) lies within piece p: the same bytes again, other bytes (counted), or bytes for what was left out."""
+    if kind != DATA:
+        return
+    if s[p + P_KIND] == LEFT:
+        if a == s[p + P_AT] and b == a + s[p + P_LENGTH]:
+            s[p + P_KIND] = DATA
+            s[p + P_ADDRESS] = address
+            stamp(s, p)
+            s[w + W_HELD_BYTES] += b - a
+        return
+    there = s[p + P_ADDRESS]
+    skip = a - s[p + P_AT]
+    for k in range(b - a):
+        first = byte_at(new, old, there + skip + k if there >= 0 else there - skip - k)
+        if first != new[address + k]:
+            s[w + W_CONFLICTING] += 1
+
+
+@njit
+def catch_up(s: Ints, w: int) -> None:
+    """Held pieces that now continue the stream become part of it."""
+    if s[w + W_OPEN] != RUNNING:
+        return
+    while s[w + W_HELD] >= 0:
+        p = s[w + W_HELD]
+        a, length = s[p + P_AT], s[p + P_LENGTH]
+        if a > s[w + W_NEXT]:
+            return
+        s[w + W_HELD] = s[p + P_NEXT]
+        if s[w + W_HELD] < 0:
+            s[w + W_HELD_TAIL] = -1
+        s[w + W_HELD_COUNT] -= 1
+        if s[p + P_KIND] == DATA:
+            s[w + W_HELD_BYTES] -= length
+        fresh = a + length - s[w + W_NEXT]
+        if fresh <= 0:
+            free_piece(s, p)
+            continue
+        if fresh < length:
+            advance_front(s, p, length - fresh)
+        s[w + W_NEXT] += fresh
+        if s[w + W_MODE] == OFF:
+            free_piece(s, p)
+        else:
+            append(s, w, p)
+
+
+@njit
+def old_acknowledgement(s: Ints, w: int) -> Any:
+    at = max(s[w + W_ACKED_OLD_TIME], s[w + W_ACKED_OLD_FRAMES])
+    return at if s[w + W_FIN] == UNSET else min(at, s[w + W_FIN])
+
+
+@njit
+def overfull(s: Ints, w: int) -> Any:
+    return s[w + W_HELD_BYTES] > s[L_HELD_BYTES] or s[w + W_HELD_COUNT] > s[L_HELD_PIECES]
+
+
+@njit
+def declare_gaps(s: Ints, c: int, w: int, now: int) -> Any:
+    """Close every hole of direction w that is final by now; True if the stream moved."""
+    moved = False
+    while s[w + W_OPEN] != CLOSED:
+        held = s[w + W_HELD]
+        edge = s[held + P_AT] if held >= 0 else -UNSET
+        acked = old_acknowledgement(s, w)
+        aged = held >= 0 and now >= s[held + P_TS] + s[L_HOLE_NS]
+        full = held >= 0 and overfull(s, w)
+        if s[w + W_OPEN] == HELD:
+            if held < 0 or not (acked > edge or aged or full):
+                return moved
+            _start_in_the_middle(s, w, edge)
+        elif acked > s[w + W_NEXT]:
+            _gap(s, c, w, min(acked, edge), now)
+        elif aged or full:
+            _gap(s, c, w, edge, now)
+        else:
+            return moved
+        if full and not aged and acked <= edge:
+            s[c + C_LIMITS] += 1
+        catch_up(s, w)
+        moved = True
+    return moved
+
+
+@njit
+def close_holes(s: Ints, c: int, w: int, now: int) -> None:
+    """Nothing more will come: every hole of direction w is final."""
+    while s[w + W_OPEN] != CLOSED and s[w + W_HELD] >= 0:
+        edge = s[s[w + W_HELD] + P_AT]
+        if s[w + W_OPEN] == HELD:
+            _start_in_the_middle(s, w, edge)
+        elif edge > s[w + W_NEXT]:
+            _gap(s, c, w, edge, now)
+        catch_up(s, w)
+    end = max(s[w + W_ACKED], s[w + W_TOP])
+    if s[w + W_FIN] != UNSET:
+        end = min(end, s[w + W_FIN])
+    if s[w + W_OPEN] == RUNNING and end > s[w + W_NEXT]:
+        _gap(s, c, w, end, now)
+
+
+@njit
+def _start_in_the_middle(s: Ints, w: int, at: int) -> None:
+    s[w + W_OPEN] = RUNNING
+    for column in (W_NEXT, W_FROM, W_SCAN):
+        s[w + column] = at
+
+
+@njit
+def _gap(s: Ints, c: int, w: int, to: int, now: int) -> None:
+    at = s[w + W_NEXT]
+    if s[w + W_MODE] != OFF:
+        p = new_piece(s, at, to - at, GAP, 0)
+        if s[w + W_HELD] >= 0:
+            copy_stamp(s, s[w + W_HELD], p)
+        else:
+            stamp(s, p)
+        append(s, w, p)
+    s[w + W_NEXT] = to
+    s[w + W_TOP] = max(s[w + W_TOP], to)
+    s[w + W_UNSEEN] += to - at
+    line = take_line(s, A_GAP, c)
+    s[line + H_TS] = now
+    s[line + H_DIRECTION] = side_of(c, w)
+    s[line + H_BYTES] = to - at
+    s[G_GAPS] += 1
+
+
+@njit
+def hole_deadline(s: Ints, c: int, w: int) -> Any:
+    """When the oldest hole of direction w becomes final if nothing more arrives; far away if there is none."""
+    at = -UNSET
+    if s[w + W_OPEN] == CLOSED:
+        return at
+    held = s[w + W_HELD]
+    beyond = s[w + W_NEXT] if s[w + W_OPEN] == RUNNING else (s[held + P_AT] if held >= 0 else -UNSET)
+    if s[w + W_ACKED] > beyond:
+        at = (s[c + C_GRID] + 1) * max(s[L_SLACK_NS] // 2, 1)
+    if held >= 0:
+        at = min(at, s[held + P_TS] + s[L_HOLE_NS])
+    return at
+
+
+@njit
+def has_hole(s: Ints, w: int) -> Any:
+    """Something of direction w is still missing and may still come."""
+    if s[w + W_OPEN] == HELD:
+        return True
+    return s[w + W_OPEN] == RUNNING and (s[w + W_HELD] >= 0 or s[w + W_ACKED] > s[w + W_NEXT])

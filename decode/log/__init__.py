@@ -1,0 +1,1 @@
+"""Record batches, and what the KRaft metadata log says in them."""

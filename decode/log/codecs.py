@@ -1,0 +1,90 @@
+"""Compressed blocks of record batches, with bounded output.
+
+Knows: Kafka's four codecs and the two framings that are its own (xerial blocks around snappy, the wrong LZ4 descriptor
+checksum of message format v0, KAFKA-3160). Does not know what is inside, or where the block came from.
+Rule: nothing is ever written beyond `limit` bytes, whatever the block claims; a block that does not end where it should
+is refused, never cut. cramjam is imported here only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cramjam
+import numpy as np
+
+from decode.errors import BadCompression, BadLength
+from decode.log.checksum import xxh32_short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Brokers take 1 MiB batches by default and raft writes 8 MiB ones; eight times that is generous, and bounds a bomb.
+LARGEST_OUTPUT_BYTES = 64 << 20
+
+NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+_NONE, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)
+
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES = 16
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_FULL = "failed to write whole buffer"  # Rust's WriteZero, as cramjam passes it on; tests pin it
+
+
+def decompressed(codec: int, block: bytes, limit: int = LARGEST_OUTPUT_BYTES, *, magic: int = 2) -> bytes:
+    """The bytes in a block; BadLength if they are more than `limit`, BadCompression if they are not whole."""
+    if codec == _NONE:
+        return block
+    if codec == _SNAPPY:
+        return _snappy(block, limit)
+    if codec == _LZ4:
+        return _into(cramjam.lz4.decompress_into, _mended(block) if magic == 0 else block, limit)
+    if codec == _GZIP:
+        return _into(cramjam.gzip.decompress_into, block, limit)
+    if codec == _ZSTD and magic == 2:
+        return _into(cramjam.zstd.decompress_into, block, limit)
+    raise BadCompression(0)
+
+
+def _into(decompress: Callable[[Any, Any], int], block: bytes, limit: int) -> bytes:
+    output = np.empty(limit, np.uint8)  # pages are only taken when written to
+    try:
+        length = decompress(block, output)
+    except cramjam.DecompressionError as error:
+        raise (BadLength(0) if _FULL in str(error) else BadCompression(0)) from error
+    return output[:length].tobytes()
+
+
+def _snappy(block: bytes, limit: int) -> bytes:
+    if not block.startswith(_XERIAL):
+        return _raw_snappy(block, limit)
+    parts, at = [], _XERIAL_HEADER_BYTES
+    while at < len(block):
+        length = int.from_bytes(block[at : at + 4], "big")
+        at += 4
+        if length > len(block) - at:
+            raise BadCompression(at)
+        parts.append(_raw_snappy(block[at : at + length], limit))
+        limit -= len(parts[-1])
+        at += length
+    if at > len(block):
+        raise BadCompression(at)
+    return b"".join(parts)
+
+
+def _raw_snappy(block: bytes, limit: int) -> bytes:
+    try:
+        if cramjam.snappy.decompress_raw_len(block) > limit:
+            raise BadLength(0)
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise BadCompression(0) from error
+
+
+def _mended(block: bytes) -> bytes:
+    """An LZ4 frame with the descriptor checksum it should have; v0's was taken over the magic too (KAFKA-3160)."""
+    if len(block) < 7 or not block.startswith(_LZ4_MAGIC):
+        raise BadCompression(0)
+    flags = block[4]
+    end = 6 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    return block[:end] + bytes([xxh32_short(block[4:end]) >> 8 & 255]) + block[end + 1 :]

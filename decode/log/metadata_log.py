@@ -1,0 +1,242 @@
+"""The KRaft metadata log as it travels: entries out of the records field of a raft Fetch answer.
+
+Knows: the frame around a metadata record (AbstractApiMessageSerde), control records, which entries are committed by the
+answer that carries them. Does not know layouts (the machine decodes the bodies), nor answers seen earlier
+(decode.log.order decides between branches, transactions and high watermarks), nor snapshots (decode.log.snapshot).
+Rule: order is (epoch, offset), never time: a fresh node reads the log again hours later. What is refused or unseen is
+told with its place; everything around it is still used.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from decode import schemas
+from decode.errors import BadChecksum, BadMagic, DecodeError
+from decode.holes import Field, laid_out
+from decode.log.codecs import LARGEST_OUTPUT_BYTES
+from decode.log.frame import BODY_AT, BODY_END, IN_HOLE, OK, REASONS, STATUS, TYPE, VERSION, frames
+from decode.log.record import OFFSET, TIMESTAMP_MS
+from decode.log.records import Batch, Records, read_batches
+from decode.wire import DATA, RECORD, Messages
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["TOPIC_ID", "TOPIC_NAME", "Entries", "Key", "Refused", "entries", "field_entries", "joined"]
+
+TOPIC_NAME = "__cluster_metadata"
+TOPIC_ID = bytes(15) + b"\x01"  # Uuid.METADATA_TOPIC_ID, AAAAAAAAAAAAAAAAAAAAAQ
+
+# The messages in control records.
+CONTROL_MESSAGES = {
+    2: "LeaderChangeMessage",
+    3: "SnapshotHeaderRecord",
+    4: "SnapshotFooterRecord",
+    5: "KRaftVersionRecord",
+    6: "VotersRecord",
+}
+
+Key = tuple[int, int, int]  # base offset, epoch, checksum: the same batch, whoever fetched it
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A batch or a record that is none, with the rest of the field unharmed."""
+
+    position: int  # in the records field
+    offset: int  # of the record, or the first of the batch; -1 where no batch could be read
+    reason: type[DecodeError]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Entries of the metadata log, one row each, in the order of the field."""
+
+    messages: Messages  # their bodies without the frame: metadata records (RECORD), control messages (DATA)
+    offset: NDArray[np.int64]
+    epoch: NDArray[np.int64]  # the leader epoch of the batch
+    timestamp_ms: NDArray[np.int64]
+    committed: NDArray[np.bool_]  # below the high watermark that came with them
+    batches: tuple[Key, ...] = ()  # read here; give them back as `skip` when the same log is fetched again
+    refused: tuple[Refused, ...] = ()
+    unseen: int = 0  # records that are there but lie in holes
+    read_to: int = 0  # where the last batch of the field ends that could be told from the next
+    left_over: int = 0  # bytes of a cut-off batch behind it; other bytes behind it could not be read
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+def entries(
+    kept: bytes | memoryview | np.ndarray,
+    high_watermark: int = -1,
+    left_out: Iterable[tuple[int, int]] = (),
+    skip: Container[Key] = frozenset(),
+) -> Entries:
+    """The entries in a records field; spans in `left_out` are missing in `kept`, batches in `skip` are passed over."""
+    return field_entries(laid_out(kept, left_out), high_watermark, skip)
+
+
+def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] = frozenset()) -> Entries:
+    found = read_batches(field)
+    refused: list[Refused] = []
+    parts: list[_Part] = []
+    budget = LARGEST_OUTPUT_BYTES  # for the whole field: a bomb in every batch is a bomb too
+    for batch in found.batches:
+        if (batch.base_offset, batch.partition_leader_epoch, batch.crc) in skip:
+            continue
+        try:
+            parts.append(_part(batch, budget))
+        except DecodeError as error:
+            refused.append(Refused(batch.position, batch.base_offset, type(error)))
+            continue
+        budget -= len(parts[-1].field) if batch.codec else 0
+        refused.extend(parts[-1].refused())
+    if found.refused is not None:
+        refused.append(Refused(found.refused.at, -1, type(found.refused)))
+    offset = np.concatenate([_NONE, *(p.table[p.good(), OFFSET] for p in parts)])
+    return Entries(
+        _bodies(parts),
+        offset,
+        np.concatenate([_NONE, *(np.full(p.good().sum(), p.key[1]) for p in parts)]),
+        np.concatenate([_NONE, *(p.table[p.good(), TIMESTAMP_MS] for p in parts)]),
+        offset < high_watermark,
+        tuple(p.key for p in parts),
+        tuple(refused),
+        sum(p.unseen for p in parts) + (found.unseen_from is not None),
+        found.batches[-1].end if found.batches else 0,
+        found.left_over,
+    )
+
+
+def joined(parts: Sequence[Entries]) -> Entries:
+    """The entries of many fields as one, for one pass of the machine; `refused` keeps the positions in their fields."""
+    parts = parts or [entries(b"")]
+    messages = [p.messages for p in parts]
+    columns = ("data", "size", "span_offset", "span_length", "side", "key", "version", "correlation_id")
+    return Entries(
+        Messages(
+            at=_ends(np.concatenate([np.diff(m.at) for m in messages])),
+            span_at=_ends(np.concatenate([np.diff(m.span_at) for m in messages])),
+            **{column: np.concatenate([getattr(m, column) for m in messages]) for column in columns},
+        ),
+        np.concatenate([p.offset for p in parts]),
+        np.concatenate([p.epoch for p in parts]),
+        np.concatenate([p.timestamp_ms for p in parts]),
+        np.concatenate([p.committed for p in parts]),
+        tuple(key for p in parts for key in p.batches),
+        tuple(refused for p in parts for refused in p.refused),
+        sum(p.unseen for p in parts),
+    )
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One batch: its records, and what the frame of each says."""
+
+    key: Key
+    position: int
+    control: bool
+    field: Field
+    table: np.ndarray
+    frames: np.ndarray  # int64[n, 5]
+    behind: int  # records whose beginning lies in a hole
+
+    def good(self) -> np.ndarray:
+        good: np.ndarray = self.frames[:, STATUS] == OK
+        return good
+
+    @property
+    def unseen(self) -> int:
+        return self.behind + int((self.frames[:, STATUS] == IN_HOLE).sum())
+
+    def refused(self) -> Iterable[Refused]:
+        for i in np.flatnonzero(~self.good() & (self.frames[:, STATUS] != IN_HOLE)):
+            yield Refused(self.position, int(self.table[i, OFFSET]), REASONS[int(self.frames[i, STATUS])])
+
+
+def _part(batch: Batch, budget: int) -> _Part:
+    if batch.magic != 2:
+        raise BadMagic(batch.position + 16, "magic")  # raft began with v2
+    if batch.crc_valid is False:
+        raise BadChecksum(batch.position, "crc")
+    records: Records = batch.records(budget)
+    table = frames(records, control=batch.control)
+    key = (batch.base_offset, batch.partition_leader_epoch, batch.crc)
+    return _Part(key, batch.position, batch.control, records.field, records.table, table, records.unseen)
+
+
+def _bodies(parts: list[_Part]) -> Messages:
+    """The bodies behind good frames, as a batch for the machine."""
+    frames = np.concatenate([np.zeros((0, 5), np.int64), *(p.frames[p.good()] for p in parts)])
+    control = np.concatenate([np.zeros(0, np.bool_), *(np.full(p.good().sum(), p.control) for p in parts)])
+    cuts = [cut for p in parts for cut in _cuts(p)]
+    flat = np.array([span for spans in cuts for span in spans], np.int64).reshape(-1, 2)
+    size = frames[:, BODY_END] - frames[:, BODY_AT]
+    missing = np.array([sum(length for _, length in spans) for spans in cuts], np.int64)
+    return Messages(
+        np.concatenate([np.zeros(0, np.uint8), *(_kept(p) for p in parts)]),
+        _ends(size - missing),
+        size,
+        _ends(np.array([len(spans) for spans in cuts], np.int64)),
+        flat[:, 0],
+        flat[:, 1],
+        np.where(control, DATA, RECORD).astype(np.int8),
+        np.where(control, _data_keys()[np.minimum(frames[:, TYPE], 6)], frames[:, TYPE]).astype(np.int16),
+        frames[:, VERSION].astype(np.int16),
+        np.zeros(len(frames), np.int32),
+    )
+
+
+def _ends(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def _kept(part: _Part) -> np.ndarray:
+    """The bytes of all good bodies in a row, without the holes."""
+    good = part.frames[part.good()]
+    if not len(good):
+        return np.zeros(0, np.uint8)
+    lengths = good[:, BODY_END] - good[:, BODY_AT]
+    ends = np.cumsum(lengths)
+    pick = np.arange(ends[-1]) + np.repeat(good[:, BODY_AT] - (ends - lengths), lengths)
+    data, begin = part.field.data, int(good[0, BODY_AT])
+    there = np.ones(int(good[-1, BODY_END]) - begin, np.bool_)
+    for a, b in _between(part.field.holes, begin, begin + len(there)):
+        there[a : a + b] = False
+    kept: np.ndarray = data[pick[there[pick - begin]]]
+    return kept
+
+
+def _cuts(part: _Part) -> Iterable[list[tuple[int, int]]]:
+    """For each good body the spans (offset, length) that are missing in it."""
+    bodies = part.frames[part.good()][:, (BODY_AT, BODY_END)].tolist()
+    if not len(part.field.holes):
+        return [[] for _ in bodies]
+    return [_between(part.field.holes, begin, end) for begin, end in bodies]
+
+
+def _between(holes: np.ndarray, begin: int, end: int) -> list[tuple[int, int]]:
+    """What lies in holes of [begin, end), as (offset from begin, length)."""
+    first = int(np.searchsorted(holes[:, 1], begin, "right"))
+    last = int(np.searchsorted(holes[:, 0], end, "left"))
+    return [(max(a, begin) - begin, min(b, end) - max(a, begin)) for a, b in holes[first:last].tolist()]
+
+
+@cache
+def _data_keys() -> np.ndarray:
+    """By control type, the index of its message in decode/schemas/other.txt."""
+    names = re.findall(r"^- (\w+) data", schemas.text("other.txt"), re.MULTILINE)
+    keys = [names.index(CONTROL_MESSAGES[kind]) if kind in CONTROL_MESSAGES else -1 for kind in range(7)]
+    return np.array(keys, np.int64)

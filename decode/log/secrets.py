@@ -1,0 +1,217 @@
+"""Which bytes of a metadata log must not be kept: credentials and configuration values inside its records.
+
+Knows: batches and records as they pass by, in pieces cut anywhere (FetchSnapshot chunks), and which record types carry
+fields marked secret in decode/schemas. Does not know why they are left out or what becomes of the spans.
+What cannot be told to be harmless is secret: unknown record types, broken or old batches, compressed blocks with one.
+Rule: a span is decided when its bytes pass, from what came before, so that nothing waits; what is carried over to the
+next piece is at most MOST_CARRIED_BYTES of structure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+
+from decode.columns import tables
+from decode.errors import BadMagic, DecodeError
+from decode.form import Kind, Slot
+from decode.holes import laid_out
+from decode.layout import Field, layouts
+from decode.log import codecs
+from decode.log.frame import FRAME_VERSION, read_uvarint
+from decode.log.record import TRUNCATED, VARINT_BYTES, VARLONG_BYTES, read_zigzag
+from decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
+from decode.message import Status, decode
+from decode.wire import RECORD, pack
+
+__all__ = ["MOST_CARRIED_BYTES", "LogSecrets", "Spans", "secret_spans", "secret_types"]
+
+Spans: TypeAlias = list[tuple[int, int]]  # (offset, length), ascending, disjoint
+
+# A record's own structure and frame take some 40 bytes, and a key, which metadata records have not.
+MOST_CARRIED_BYTES = 4096
+
+_WHOLE, _CUT_OFF, _BROKEN = 0, 1, 2
+_UNKNOWN = 0x7FFF  # a version that no layout has
+_NO_FRAME, _FOREIGN = -1, -2  # in place of a type: nothing in it can be secret, anything can
+
+
+@cache
+def secret_types() -> frozenset[int]:
+    """Record types with a field marked secret, in any of their layouts."""
+    return frozenset(
+        layout.key
+        for layout in layouts("metadata_records")
+        if _any_secret((*layout.fields, *(f for changed in layout.changed for f in changed.fields)))
+    )
+
+
+@cache
+def _harmless_types() -> frozenset[int]:
+    return frozenset(layout.key for layout in layouts("metadata_records")) - secret_types() | {_NO_FRAME}
+
+
+def _any_secret(fields: tuple[Field, ...]) -> bool:
+    return any(f.secret or _any_secret(f.fields) for f in fields)
+
+
+def secret_spans(records: bytes) -> Spans:
+    """The spans to leave out of one records field of the metadata log."""
+    return LogSecrets().feed(records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What stands behind the frame of a record that may hold secrets."""
+
+    at: int
+    end: int
+    type: int
+    version: int
+
+
+@dataclass(slots=True)
+class LogSecrets:
+    """The walk over one stream of batches: the pieces of a snapshot in order, or a single records field."""
+
+    carried: bytes = b""  # the end of the last piece, too short to tell what it is; never secret
+    in_batch: int = 0  # bytes of the current batch that were not walked yet
+    control: bool = False  # whether that is a control batch
+    passing: int = 0  # bytes to come that need no look
+    hiding: bool = False  # whether those are secret
+    behind: int = 0  # bytes to come behind those, which are not secret
+    lost: bool = False  # what came was no batch: everything behind it is hidden
+    spans: Spans = field(default_factory=list)  # of this piece, in its coordinates with what was carried
+    bodies: list[_Body] = field(default_factory=list)  # of this piece, whole
+
+    def feed(self, piece: bytes) -> Spans:
+        """The spans to leave out of this piece, in its own coordinates."""
+        data = np.frombuffer(self.carried + piece, np.uint8)
+        before, at = len(self.carried), 0
+        self.carried, self.spans, self.bodies = b"", [], []
+        while at < len(data):
+            place = self._step(data, at)
+            if place is None:
+                self.carried = data[at:].tobytes()
+                break
+            at = place
+        spans = sorted(self.spans + _within(data, self.bodies)) if self.bodies else self.spans
+        clipped = ((max(offset - before, 0), offset + length - before) for offset, length in spans)
+        return [(begin, end - begin) for begin, end in clipped if end > begin]
+
+    def _step(self, data: np.ndarray, at: int) -> int | None:
+        """Where the walk goes on; None if it takes more bytes to tell."""
+        if self.lost or self.passing:
+            count = len(data) - at if self.lost else min(self.passing, len(data) - at)
+            self.passing = max(self.passing - count, 0)
+            if self.lost or self.hiding:
+                self.spans.append((at, count))
+            if not self.passing:
+                self.passing, self.behind, self.hiding = self.behind, 0, False
+            return at + count
+        return self._record(data, at) if self.in_batch else self._batch(data, at)
+
+    def _batch(self, data: np.ndarray, at: int) -> int | None:
+        if len(data) - at < TO_MAGIC_BYTES:
+            return None
+        seen = laid_out(data[at : at + HEADER_BYTES])
+        try:
+            if size_and_magic(seen, 0)[1] < 2:
+                raise BadMagic(at)  # raft began with v2
+        except DecodeError:
+            self.lost = True
+            return at
+        if len(seen) < HEADER_BYTES:
+            return None
+        batch = header(seen, 0)
+        if batch.codec:
+            self._compressed(data[at + HEADER_BYTES : at + batch.size].tobytes(), batch)
+        else:
+            self.in_batch, self.control = batch.size - HEADER_BYTES, batch.control
+        return at + HEADER_BYTES
+
+    def _compressed(self, block: bytes, batch: Batch) -> None:
+        """A block is kept if all of it is here and all in it is harmless."""
+        self.passing, self.hiding = batch.size - HEADER_BYTES, True
+        if len(block) == self.passing:
+            try:
+                inner = codecs.decompressed(batch.codec, block)
+            except DecodeError:
+                return
+            within = LogSecrets(in_batch=len(inner), control=batch.control)
+            self.hiding = bool(within.feed(inner)) or within.in_batch > 0
+
+    def _record(self, data: np.ndarray, at: int) -> int | None:
+        here = min(len(data), at + self.in_batch)
+        status, end, body_at, body_end, kind, version = map(int, _head(data, at, here, self.control))
+        if status == _CUT_OFF and here - at < min(self.in_batch, MOST_CARRIED_BYTES):
+            return None
+        if status != _WHOLE or end > at + self.in_batch:
+            self.passing, self.hiding, self.in_batch = self.in_batch, True, 0
+            return at
+        self.in_batch -= end - at
+        if kind in _harmless_types():
+            self.passing, self.hiding = end - at, False
+            return at
+        if body_end <= len(data):
+            self.bodies.append(_Body(body_at, body_end, kind, version))
+            self.passing, self.hiding = end - body_end, False
+            return body_end
+        self.behind = 1 if end == body_end + 1 else 0  # no headers: metadata records have none
+        self.passing, self.hiding = end - body_at - self.behind, True
+        return body_at
+
+
+def _within(data: np.ndarray, bodies: list[_Body]) -> Spans:
+    """The secret fields of whole bodies, and unknown tags; all of a body that cannot be read."""
+    messages = pack(
+        [data[body.at : body.end].tobytes() for body in bodies],
+        [RECORD] * len(bodies),
+        [body.type if body.type in secret_types() else -1 for body in bodies],
+        [min(body.version, _UNKNOWN) for body in bodies],
+    )
+    decoded = decode(messages)
+    unread = (bodies[i] for i in np.flatnonzero(decoded.status != Status.OK))
+    spans = [(body.at, body.end - body.at) for body in unread]
+    begin = np.array([body.at for body in bodies], np.int64) - messages.at[:-1]
+    for kind in {body.type for body in bodies} & secret_types():
+        for table in tables(decoded, kind, "record").values():
+            for name in (name for name, slot in table.names.items() if slot.secret or _of_unknown_tag(slot)):
+                column = table[name]
+                offset = column.at + begin[table.message]
+                spans += [(at, n) for at, n in zip(offset.tolist(), column.length.tolist(), strict=True) if n > 0]
+    return spans
+
+
+def _of_unknown_tag(slot: Slot) -> bool:
+    return slot.kind == Kind.BYTES and slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG
+
+
+@njit(cache=True)
+def _head(data: np.ndarray, at: int, here: int, control: bool) -> tuple[int, int, int, int, int, int]:
+    """(status, end, body, its end, type, version) of the record at `at`, of which the bytes up to `here` are seen."""
+    length, at, status = read_zigzag(data, at, here, VARINT_BYTES)
+    end, number = at + length, 0
+    at += 1  # attributes
+    for i in range(4):  # two deltas, the key's length, the value's
+        if status != 0 or length < 1:
+            return (_CUT_OFF if status == TRUNCATED else _BROKEN), 0, 0, 0, 0, 0
+        if i == 3:
+            at += max(number, 0)
+        number, at, status = read_zigzag(data, at, here, VARLONG_BYTES if i == 0 else VARINT_BYTES)
+    if status != 0 or number >= end - at:
+        return (_CUT_OFF if status == TRUNCATED else _BROKEN), 0, 0, 0, 0, 0
+    if control or number < 0:
+        return _WHOLE, end, at, at, _NO_FRAME, 0
+    body_end = at + number
+    stop = min(here, body_end)
+    frame, at = read_uvarint(data, at, stop)
+    kind, at = read_uvarint(data, at, stop)
+    version, at = read_uvarint(data, at, stop)
+    if min(frame, kind, version) < 0:
+        return (_CUT_OFF if stop < body_end else _BROKEN), 0, 0, 0, 0, 0
+    return _WHOLE, end, at, body_end, kind if frame == FRAME_VERSION else _FOREIGN, version

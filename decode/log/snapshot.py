@@ -1,0 +1,157 @@
+"""Metadata snapshots out of FetchSnapshot answers: chunks that are cut anywhere, put together by position.
+
+Knows: which bytes of which snapshot have been seen, and how far its batches are whole. Does not know layouts or names.
+A chunk may end within a batch and chunks may come in any order, repeatedly, from several fetchers; batches are read as
+soon as everything before them is there, and their bytes forgotten.
+Rule: bounded. What waits for earlier chunks waits in at most MOST_WAITING_BYTES; a snapshot that needs more, or whose
+chunks contradict its size, is given up and says so (`lost`): a snapshot that is not whole proves nothing absent.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from decode.holes import Field, laid_out
+from decode.log.legacy_records import OVERHEAD_BYTES
+from decode.log.metadata_log import Entries, field_entries
+
+__all__ = ["MOST_WAITING_BYTES", "STATE_VERSION", "Chunk", "Snapshot"]
+
+STATE_VERSION = 1
+MOST_WAITING_BYTES = 64 << 20
+MOST_WAITING_CHUNKS = 4096  # raft asks for 8 MiB at a time, later releases for 1 MiB
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one FetchSnapshot answer carries of a snapshot."""
+
+    position: int  # of its first byte in the snapshot
+    size: int  # of the whole snapshot, as the answer says
+    kept: bytes
+    left_out: tuple[tuple[int, int], ...] = ()  # (offset, length) in the chunk as it was on the wire
+
+    @property
+    def end(self) -> int:
+        return self.position + len(self.kept) + sum(length for _, length in self.left_out)
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """One snapshot, known by its end offset and epoch."""
+
+    end_offset: int
+    epoch: int
+    size: int = -1  # -1 before the first chunk
+    read_to: int = 0  # every batch that ends at or before this position has been handed out
+    wanted: int = 1  # nothing more can be read before the bytes up to here are there
+    lost: bool = False  # it will never be whole
+    waiting: dict[int, Chunk] = field(default_factory=dict)  # by position; what is not behind read_to
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of it has been handed out: then what is not in it is not in the log below its end offset."""
+        return self.read_to == self.size and not self.lost
+
+    def receive(self, chunk: Chunk) -> Entries:
+        """The entries that became whole by this chunk, all at (end_offset - 1, epoch): a snapshot is one moment."""
+        if self.size not in {-1, chunk.size} or chunk.position < 0 or chunk.end > chunk.size:
+            self._give_up()
+        if self.lost:
+            return self._placed(field_entries(_NOTHING))
+        self.size = chunk.size
+        there = self.waiting.get(chunk.position)
+        if chunk.end > self.read_to and (there is None or chunk.end > there.end):
+            self.waiting[chunk.position] = chunk
+        found = self._read()
+        kept = sum(len(c.kept) for c in self.waiting.values())
+        if kept > MOST_WAITING_BYTES or len(self.waiting) > MOST_WAITING_CHUNKS:
+            self._give_up()
+        return found
+
+    def _read(self) -> Entries:
+        """The entries of the batches that are whole behind read_to, which moves on."""
+        pieces, end = self._contiguous()
+        if end < self.wanted and end != self.size:
+            return self._placed(field_entries(_NOTHING))
+        whole = _concatenated([_cut(chunk, begin) for chunk, begin in pieces])
+        found = field_entries(whole)
+        if found.read_to + found.left_over != len(whole) or (end == self.size and found.left_over):
+            self._give_up()
+            return self._placed(found)
+        self.wanted = self.read_to + found.read_to + _next_batch_bytes(whole, found.read_to)
+        self.read_to += found.read_to
+        self.waiting = {position: c for position, c in self.waiting.items() if c.end > self.read_to}
+        return self._placed(found)
+
+    def _contiguous(self) -> tuple[list[tuple[Chunk, int]], int]:
+        """The chunks that join on to read_to, each with the position from which it is needed, and where they end."""
+        pieces, end = [], self.read_to
+        for position in sorted(self.waiting):
+            chunk = self.waiting[position]
+            if position > end:
+                break
+            if chunk.end > end:
+                pieces.append((chunk, end))
+                end = chunk.end
+        return pieces, end
+
+    def _placed(self, found: Entries) -> Entries:
+        n = len(found)
+        return replace(
+            found,
+            offset=np.full(n, self.end_offset - 1, np.int64),
+            epoch=np.full(n, self.epoch, np.int64),
+            committed=np.ones(n, np.bool_),
+            batches=(),
+        )
+
+    def _give_up(self) -> None:
+        self.lost = True
+        self.waiting = {}
+
+    def snapshot(self) -> bytes:
+        waiting = [
+            (c.position, c.size, base64.b64encode(c.kept).decode(), c.left_out) for _, c in sorted(self.waiting.items())
+        ]
+        place = [self.end_offset, self.epoch, self.size, self.read_to, self.wanted, self.lost]
+        return json.dumps({"version": STATE_VERSION, "place": place, "waiting": waiting}).encode()
+
+    @classmethod
+    def restore(cls, blob: bytes) -> Snapshot:
+        state = json.loads(blob)
+        if state["version"] != STATE_VERSION:
+            raise ValueError(f"state of version {state['version']}, this program reads {STATE_VERSION}")
+        waiting = {
+            position: Chunk(position, size, base64.b64decode(kept), tuple((a, b) for a, b in left_out))
+            for position, size, kept, left_out in state["waiting"]
+        }
+        end_offset, epoch, size, read_to, wanted, lost = state["place"]
+        return cls(end_offset, epoch, size, read_to, wanted, lost, waiting)
+
+
+_NOTHING = laid_out(b"")
+
+
+def _cut(chunk: Chunk, begin: int) -> Field:
+    """The chunk from a position of the snapshot on."""
+    whole, at = laid_out(chunk.kept, chunk.left_out), begin - chunk.position
+    holes = np.maximum(whole.holes - at, 0)
+    return Field(whole.data[at:], holes[holes[:, 1] > 0])
+
+
+def _concatenated(pieces: list[Field]) -> Field:
+    ends = np.cumsum([0, *(len(p) for p in pieces)])
+    holes = [p.holes + end for p, end in zip(pieces, ends[:-1], strict=True)]
+    return Field(np.concatenate([_NOTHING.data, *(p.data for p in pieces)]), np.concatenate([_NOTHING.holes, *holes]))
+
+
+def _next_batch_bytes(whole: Field, at: int) -> int:
+    """How long the batch at the end is by its own word, so that it is not tried again with every chunk."""
+    if len(whole) - at < OVERHEAD_BYTES or not whole.known(at, at + OVERHEAD_BYTES):
+        return 1
+    return OVERHEAD_BYTES + max(whole.integer(at + 8, 4), 0)

@@ -1,0 +1,111 @@
+"""The metadata log as columns: what the judge reads of topics, partitions, brokers and features.
+
+    found = log_tables(joined([entries(records, high_watermark) for ... in fetch answers]))
+    topics = found["TopicRecord"]                    a LogTable; no entry if the log held none that decoded
+    topics["name"].codes(), topics["topic_id"]       columns as in decode/columns.py
+    topics.offset, topics.epoch, topics.committed    of each row; order is by (epoch, offset)
+    found["RegisterBrokerRecord"].inner("end_points")["host"]
+
+Knows which fields of which records anybody judges by. Does not fold them into a state: a PartitionChangeRecord says
+only what changed, each one raises the partition epoch by one, and the leader epoch too where `leader` is present.
+Rule: an entry that does not decode is counted (`undecoded`), never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from decode.columns import Table, tables
+from decode.message import Projection, Status, decode, only
+from decode.program import form
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from decode.log.metadata_log import Entries
+
+__all__ = ["JUDGED", "LogTable", "LogTables", "log_tables"]
+
+Wanted: TypeAlias = Mapping[tuple[str, str], Iterable[str]]
+
+_ENDPOINTS = ("end_points.name", "end_points.host", "end_points.port")
+
+JUDGED: Wanted = {
+    ("TopicRecord", "record"): ("name", "topic_id"),
+    ("RemoveTopicRecord", "record"): ("topic_id",),
+    ("PartitionRecord", "record"): (
+        "partition_id", "topic_id", "replicas", "isr", "leader", "leader_epoch", "partition_epoch",
+    ),
+    ("PartitionChangeRecord", "record"): ("partition_id", "topic_id", "replicas", "isr", "leader"),
+    ("FeatureLevelRecord", "record"): ("name", "feature_level"),
+    ("RegisterBrokerRecord", "record"): ("broker_id", "broker_epoch", "incarnation_id", "fenced", *_ENDPOINTS),
+    ("UnregisterBrokerRecord", "record"): ("broker_id", "broker_epoch"),
+    ("FenceBrokerRecord", "record"): ("id", "epoch"),
+    ("UnfenceBrokerRecord", "record"): ("id", "epoch"),
+    ("BrokerRegistrationChangeRecord", "record"): ("broker_id", "broker_epoch", "fenced", "in_controlled_shutdown"),
+    ("RegisterControllerRecord", "record"): ("controller_id", "incarnation_id", *_ENDPOINTS),
+    ("UnregisterControllerRecord", "record"): ("controller_id",),
+    ("LeaderChangeMessage", "data"): ("leader_id",),
+    ("KRaftVersionRecord", "data"): ("kraft_version",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LogTable:
+    """The records of one kind, one row each."""
+
+    tables: dict[str, Table]
+    entry: NDArray[np.int64]  # row of the entries each came from
+    offset: NDArray[np.int64]
+    epoch: NDArray[np.int64]
+    timestamp_ms: NDArray[np.int64]
+    committed: NDArray[np.bool_]  # by what came with them; decode.log.order knows more
+
+    def __len__(self) -> int:
+        return len(self.entry)
+
+    def __getitem__(self, column: str) -> Any:
+        return self.tables[""][column]
+
+    def present(self, column: str) -> NDArray[np.bool_]:
+        """Whether a record carried the field; in a PartitionChangeRecord absent means unchanged."""
+        return self.tables[""].present(column)
+
+    def inner(self, path: str) -> Table:
+        """The elements of an array in them; its `parent` is the row here."""
+        return self.tables[path]
+
+
+@cache
+def _judged() -> Projection:
+    return only(JUDGED)
+
+
+class LogTables(dict[str, LogTable]):
+    """By record type; only those that are there."""
+
+    undecoded: int = 0  # entries of any kind that the machine did not read
+
+
+def log_tables(entries: Entries, wanted: Wanted | None = None) -> LogTables:
+    """Columns of the records in `wanted`, by default of those that are judged by."""
+    decoded = decode(entries.messages, _judged() if wanted is None else only(wanted))
+    found = LogTables()
+    found.undecoded = int((decoded.status != Status.OK).sum())
+    there = set(zip(entries.messages.side.tolist(), entries.messages.key.tolist(), strict=True))
+    for api, side in wanted or JUDGED:
+        kind = form(api, side)
+        if (kind.side, kind.key) not in there:
+            continue
+        every = tables(decoded, api, side)
+        rows = every[""].message
+        if len(rows):
+            found[api] = LogTable(
+                every, rows, entries.offset[rows], entries.epoch[rows], entries.timestamp_ms[rows],
+                entries.committed[rows],
+            )  # fmt: skip
+    return found

@@ -1,0 +1,208 @@
+"""Secrets in metadata-log batches: found precisely in whole records, hidden whole where that is not possible."""
+
+import gzip
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decode.log import secrets as s
+from decode.log.codecs import NAMES
+from decode.log.metadata_log import entries
+from decode.message import Status, decode
+from decode.nested import nested
+from tests.decode.log.batches import (
+    Batch,
+    batch,
+    config,
+    entry,
+    gzipped,
+    leader_change,
+    message,
+    record,
+    remove_topic,
+    text,
+    topic,
+    uvarint,
+)
+
+RECORDS = [
+    json.loads(line)
+    for line in gzip.decompress(
+        (Path(__file__).parents[1] / "golden" / "metadata-records.jsonl.gz").read_bytes()
+    ).splitlines()
+]
+
+SCRAM = entry(
+    11,
+    text("alice")
+    + b"\x01"
+    + b"".join(uvarint(len(x) + 1) + x for x in (b"SALT", b"STORED", b"SERVER"))
+    + bytes(4)
+    + b"\x00",
+)
+TOKEN = entry(26, text("TOKEN") + b"\x00")
+
+
+def hidden(data, spans):
+    return [data[offset : offset + length] for offset, length in spans]
+
+
+def without(data, spans):
+    kept = bytearray(data)
+    for offset, length in reversed(spans):
+        del kept[offset : offset + length]
+    return bytes(kept)
+
+
+def test_the_types_that_carry_secrets():
+    assert s.secret_types() == {4, 10, 11, 26}
+
+
+def test_only_the_secret_fields_of_a_record_are_hidden():
+    data = batch(topic(), config("PASSWORD"), SCRAM, remove_topic(), TOKEN, config(None))
+    assert hidden(data, s.secret_spans(data)) == [b"PASSWORD", b"SALT", b"STORED", b"SERVER", b"TOKEN"]
+
+
+def test_the_rest_of_the_log_stays_readable():
+    values = [bytes.fromhex(v["hex"]) for v in RECORDS]
+    data = leader_change() + batch(*values, base_offset=1)
+    spans = s.secret_spans(data)
+    found = entries(without(data, spans), left_out=spans)
+    decoded = decode(found.messages)
+    assert (len(found), found.refused, found.unseen) == (305, (), 0)
+    assert (decoded.status == Status.OK).all()
+    for i, vector in enumerate(RECORDS, 1):
+        if vector["type"] not in s.secret_types():
+            assert nested(decoded, i)["body"] == vector["json"]
+
+
+def test_a_log_without_secrets_has_no_spans():
+    assert s.secret_spans(leader_change() + batch(topic(), remove_topic(), base_offset=1)) == []
+    assert s.secret_spans(Batch([record(None)]).bytes()) == []
+    assert s.secret_spans(b"") == []
+
+
+def test_unknown_tags_of_a_secret_record_are_secret():
+    tagged = entry(26, text("TOKEN") + b"\x01\x63\x03NEW")
+    data = batch(tagged)
+    assert hidden(data, s.secret_spans(data)) == [b"TOKEN", b"NEW"]
+
+
+UNREADABLE = {
+    "unknown type": entry(500, b"whatever"),
+    "type beyond int16": entry(0x8001, b"whatever"),
+    "unknown version of a secret one": entry(4, b"whatever", version=9),
+    "version beyond int16": entry(4, b"whatever", version=0x10004),
+    "a secret one that is malformed": entry(11, b"whatever"),
+    "another frame": entry(2, b"whatever", frame=2),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_the_body_of_what_cannot_be_told_to_be_harmless_is_hidden(case):
+    data = batch(topic(), UNREADABLE[case], topic())
+    assert hidden(data, s.secret_spans(data)) == [b"whatever"]
+
+
+def test_a_newer_version_of_a_harmless_record_is_kept():
+    assert s.secret_spans(batch(entry(2, b"whatever", version=9))) == []
+
+
+def rest_of(data, marker):
+    return [(data.index(marker), len(data) - data.index(marker))]
+
+
+BROKEN = {
+    "empty record": b"\x00" + bytes(20),
+    "length too long": b"\xff" * 9,
+    "length beyond the batch": b"\x7e" + bytes(20),
+    "timestamp too long": b"\x2a\x00" + b"\xff" * 20,
+    "value beyond the record": b"\x0e\x00\x00\x00\x01\x7e" + bytes(9),
+    "frame cut off by the value's end": b"\x10\x00\x00\x00\x01\x02\x81" + bytes(9),
+    "frame too long": b"\x1c\x00\x00\x00\x01\x10" + b"\xff" * 9,
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_behind_a_broken_record_the_batch_is_hidden_and_the_next_is_read(case):
+    tail = BROKEN[case] + b"PASSWORD"
+    data = Batch([record(topic()), tail]).bytes() + batch(topic())
+    begin = data.index(tail)
+    assert s.secret_spans(data) == [(begin, len(tail))]
+
+
+@pytest.mark.parametrize("garbage", [b"\xff" * 40, message(b"PASSWORD"), bytes(16) + b"\x02"])
+def test_bytes_that_are_no_batch_are_hidden_to_the_end(garbage):
+    data = batch(topic()) + garbage + batch(topic())
+    begin = len(batch(topic()))
+    assert s.secret_spans(data) == [(begin, len(data) - begin)]
+
+
+@pytest.mark.parametrize(("values", "expected"), [([topic()], False), ([topic(), config()], True)])
+def test_a_compressed_block_is_hidden_if_it_holds_a_secret(values, expected):
+    block = gzipped(b"".join(record(v, offset=i) for i, v in enumerate(values)))
+    data = Batch(block=block, attributes=1, count=len(values)).bytes()
+    at = data.index(block)
+    assert s.secret_spans(data + batch(topic())) == ([(at, len(block))] if expected else [])
+
+
+@pytest.mark.parametrize("block", [b"no block", gzipped(record(topic())[:-3]), gzipped(record(topic()))[:-1]])
+@pytest.mark.parametrize("codec", [1, len(NAMES)])
+def test_a_compressed_block_that_cannot_be_read_is_hidden(block, codec):
+    data = Batch(block=block, attributes=codec, count=1).bytes()
+    assert hidden(data, s.secret_spans(data)) == [block]
+
+
+def test_a_compressed_block_that_is_cut_off_is_hidden_in_every_piece():
+    block = gzipped(record(topic()))
+    data = Batch(block=block, attributes=1, count=1).bytes() + batch(config("PASSWORD"))
+    walk, found = s.LogSecrets(), b""
+    for at in range(0, len(data), 10):
+        piece = data[at : at + 10]
+        found += b"".join(hidden(piece, walk.feed(piece)))
+    assert found.startswith(block)
+    assert b"PASSWORD" in found
+
+
+WHOLE = (
+    leader_change()
+    + batch(topic(), config("PASSWORD-1"), SCRAM, config("PASSWORD-2"), base_offset=1)
+    + Batch([record(config("PASSWORD-3"), headers=[(b"name", b"PASSWORD-4")]), record(topic(), offset=1)]).bytes()
+    + batch(topic("last"), base_offset=9)
+)
+PRECISE = {at for offset, length in s.secret_spans(WHOLE) for at in range(offset, offset + length)}
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(1, len(WHOLE) - 1), max_size=9))
+def test_any_cut_hides_all_secrets_and_no_structure_of_other_records(cuts):
+    walk, found = s.LogSecrets(), set()
+    edges = [0, *sorted(set(cuts)), len(WHOLE)]
+    for begin, end in pairwise(edges):
+        found |= {begin + o + i for o, n in walk.feed(WHOLE[begin:end]) for i in range(n)}
+    assert found >= PRECISE
+    harmless = WHOLE.index(topic("last"))
+    assert not found & set(range(harmless, len(WHOLE)))
+    assert len(walk.carried) <= s.MOST_CARRIED_BYTES
+
+
+def test_a_record_that_is_cut_off_keeps_its_structure():
+    at = WHOLE.index(b"PASSWORD-1") + 4
+    walk = s.LogSecrets()
+    spans = [*walk.feed(WHOLE[:at]), *((at + o, n) for o, n in walk.feed(WHOLE[at:]))]
+    joined = [(spans[0][0], spans[0][1] + spans[1][1]), *spans[2:]]
+    assert joined[0][0] + joined[0][1] == WHOLE.index(record(SCRAM, offset=2)) - 1  # its header count stays
+    assert entries(without(WHOLE, joined), left_out=joined).unseen == 0
+
+
+def test_a_record_whose_structure_is_endless_is_hidden():
+    data = Batch([record(topic(), key=bytes(9000))]).bytes()
+    walk = s.LogSecrets()
+    assert walk.feed(data[:4000]) == []
+    assert len(walk.carried) <= s.MOST_CARRIED_BYTES
+    assert walk.feed(data[4000:8000]) == [(0, 4000)]
+    assert walk.feed(data[8000:] + batch(topic())) == [(0, len(data) - 8000)]
