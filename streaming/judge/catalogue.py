@@ -18,10 +18,12 @@ from streaming.judge.checks import (
     control,
     drafts,
     fetching,
+    groups,
     inter_broker,
     leadership,
     metadata_log,
     others,
+    replicas,
     topic_id_uses,
     topic_ids,
     versions,
@@ -35,12 +37,12 @@ from streaming.judge.scene import Scene
 
 Function = Callable[[Cell, Group, Scene], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
-    "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses, drafts)),
+    "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
     "FET": ("Fetching", (fetching,)),
-    "CTL": ("Controllers, leaders and replicas", (control, leadership)),
+    "CTL": ("Controllers, leaders and replicas", (control, leadership, replicas)),
     "LOG": ("The metadata log", (metadata_log,)),
-    "GRP": ("Groups, offsets and producers", (others,)),
+    "GRP": ("Groups, offsets and producers", (others, groups)),
     "ADM": ("Topic administration", (others,)),
     "CLU": ("Clusters", (others,)),
     "DRF": ("Draft dialects", (others,)),

@@ -19,6 +19,7 @@ from streaming.judge.extract import (
     enveloped,
     errors,
     log,
+    offsets,
     replicas,
     servers,
     uses,
@@ -29,7 +30,7 @@ from streaming.judge.extract.reduce import Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 
-FAMILIES = (bindings, administration, control, uses, replicas, errors, servers, clients, wire, log, drafts)
+FAMILIES = (bindings, administration, control, uses, offsets, replicas, errors, servers, clients, wire, log, drafts)
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:

@@ -50,6 +50,12 @@ KINDS: Mapping[str, Kind] = {
         "name:name id:topic_id",
         "controller {by} orders {endpoint}: {how} partition {partition} of {name} with id {topic_id}",
     ),
+    "full_order": kind("endpoint by", "server:", "controller {by} tells {endpoint} all of its partitions"),
+    "stopped": kind(
+        "name partition endpoint by leader_epoch",
+        "name:name",
+        "controller {by} has {endpoint} delete partition {partition} of {name} in leader epoch {leader_epoch}",
+    ),
     "id_refused": kind(
         "topic_id partition endpoint by",
         "id:topic_id",
@@ -136,6 +142,26 @@ KINDS: Mapping[str, Kind] = {
         "client_id host endpoint api cluster_id",
         "server:",
         "{client_id} presents cluster {cluster_id} in {api} and is answered INCONSISTENT_CLUSTER_ID (104)",
+    ),
+    "committed": kind(
+        "name topic_id group partition endpoint",
+        "name:name id:topic_id",
+        "group {group} commits offsets of partition {partition} of {name} {topic_id}",
+    ),
+    "offset_gone": kind(
+        "topic_id group partition endpoint",
+        "id:topic_id",
+        "{endpoint} has no offset of group {group} for partition {partition} of {topic_id}",
+    ),
+    "reaches": kind(
+        "topic_id partition endpoint",
+        "id:topic_id",
+        "{endpoint} shows how far partition {partition} of {topic_id} goes",
+    ),
+    "fenced": kind(
+        "client_id host endpoint name topic_id partition error",
+        "client:client_id:host",
+        "{endpoint} answers {client_id} for partition {partition} with {error}",
     ),
     "described": kind("name topic_id group endpoint", "id:topic_id", "group {group} is said to read {name}"),
     "assigned": kind("topic_id group endpoint", "id:topic_id", "group {group} is assigned partitions of {topic_id}"),

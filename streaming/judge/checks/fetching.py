@@ -148,6 +148,77 @@ def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[E
                 )
 
 
+def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client whose requests for one partition are answered FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH
+    (75) again and again for more than 300 s; or for 30 s while the partition's leader epoch is known and stays the same
+    before, during and after.
+
+    Why it matters. The client works with an old leader epoch and does not refresh its metadata, or the broker does not
+    follow the controller: the partition is not read.
+
+    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches are left out.
+
+    Source. KIP-320; FetchSessionHandler and Partition of Kafka 3.9.
+    """
+    settings = scene.settings
+    by_partition: dict[tuple[str | None, str | None, int], list[Claim]] = {}
+    for claim in scene.claims("fenced", group, *cell):
+        by_partition.setdefault((claim["name"], claim["topic_id"], claim["partition"]), []).append(claim)
+    for (name, topic_id, partition), claims in sorted(by_partition.items(), key=str):
+        run = storm(claims)
+        if run.count < settings.stuck_answers or run.seconds < settings.stuck_s:
+            continue
+        scene.watch()
+        if run.seconds <= settings.client_grace_s and not steady(topic_id, partition, run, group, scene):
+            continue
+        bound = name or (name_of(("id", topic_id), group, scene) if topic_id else None)
+        yield Evidence(
+            (bound or topic_id, partition, *cell[1:]),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            topic=bound,
+            topic_ids=(topic_id,) if topic_id else (),
+            client_ids=(claims[0]["client_id"],),
+            brokers=tuple(scene.broker(claim) for claim in claims),
+            count=run.count,
+            first_ns=start_ns(run.first),
+            words={
+                "partition": partition,
+                "errors": " and ".join(sorted({str(claim["error"]) for claim in claims})),
+                "since": clock(start_ns(run.first)),
+            },
+        )
+
+
+STORM_PAUSE = 3
+"""A storm goes on over as many slots of 10 s."""
+
+
+def storm(claims: list[Claim]) -> Run:
+    """The longest stretch of answers without a long pause."""
+    counts: dict[int, int] = {}
+    for claim in claims:
+        for word, number in claim.tally.items():
+            counts[int(word)] = counts.get(int(word), 0) + number
+    best = open_run = Run(0, 0, 0, ())
+    for slot, count in sorted(counts.items()):
+        together = open_run.count and slot - open_run.last <= STORM_PAUSE
+        open_run = Run(open_run.count + count, open_run.first, slot, ()) if together else Run(count, slot, slot, ())
+        best = max(best, open_run, key=lambda run: (run.seconds, run.count))
+    return best
+
+
+def steady(topic_id: str | None, partition: int, run: Run, group: Group, scene: Scene) -> bool:
+    """Whether the partition's leader epoch is known from before a stretch to its end, and one."""
+    states = scene.claims("partition", group, "id", topic_id) if topic_id else []
+    mine = [claim for claim in states if claim["partition"] == partition]
+    newest = max((claim["leader_epoch"] for claim in mine), default=-1)
+    last = [claim for claim in mine if claim["leader_epoch"] == newest]
+    if newest < 0:
+        return False
+    before = min(claim.first.ts_ns for claim in last) < start_ns(run.first)
+    return before and max(claim.last_word.ts_ns for claim in last) >= start_ns(run.last)
+
+
 def partition_out_of_range(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A client that fetches a partition number which the topic id never had, although brokers' Metadata was
     refreshed later than the client's grace after it.

@@ -47,6 +47,46 @@ def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -
                 )
 
 
+def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Committed records of the metadata log that cannot follow each other: a topic id that is created twice, or
+    again after it was removed, or removed twice.
+
+    Why it matters. An id is given once. The log is corrupt, or two logs were mixed up, as after a restore: every broker
+    builds its metadata from it.
+
+    When it is innocent. Never in a committed log. Records above the high watermark may be taken back and do not count;
+    a log that is read again says the same records at the same offsets. A name that is bound again without a removal is
+    not judged: the removal may not have been captured.
+
+    Source. KIP-500; TopicsDelta and ReplicationControlManager of Kafka 4.3.
+    """
+    created = logged("binding", cell, group, scene)
+    removed = logged("deletion", cell, group, scene)
+    found = {}
+    if len(created) > 1:
+        found["created twice"] = created
+        if removed and created[-1].peak["offset"] > removed[0].peak["offset"] > created[0].peak["offset"]:
+            found = {"created again after it was removed": [*created, *removed]}
+    if len(removed) > 1:
+        found["removed twice"] = removed
+    for rule, claims in found.items():
+        names = sorted({claim["name"] for claim in created})
+        yield Evidence(
+            (rule, cell[1]),
+            tuple(first_of(claim) for claim in claims),
+            topic=names[0] if names else None,
+            topic_ids=(cell[1],),
+            count=len(claims),
+            words={"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)},
+        )
+
+
+def logged(kind: str, cell: Cell, group: Group, scene: Scene) -> list[Claim]:
+    """The committed records of one kind about an id, one per offset."""
+    by_offset = {c.peak["offset"]: c for c in scene.claims(kind, group, *cell) if "offset" in c.peak}
+    return [by_offset[offset] for offset in sorted(by_offset)]
+
+
 def metadata_offset_stands_still(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A broker whose heartbeats keep one CurrentMetadataOffset for longer than the grace while the metadata log,
     or other brokers, move on, and that the controller does not fence.

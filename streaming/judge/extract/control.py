@@ -104,8 +104,12 @@ def stopped(batch: Batch) -> Iterator[Rows]:
         batch.endpoint(message),
         constant(None, len(partitions)),
     ]
-    ends = (partitions["delete_partition"] == 1) & (partitions["leader_epoch"] == DURING_DELETE)
+    deletes = partitions["delete_partition"] == 1
+    ends = deletes & (partitions["leader_epoch"] == DURING_DELETE)
     yield Rows("deletion", key, message, slots(batch, message)).where(ends)
+    by = controllers(tables[""]).take(topics.parent[partitions.parent])
+    moved = [key[0], Column(partitions["partition_index"]), key[3], by, Column(partitions["leader_epoch"])]
+    yield Rows("stopped", moved, message).where(deletes & (partitions["leader_epoch"] >= 0))
 
 
 def refused(batch: Batch) -> Iterator[Rows]:

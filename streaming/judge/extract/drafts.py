@@ -1,7 +1,8 @@
-"""Claims that only drafts can make: orders with a type, and topic ids where a release has none.
+"""Claims of orders with a type, and of topic ids where only a draft has some.
 
-Knows: LeaderAndIsr v3 and StopReplica v2 of KIP-516 as drafted, and that some of its messages are a release's bytes
-with one unknown tag of 16 bytes per topic. Does not know what a broker does with an order.
+Knows: FULL orders of LeaderAndIsr, its v3 and StopReplica v2 of KIP-516 as drafted, and that some of the draft's
+messages are a release's bytes with one unknown tag of 16 bytes per topic. Does not know what a broker does with an
+order.
 Rule: such a message is claimed alike whether it was read as the draft or as the release, so that nothing depends on
 what else was seen of its connection. A tag's bytes are believed to be an id only between brokers, and only if they have
 the form of a random UUID: a proxy may add tags of its own to what clients send.
@@ -54,7 +55,9 @@ def ordered(batch: Batch) -> Iterator[Rows]:
     ]
     drafted = batch.decoded.dialect[partitions.message] >= Dialect.KIP516_DRAFT
     named = topics["topic_id"].any(axis=1)[of_topic]
-    yield Rows("ordered", key, partitions.message).where(drafted & named)
+    full = kind == TYPES.index("full")
+    yield Rows("ordered", key, partitions.message).where((drafted | full[of_message]) & named)
+    yield Rows("full_order", [batch.endpoint(header.message), controllers(header)], header.message).where(full)
 
 
 def stopped(batch: Batch) -> Iterator[Rows]:

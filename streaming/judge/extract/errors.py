@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from decode.log.metadata_log import TOPIC_NAME
 from decode.wire import REQUEST
+from streaming.judge.claim import METADATA_LOG
 from streaming.judge.extract.batch import Batch
+from streaming.judge.extract.bindings import numbered, slots
 from streaming.judge.extract.clients import who
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
+from streaming.judge.extract.replicas import PARTITION_ANSWERS
 
 if TYPE_CHECKING:
     from decode.columns import Table
@@ -22,6 +26,8 @@ NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 41, 104
 TOP_LEVEL = ("Fetch", "AlterPartition", "BrokerHeartbeat")
 ADMIN = (("CreateTopics", "topics"), ("DeleteTopics", "responses"), ("CreatePartitions", "results"))
 RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
+FENCED = (74, 75)
+"""FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
 DRAFT_CODES = range(1001, 1010)
 DRAFT_SPEAKERS = (("Metadata", "topics"), ("LeaderAndIsr", ""), ("StopReplica", ""), ("DeleteTopics", "responses"))
 
@@ -40,6 +46,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield from refused_clusters(batch)
     yield from metadata_requests(batch)
     yield from draft_codes(batch)
+    yield from fenced(batch)
 
 
 def answers(batch: Batch, api: str, message: Ints, error: Ints) -> Rows:
@@ -83,6 +90,28 @@ def metadata_requests(batch: Batch) -> Iterator[Rows]:
         mixed = (version >= 12) & (some_id & some_name)[topics.parent]
     for mask, what in ((early, "by id before version 12"), (mixed, "by id and by name at once")):
         yield Rows("odd_request", [*who(batch, message), constant(what, len(topics))], message).where(mask)
+
+
+def fenced(batch: Batch) -> Iterator[Rows]:
+    """Answers that a request's leader epoch is not the broker's; the metadata log's own are left out."""
+    for api, path, inner, name, number in PARTITION_ANSWERS:
+        tables = batch.tables(api, "response")
+        if not tables:
+            continue
+        topics, partitions = tables[path], tables[f"{path}.{inner}"]
+        rows = np.flatnonzero(np.isin(partitions["error_code"], FENCED))
+        message, parent = partitions.message[rows], partitions.parent[rows]
+        by_id = numbered(topics) if "topic_id" in topics.names else constant(None, len(topics))
+        names, topic_id = texts(topics[name]).take(parent), by_id.take(parent)
+        key = [
+            *who(batch, message),
+            names,
+            topic_id,
+            Column(partitions[number][rows]),
+            Column(partitions["error_code"][rows]),
+        ]
+        log = [names.value(row) == TOPIC_NAME or topic_id.value(row) == METADATA_LOG for row in range(len(rows))]
+        yield Rows("fenced", key, message, slots(batch, message)).where(~np.array(log, np.bool_))
 
 
 def draft_codes(batch: Batch) -> Iterator[Rows]:

@@ -124,6 +124,8 @@ class Rows:
     tally: Column | None = None
     """A counter's name per row; None counts nothing apart."""
     peak: Mapping[str, Ints] | None = None
+    latest: Mapping[str, tuple[Ints, Ints]] | None = None
+    """By name the time and the value; the latest holds."""
 
     def where(self, mask: NDArray[np.bool_]) -> "Rows":
         return Rows(
@@ -132,6 +134,7 @@ class Rows:
             self.message[mask],
             self.tally.take(mask) if self.tally else None,
             {name: values[mask] for name, values in self.peak.items()} if self.peak else None,
+            {name: (ts[mask], values[mask]) for name, (ts, values) in self.latest.items()} if self.latest else None,
         )
 
 
@@ -176,4 +179,9 @@ def peaked(rows: Rows, group: Ints, groups: int) -> list[dict[str, Any]]:
         np.maximum.at(highest, group, values)
         for number, value in enumerate(highest.tolist()):
             found[number][name] = value
+    for name, (ts_ns, values) in (rows.latest or {}).items():
+        order = np.lexsort((values, ts_ns, group))
+        last = order[np.flatnonzero(np.append(np.diff(group[order]) != 0, True))]
+        for number, row in zip(group[last].tolist(), last.tolist(), strict=True):
+            found[number][name] = [int(ts_ns[row]), int(values[row])]
     return found

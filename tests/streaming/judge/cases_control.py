@@ -3,7 +3,7 @@
 import base64
 
 from tests.decode.log.batches import batch, topic
-from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
+from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID
 
 
 def two_epochs(lab, error, at=20, **late):
@@ -226,6 +226,66 @@ def ctl011_near_miss(lab):
 def ctl011_cannot_know(lab):
     """The session's beginning was not seen: it may imply the partition."""
     followed(lab, [ID_2], session_epoch=40)
+
+
+def stops(lab, name="orders", topic_id=ID_1, *, delete=True, epoch=5, version=3, back=60, **state):
+    """The controller orders, stops broker 3's replica, and orders again in the same epoch."""
+    lab.metadata(0)
+    lab.control(0, "UpdateMetadata", [(name, topic_id, 5)])
+    part = {"partitionIndex": 0, "leaderEpoch": epoch, "deletePartition": delete}
+    asked = {"controllerId": 3, "controllerEpoch": 1}
+    if version < 3:
+        asked |= {"topics": [{"name": name, "partitionIndexes": [0]}], "deletePartitions": delete}
+    else:
+        asked |= {"topicStates": [{"topicName": name, "partitionStates": [part]}]}
+    lab.talk(B3, "3", "10.0.0.3").ask(10, "StopReplica", version, asked, {})
+    lab.control(back, "UpdateMetadata", [(name, topic_id, 5, state)])
+
+
+def ctl007_fires(lab):
+    stops(lab)
+
+
+def ctl007_near_miss(lab):
+    """Moved away; stopped without deletion, twice; a topic that is deleted; an order that crossed it."""
+    stops(lab, replicas=[1, 2, 4], isr=[1, 2, 4])
+    stops(lab, "calm", ID_2, delete=False)
+    stops(lab, "calm", ID_2, delete=False, back=62)
+    stops(lab, "calm", ID_2, epoch=-2)
+    stops(lab, "late", ID_3, back=30)
+
+
+def ctl007_cannot_know(lab):
+    """Before version 3 the order has no epoch."""
+    stops(lab, version=2)
+
+
+FULL = {"type": 2, "isKRaftController": True, "version": 7, "controller": 3000, "epoch": 9}
+
+
+def full_orders(lab, topics, *, at=60, known=(1, 2, 3)):
+    """Broker 2 is told of two partitions, and later of everything it has."""
+    lab.metadata(0)
+    for name, topic_id in (("orders", ID_1), ("calm", ID_2)):
+        lab.control(0, "LeaderAndIsr", [(name, topic_id, 5, {"replicas": list(known)})], server=B2, version=7)
+    lab.control(at, "LeaderAndIsr", topics, server=B2, **FULL)
+    lab.until = max(lab.until, 120)
+
+
+def tid015_fires(lab):
+    full_orders(lab, [("calm", ID_2, 5)])
+
+
+def tid015_near_miss(lab):
+    """Everything is named; and a topic that was deleted is not."""
+    full_orders(lab, [("orders", ID_1, 5), ("calm", ID_2, 5)])
+    lab.control(5, "LeaderAndIsr", [("gone", ID_3, 1)], server=B2, version=7)
+    lab.deleted(20, "gone", ID_3)
+
+
+def tid015_cannot_know(lab):
+    """The broker was never told to have the partition; or it was, and the order was not seen whole."""
+    full_orders(lab, [("calm", ID_2, 5)], known=(1, 3))
 
 
 def log(lab, at, *records, high_watermark, offset=0, server=B3):

@@ -7,13 +7,14 @@ from tests.streaming.judge import (
     cases_control,
     cases_drafts,
     cases_fetching,
+    cases_offsets,
     cases_topic_ids,
     cases_versions,
     cases_wire,
 )
 from tests.streaming.judge.lab import Lab
 
-MODULES = (cases_topic_ids, cases_versions, cases_fetching, cases_control, cases_drafts, cases_wire)
+MODULES = (cases_topic_ids, cases_versions, cases_fetching, cases_control, cases_drafts, cases_offsets, cases_wire)
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {
     (name[:6].upper(), name[7:]): function

@@ -1,0 +1,121 @@
+"""TID, CTL: orders that make a broker throw away a replica it should keep.
+
+Knows which replicas a broker has by the controller's own word. Does not know messages.
+Rule: topics that were deleted and partitions that were moved away are thrown away rightly; what was not seen before the
+order is not judged.
+"""
+
+from collections.abc import Iterator
+
+from streaming.judge.checks.control import turned_away
+from streaming.judge.checks.leadership import latest
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import CONTROL, History, name_of, topic_of
+
+
+def full_leader_and_isr_strays_replica(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A FULL LeaderAndIsr (of a KRaft controller in migration, or of KIP-516's draft) to a broker that leaves
+    out a partition the broker was told to have, or names it with another topic id, and no deletion or move was seen.
+
+    Why it matters. The broker takes its replica for a stray and renames its directory: the data is off line, and gone
+    when somebody cleans up.
+
+    When it is innocent. After a deletion or a reassignment. A broker whose earlier orders were not seen is not judged.
+
+    Source. KIP-516; KIP-866; LogManager.findStrayReplicas of Kafka 3.9.
+    """
+    fulls = scene.claims("full_order", group, "server")
+    states = [claim for claim in scene.claims("partition", group, *cell) if claim["source"] in CONTROL]
+    if states:
+        scene.watch()
+    if not fulls or not states or scene.claims("deletion", group, *cell):
+        return
+    name = name_of(cell, group, scene)
+    orders = [o for o in scene.claims("ordered", group, "name", name) if o["how"] == "full"] if name else []
+    for partition, said in sorted(latest(states).items()):
+        for full in fulls:
+            broker = scene.broker(full)
+            before = [claim for claim in said if claim.first < full.last and has(claim, broker)]
+            here = [o for o in orders if (o["partition"], o["endpoint"]) == (partition, full["endpoint"])]
+            now = [o for o in here if o.last.ts_ns >= full.last.ts_ns]
+            if not before or len(before) < len(said) or any(o["topic_id"] == cell[1] for o in now):
+                continue
+            if name is None or not scene.passed(full.last.ts_ns + scene.settings.broker_grace_ns):
+                continue
+            if any(ends(deletion, full) for deletion in topic_of(name, group, scene).deletions):
+                continue
+            yield Evidence(
+                (cell[1], partition, broker, "other-id" if now else "absent"),
+                (first_of(before[0]), last_of(full), *(last_of(order) for order in now)),
+                topic=name,
+                topic_ids=(cell[1], *sorted({order["topic_id"] for order in now})),
+                brokers=(broker,),
+                words={
+                    "partition": partition,
+                    "broker": broker,
+                    "reason": f"under {now[0]['topic_id']}" if now else "not at all",
+                    "time": clock(full.last.ts_ns),
+                },
+            )
+
+
+def has(claim: Claim, broker: int | None) -> bool:
+    return str(broker) in claim["replicas"].split(",")
+
+
+def ends(deletion: Claim, full: Claim) -> bool:
+    """Whether a deletion that names no id may have come before the order."""
+    return deletion["topic_id"] is None and deletion.first.ts_ns <= full.last.ts_ns
+
+
+def stop_replica_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A controller that has a broker delete a replica, and in the same leader epoch, later than the grace after
+    it, still names the broker as one of the partition's replicas.
+
+    Why it matters. The broker has thrown its data away and everyone counts on it as a replica: the partition has one
+    copy less than it seems.
+
+    When it is innocent. A replica that is moved is named no more; a topic that is deleted has no epoch (-2).
+    StopReplica without deletion is how brokers stop: in 2.8 twice, answered 74. Before version 3 the order has no epoch
+    and is not judged.
+
+    Source. KIP-570; KafkaController.onPartitionReassignment of Kafka 3.9.
+    """
+    for stop in scene.claims("stopped", group, *cell):
+        scene.watch()
+        broker = scene.broker(stop)
+        history = alive_at(stop, topic_of(cell[1], group, scene).histories)
+        after = stop.first.ts_ns + scene.settings.broker_grace_ns
+        back = [
+            claim
+            for claim in (history.partitions if history else ())
+            if claim["source"] in CONTROL
+            and (claim["partition"], claim["leader_epoch"]) == (stop["partition"], stop["leader_epoch"])
+            and has(claim, broker)
+            and claim.last.ts_ns > after
+        ]
+        if history and back and not turned_away(back, group, scene):
+            yield Evidence(
+                (cell[1], stop["partition"], broker),
+                (first_of(stop), *(last_of(claim) for claim in back)),
+                topic=cell[1],
+                topic_ids=(history.topic_id,),
+                brokers=(broker,),
+                count=len(back),
+                words={
+                    "partition": stop["partition"],
+                    "broker": broker,
+                    "epoch": stop["leader_epoch"],
+                    "time": clock(stop.first.ts_ns),
+                },
+            )
+
+
+def alive_at(stop: Claim, histories: list[History]) -> History | None:
+    """The id a name had when an order by name came."""
+    born = [history for history in histories if history.born_ns <= stop.first.ts_ns]
+    return born[-1] if born else None

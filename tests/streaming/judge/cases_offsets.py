@@ -1,0 +1,114 @@
+"""Cases of offsets across a recreation, of fenced leader epochs, and of the metadata log's own order, in bytes."""
+
+from tests.decode.log.batches import remove_topic, topic
+from tests.streaming.judge.cases_control import id_bytes, log
+from tests.streaming.judge.lab import ID_1, ID_2
+
+
+def recreated(lab, born=40):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(born - 5, "orders", ID_1)
+    lab.metadata(born, [("orders", ID_2)])
+
+
+def commits(lab, at, offset, version=8, topic_id=None, error=0):
+    place = {"name": "orders"} if topic_id is None else {"topicId": topic_id}
+    asked = {"groupId": "readers", "topics": [{**place, "partitions": [{"committedOffset": offset}]}]}
+    answer = {"topics": [{**place, "partitions": [{"errorCode": error}]}]}
+    lab.talk().ask(at, "OffsetCommit", version, asked, answer)
+    lab.until = max(lab.until, at)
+
+
+def grp001_fires(lab):
+    """The new topic ends at 10 (the lab's high watermark)."""
+    recreated(lab)
+    commits(lab, 90, 5000)
+    lab.fetches([80, 100, 130], ID_2)
+
+
+def grp001_near_miss(lab):
+    """Consumers finish what they had read; offsets within the topic; commits that were refused."""
+    recreated(lab)
+    commits(lab, 30, 5000)
+    lab.fetches([80, 100, 130], ID_2)
+    commits(lab, 50, 5000)
+    commits(lab, 60, 10)
+    commits(lab, 90, 5000, error=22)
+
+
+def grp001_cannot_know(lab):
+    """How far the new topic goes was last seen too early: it may have grown since."""
+    recreated(lab)
+    commits(lab, 90, 5000)
+    lab.fetches([80, 100], ID_2)
+    lab.until = 200
+
+
+def offsets_of(lab, at, topic_id, offset, error=0):
+    part = {"committedOffset": offset, "errorCode": error}
+    told = {"groupId": "readers", "topics": [{"topicId": topic_id, "partitions": [part]}]}
+    lab.talk().ask(at, "OffsetFetch", 10, {"groups": [{"groupId": "readers", "topics": None}]}, {"groups": [told]})
+    lab.until = max(lab.until, at)
+
+
+def grp004_fires(lab):
+    recreated(lab)
+    commits(lab, 20, 500, 10, ID_1)
+    offsets_of(lab, 60, ID_2, -1)
+
+
+def grp004_near_miss(lab):
+    """A group without offsets that never had some; one whose offset is there; one that asks for the old id."""
+    recreated(lab)
+    offsets_of(lab, 60, ID_2, -1)
+    commits(lab, 70, 5, 10, ID_2)
+    offsets_of(lab, 80, ID_2, -1)
+    commits(lab, 20, 500, 10, ID_1)
+    lab.talks.pop()
+
+
+def grp004_cannot_know(lab):
+    """The answer is an error; or nothing says that the topic was created again."""
+    lab.metadata(0, [("orders", ID_1)])
+    commits(lab, 20, 500, 10, ID_1)
+    offsets_of(lab, 60, ID_1, -1)
+    offsets_of(lab, 60, ID_2, -1, 100)
+
+
+def fenced(lab, times, *, epochs=((0, 5), (400, 5))):
+    for at, epoch in epochs:
+        lab.metadata(at, [("orders", ID_1, 0, epoch)])
+    lab.fetches(times, ID_1, 74)
+
+
+def fet005_fires(lab):
+    fenced(lab, range(10, 100, 2))
+    lab.fetches(range(10, 500, 20), ID_2, 75, client_id="other")
+
+
+def fet005_near_miss(lab):
+    """A broker stops: a thousand in 34 s, and then the leader's epoch has changed."""
+    fenced(lab, [10 + n / 30 for n in range(1000)], epochs=((0, 5), (42, 6), (400, 6)))
+
+
+def fet005_cannot_know(lab):
+    """Nobody says which epoch the partition is in."""
+    fenced(lab, range(10, 100, 2), epochs=((0, -1),))
+
+
+def log002_fires(lab):
+    created, removed = topic("orders", id_bytes(ID_1)), remove_topic(id_bytes(ID_1))
+    log(lab, 5, created, removed, created, high_watermark=50)
+
+
+def log002_near_miss(lab):
+    """Read again it is the same; and ids come and go once."""
+    for at in (5, 3600):
+        log(lab, at, topic("orders", id_bytes(ID_1)), remove_topic(id_bytes(ID_1)), topic("orders", id_bytes(ID_2)),
+            high_watermark=50)  # fmt: skip
+
+
+def log002_cannot_know(lab):
+    """Above the high watermark nothing is settled."""
+    created = topic("orders", id_bytes(ID_1))
+    log(lab, 5, created, remove_topic(id_bytes(ID_1)), created, high_watermark=2)
