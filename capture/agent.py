@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from capture import frames
 from capture.merge import inputs_in_order, merged
 from capture.pcap import InputError
 from capture.spool import ROLL_BYTES, Spool
+from capture.trim import Trim
 from capture.windows import WINDOW_BYTES
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Summary:
     skipped: dict[str, int] = field(default_factory=dict)
     input_errors: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)  # bytes of payload by reason
 
     def add(self, rows: pa.RecordBatch) -> None:
         kinds = rows.column("kind").to_numpy()
@@ -109,8 +112,11 @@ def write_frames(
     roll_bytes: int = ROLL_BYTES,
     on_progress: Callable[[int, int], None] | None = None,
     window_bytes: int = WINDOW_BYTES,
+    keep_records: bool = False,
 ) -> Summary:
     """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all).
+
+    Records, secrets and all that is not known to be Kafka are left out unless keep_records.
 
     Raises NothingReadableError, or OSError when it cannot write (FolderInUseError is one).
     """
@@ -118,13 +124,31 @@ def write_frames(
     capture = _Capture(inputs, stamp, window_bytes)
     spool = Spool(out, stamp, roll_bytes)
     try:
-        for rows in capture.rows(on_progress):
+        every = capture.rows(on_progress)
+        for rows in every if keep_records else _trimmed(every, capture.summary):
             spool.append(rows)
         spool.close()
     finally:
         spool.abandon()
     capture.summary.files = spool.files
     return capture.summary
+
+
+def _trimmed(every: Iterator[pa.RecordBatch], summary: Summary) -> Iterator[pa.RecordBatch]:
+    trim = Trim()
+    wire_bytes = kept_bytes = 0
+    for rows in _all_of(every, trim):
+        wire_bytes += int(rows.column("payload_len").to_numpy().sum())
+        kept_bytes += pc.sum(pc.binary_length(rows.column("payload"))).as_py() or 0
+        yield rows
+    summary.left_out = dict(trim.left_out)
+    summary.left_out["no message"] = max(wire_bytes - kept_bytes - sum(trim.left_out.values()), 0)
+
+
+def _all_of(every: Iterator[pa.RecordBatch], trim: Trim) -> Iterator[pa.RecordBatch]:
+    for rows in every:
+        yield from trim.add(rows)
+    yield from trim.drain()
 
 
 def read_frames(

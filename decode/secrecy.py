@@ -3,7 +3,8 @@
 Knows the fields that decode/schemas marks secret, and records fields, of messages and of what Envelopes carry. Refuses
 to know what becomes of the spans, and what is in records (decode/log/secrets.py knows that of the metadata log).
 Rule: a span covers a field's content, never its length, so that a message decodes as well without it. Of a message that
-does not decode nothing is said; an enveloped response whose request was not seen is a secret as a whole.
+does not decode nothing is said; but one in an Envelope is a secret then, of a request what follows its ids, and so is
+an enveloped response whose request was not seen.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["RECORDS", "SECRET", "Spans", "confidential"]
 
 SECRET, RECORDS = 0, 1
+IDS_BYTES = 8  # of a request: key, version, correlation id
 
 
 class Spans(NamedTuple):
@@ -86,11 +88,12 @@ def _within(decoded: Decoded, inner: Messages, outer: Ints) -> Spans:
     found = decode(inner, _projection())
     spans = _spans(found)
     begin = _carried_at(decoded, outer)
-    unread = np.flatnonzero((found.status != Status.OK) & (inner.side == RESPONSE) & (inner.size > 0))
+    open_bytes = np.where(inner.side == RESPONSE, 0, IDS_BYTES)  # which request it was is no secret
+    unread = np.flatnonzero((found.status != Status.OK) & (inner.size > open_bytes))
     return Spans(
         np.concatenate([outer[spans.message], outer[unread]]),
-        np.concatenate([begin[spans.message] + spans.offset, begin[unread]]),
-        np.concatenate([spans.length, inner.size[unread]]),
+        np.concatenate([begin[spans.message] + spans.offset, (begin + open_bytes)[unread]]),
+        np.concatenate([spans.length, (inner.size - open_bytes)[unread]]),
         np.concatenate([spans.kind, np.full(len(unread), SECRET, np.int8)]),
     )
 

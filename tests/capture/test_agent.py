@@ -40,7 +40,7 @@ def kinds(folder):
 def test_a_capture_has_one_start_one_end_and_progress_in_every_file(written, tmp_path):
     path = written(t.pcap(t.packets(talk(1))))
     out = tmp_path / "out"
-    summary = write_frames([path], out, "prod", roll_bytes=2000)
+    summary = write_frames([path], out, "prod", roll_bytes=2000, keep_records=True)
     tables = [frames.read(file) for file in summary.files]
     assert len(tables) > 3
     assert [set(table["file_seq"].to_pylist()) for table in tables] == [{i} for i in range(1, len(tables) + 1)]
@@ -67,7 +67,7 @@ def test_progress_is_the_newest_time_so_far_and_the_start_the_first(written, tmp
 
 def test_rows_on_disk_are_the_rows_read_without_files(written, tmp_path):
     path = written(t.pcap(t.packets(talk(1) + talk(2))))
-    write_frames([path], tmp_path / "out", "prod")
+    write_frames([path], tmp_path / "out", "prod", keep_records=True)
     on_disk = [row for row in table_of(tmp_path / "out").to_pylist() if row["kind"] != frames.PROGRESS]
     assert [row | {"file_seq": 0} for row in on_disk] == rows(path, cluster="prod", agent="replay")
 

@@ -1,0 +1,234 @@
+"""Which bytes of messages may reach the disk.
+
+Knows: what decode says about records and secrets in messages, that the metadata log's records are kept (without the
+secrets in them), and what of a message that cannot be read is needed to say that it cannot.
+Refuses to know: packets. Places here are stretches of streams: (stream, begin, end), stream = 2 * serial + direction.
+Rule: what is not said to be harmless is not kept. Of a message that does not decode, whatever the reason, its header
+stays (key, version, correlation id, client id), and where its kind has neither records nor secrets in any version also
+what was read of it and the field that could not be: so it is found unreadable for the same reason again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from capture.log_cuts import LogCuts, carries_log
+from decode import dialect
+from decode.envelope import ENVELOPE
+from decode.form import Kind
+from decode.message import Projection, Status, decode, only
+from decode.program import Dialect, programs
+from decode.secrecy import RECORDS, SECRET, Spans, confidential
+from decode.wire import REQUEST, RESPONSE, Messages, wire_offset
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from decode.following.exchanges import Exchanges
+    from decode.wire import Ints
+
+BEHIND_ERROR_BYTES = 64  # of a message without secrets, behind the place where it could not be read on
+MOST_CLIENT_ID_BYTES = 255
+MOST_ENVELOPES = 1024  # requests in Envelopes whose answers are awaited
+
+
+class Stretches(NamedTuple):
+    """Parts of streams, in offsets of their directions."""
+
+    stream: Ints
+    begin: Ints
+    end: Ints
+
+
+@dataclass(slots=True)
+class Confidence:
+    """What messages keep, over one capture: the parts of a snapshot and the halves of an Envelope come apart."""
+
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Bytes of messages by reason."""
+    _log: LogCuts = field(default_factory=LogCuts)
+    _envelopes: dict[tuple[int, int], Messages] = field(default_factory=dict)
+
+    def kept(self, exchanges: Exchanges) -> Stretches:
+        messages = exchanges.messages
+        spans, status = self._confidential(exchanges)
+        upto = messages.size.copy()
+        unread = np.flatnonzero(status != Status.OK)
+        upto[unread] = _headers(messages, unread)
+        broken = unread[(status[unread] >= Status.TRUNCATED) & _harmless(messages, unread)]
+        if len(broken):
+            error_at = np.maximum(decode(messages.take(broken), only({})).error_at, 0)
+            upto[broken] = np.minimum(messages.size[broken], error_at + BEHIND_ERROR_BYTES)
+        self.left_out["unreadable"] += int((messages.size - upto).sum())
+        for kind, name in ((RECORDS, "records"), (SECRET, "secrets")):
+            self.left_out[name] += int(spans.length[spans.kind == kind].sum())
+        span_at = np.searchsorted(spans.message, np.arange(len(messages) + 1))
+        begin, end, message = _between(exchanges.stream_offset, upto, span_at, spans.offset, spans.length)
+        return Stretches((2 * exchanges.serial + exchanges.direction)[message], begin, end)
+
+    def _confidential(self, exchanges: Exchanges) -> tuple[Spans, NDArray[np.int8]]:
+        messages = exchanges.messages
+        if (messages.key == ENVELOPE).any():
+            spans, status = self._with_envelopes(exchanges)
+        else:
+            spans, status = confidential(messages, np.full(len(messages), -1, np.int64))
+        strange = np.isin(exchanges.serial, exchanges.serial[status >= Status.TRUNCATED])
+        if strange.any():
+            spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(strange))
+        log = carries_log(messages, spans)
+        return (self._with_log(exchanges, spans, log) if len(log) else spans), status
+
+    # --- Envelopes: an answer is read by its request, which was handed out earlier
+
+    def _with_envelopes(self, exchanges: Exchanges) -> tuple[Spans, NDArray[np.int8]]:
+        messages = exchanges.messages
+        earlier: list[Messages] = []
+        request_of = np.full(len(messages), -1, np.int64)
+        places: dict[tuple[int, int], int] = {}
+        for i in np.flatnonzero(messages.key == ENVELOPE).tolist():
+            name = int(exchanges.serial[i]), int(messages.correlation_id[i])
+            if messages.side[i] == REQUEST:
+                self._envelopes[name] = messages.take(np.array([i]))
+                places[name] = i
+            elif name in self._envelopes:
+                if name not in places:
+                    places[name] = len(messages) + len(earlier)
+                    earlier.append(self._envelopes[name])
+                request_of[i] = places[name]
+                del self._envelopes[name]
+        while len(self._envelopes) > MOST_ENVELOPES:
+            del self._envelopes[next(iter(self._envelopes))]
+        count = len(messages)
+        both = _joined([messages, *earlier])
+        spans, status = confidential(both, np.concatenate([request_of, np.full(len(earlier), -1, np.int64)]))
+        mine = spans.message < count
+        return _picked(spans, mine), status[:count]
+
+    # --- the metadata log: records are kept, their secrets are not
+
+    def _with_log(self, exchanges: Exchanges, spans: Spans, rows: Ints) -> Spans:
+        messages = exchanges.messages.take(rows)
+        found = self._log.cuts(messages, exchanges.serial[rows])
+        if not found:
+            return spans
+        covered = {(int(rows[message]), offset): cuts for message, offset, cuts in found}
+        keys = zip(spans.message.tolist(), spans.offset.tolist(), strict=True)
+        stays = np.array([key not in covered for key in keys], np.bool_)
+        new = [(message, begin + at, n) for (message, begin), cuts in covered.items() for at, n in cuts]
+        message, offset, length = np.array(new, np.int64).reshape(-1, 3).T
+        return _sorted(Spans(
+            np.concatenate([spans.message[stays], message]),
+            np.concatenate([spans.offset[stays], offset]),
+            np.concatenate([spans.length[stays], length]),
+            np.concatenate([spans.kind[stays], np.full(len(new), SECRET, np.int8)]),
+        ))  # fmt: skip
+
+
+def _of_dialects(
+    exchanges: Exchanges, spans: Spans, status: NDArray[np.int8], rows: Ints
+) -> tuple[Spans, NDArray[np.int8]]:
+    """What is not read as shipped may be an older layout or a draft: the spans by that reading."""
+    kinds = _kinds()
+    projection = Projection((kinds >= 0).astype(np.uint8))
+    decoded = dialect.read(exchanges.messages.take(rows), exchanges.serial[rows], dialect.AUTO, projection)
+    other = (decoded.dialect != Dialect.KAFKA) & (decoded.status == Status.OK)
+    if not other.any():
+        return spans, status
+    marked = np.append(kinds >= 0, False)[np.minimum(decoded.field, len(kinds))]  # runs hold neither
+    tokens = np.flatnonzero(marked & (decoded.length > 0))
+    message = np.searchsorted(decoded.token_at, tokens, "right") - 1
+    tokens, message = tokens[other[message]], message[other[message]]
+    place = decoded.value[tokens]
+    offset = wire_offset(decoded.messages, message, np.where(place < 0, -1 - place, place))
+    stays = ~np.isin(spans.message, rows[other])
+    status = status.copy()
+    status[rows[other]] = Status.OK
+    return _sorted(Spans(
+        np.concatenate([spans.message[stays], rows[message]]),
+        np.concatenate([spans.offset[stays], offset]),
+        np.concatenate([spans.length[stays], decoded.length[tokens].astype(np.int64)]),
+        np.concatenate([spans.kind[stays], kinds[decoded.field[tokens]]]),
+    )), status  # fmt: skip
+
+
+@cache
+def _kinds() -> NDArray[np.int8]:
+    """By slot: RECORDS, SECRET or -1."""
+    slots = programs().slots
+    return np.array([RECORDS if s.kind == Kind.RECORDS else SECRET if s.secret else -1 for s in slots], np.int8)
+
+
+def _sorted(spans: Spans) -> Spans:
+    order = np.lexsort((spans.offset, spans.message))
+    return _picked(spans, order)
+
+
+def _picked(spans: Spans, rows: NDArray[Any]) -> Spans:
+    return Spans(spans.message[rows], spans.offset[rows], spans.length[rows], spans.kind[rows])
+
+
+def _joined(parts: list[Messages]) -> Messages:
+    def ends(name: str) -> Ints:
+        return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(getattr(m, name)) for m in parts]))])
+
+    columns = ("data", "size", "span_offset", "span_length", "side", "key", "version", "correlation_id")
+    every: dict[str, Any] = {name: np.concatenate([getattr(m, name) for m in parts]) for name in columns}
+    return replace(parts[0], at=ends("at"), span_at=ends("span_at"), **every)
+
+
+def _harmless(messages: Messages, rows: Ints) -> NDArray[np.bool_]:
+    names = _harmless_kinds()
+    sides, keys = messages.side[rows].tolist(), messages.key[rows].tolist()
+    return np.array([(side, key) in names for side, key in zip(sides, keys, strict=True)], np.bool_)
+
+
+@cache
+def _harmless_kinds() -> frozenset[tuple[int, int]]:
+    """Kinds of messages without records, secrets or another message in any layout."""
+    return frozenset(
+        (form.side, form.key)
+        for form in programs().names.values()
+        if form.side in {REQUEST, RESPONSE}
+        and form.key != ENVELOPE
+        and not any(slot.secret or slot.kind == Kind.RECORDS for slot in form.root.walk())
+    )
+
+
+def _headers(messages: Messages, rows: Ints) -> Ints:
+    """Bytes of the headers of these messages, as far as they are plain: with the client id, without tags."""
+    found = []
+    for i in rows.tolist():
+        size, begin = int(messages.size[i]), int(messages.at[i])
+        first = int(messages.span_at[i])
+        hole = int(messages.span_offset[first]) if messages.span_at[i + 1] > first else size
+        length = 8 if messages.side[i] == REQUEST else 4
+        if messages.side[i] == REQUEST and hole >= length + 2:
+            client = int.from_bytes(messages.data[begin + 8 : begin + 10].tobytes(), "big", signed=True)
+            length += 2 + client if 0 <= client <= MOST_CLIENT_ID_BYTES else 2
+        found.append(min(length, size))
+    return np.array(found, np.int64)
+
+
+@njit(cache=True)
+def _between(at: Ints, upto: Ints, span_at: Ints, span_offset: Ints, span_length: Ints) -> Any:
+    """What lies between the spans, sizes included: begins and ends in the stream, and the message of each."""
+    begin, end = np.empty(len(at) + len(span_offset), np.int64), np.empty(len(at) + len(span_offset), np.int64)
+    message = np.empty(len(at) + len(span_offset), np.int64)
+    count = 0
+    for i in range(len(at)):
+        here, stop = at[i], at[i] + 4 + upto[i]
+        for k in range(span_at[i], span_at[i + 1] + 1):
+            last = k == span_at[i + 1]
+            until = stop if last else min(stop, at[i] + 4 + span_offset[k])
+            if until > here:
+                begin[count], end[count], message[count] = here, until, i
+                count += 1
+            if not last:
+                here = max(here, at[i] + 4 + span_offset[k] + span_length[k])
+    return begin[:count], end[:count], message[:count]

@@ -1,0 +1,254 @@
+"""Rows in, the same rows out without records and secrets: nothing that nobody vouches for leaves this place.
+
+Knows: rows leave in the order they came, and for how long and how much they may wait until it is known what they carry.
+Refuses to know: what Kafka's messages are (confidence.py asks decode), how payloads are cut (waiting.py).
+Rule: kept are the bytes of messages that the follower handed out, as far as confidence.py lets them; the sizes of SASL
+tokens that stand between messages; of a message that could wait no longer size and ids; and what shows that TLS is TLS.
+All else is left out: other protocols, bytes between boundaries nobody knows, what came too late or again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from capture import frames
+from capture.confidence import Confidence, Stretches
+from capture.waiting import Chunk, Decided
+from decode.following.connection import Follower
+from decode.following.segments import segments
+from decode.wire import REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from decode.following.exchanges import Exchanges
+    from decode.wire import Ints
+
+KIB, MIB, SECOND = 1 << 10, 1 << 20, 1_000_000_000
+LATENESS_NS = 1 * SECOND  # packets in a capture are shuffled; what is asked of the follower stays that far behind
+MOST_TOKENS = 64  # SASL tokens between two messages
+TOKEN_BYTES = 1 << 20
+SASL_HANDSHAKE = 17  # in version 0 followed by tokens without header
+IDS_BYTES = {0: 12, 1: 8}  # by side: size, key, version, correlation id; size, correlation id
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """For how long rows wait; beyond, their payload is left out. Times are capture time."""
+
+    unknown_bytes: int = 256 * KIB
+    """Of a connection that is not recognised as Kafka, or where no message boundary is known."""
+    unknown_ns: int = 2 * SECOND
+    known_ns: int = 10 * SECOND
+    """Of a message that is being put together: slow links, and holes that are still to be filled."""
+    all_bytes: int = 64 * MIB
+    """Of all connections together."""
+
+
+class Trim:
+    """One agent's rows. `add` gives back what is decided; `drain` the rest, when nothing more comes."""
+
+    def __init__(self, bounds: Bounds = Bounds()) -> None:
+        self._bounds = bounds
+        self._follower = Follower(early=True)
+        self._confidence = Confidence()
+        self._chunks: deque[Chunk] = deque()
+        self._boundary: dict[int, tuple[int, int]] = {}  # by stream: end of its last message, its side
+        self._raw: set[int] = set()  # streams that may carry tokens
+        self._newest_ns = 0
+        self.gave_up_bytes = 0
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Bytes of payload by why they were left out; what is in no message is told by the caller's totals."""
+        reasons = ("records", "secrets", "unreadable")
+        return {name: self._confidence.left_out[name] for name in reasons} | {"waited too long": self.gave_up_bytes}
+
+    def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for part, is_mark in _split(rows):
+            if is_mark:
+                self._chunks.append(Chunk.of_marks(part))
+            else:
+                self._follow(part)
+        yield from self._decided_rows()
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        self._keep(self._follower.drain())
+        self._ended(set())
+        for chunk in self._chunks:
+            yield chunk.take(len(chunk))
+        self._chunks.clear()
+        self._boundary.clear()
+
+    def _follow(self, rows: pa.RecordBatch) -> None:
+        table = segments(pa.Table.from_batches([rows]))
+        exchanges = self._follower.receive(table)
+        self._chunks.append(Chunk.of(rows, table, self._follower.placed))
+        self._keep(exchanges)
+        self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
+        for agent in {table.names[i] for i in np.unique(table.agent).tolist()}:
+            self._keep(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
+
+    def _keep(self, exchanges: Exchanges) -> None:
+        """What the messages handed out may keep, marked in the rows that wait."""
+        if not len(exchanges.messages):
+            return
+        self._mark(self._confidence.kept(exchanges))
+        messages = exchanges.messages
+        raw = (messages.key == SASL_HANDSHAKE) & (messages.version == 0)
+        self._raw.update(2 * s + d for s in exchanges.serial[raw].tolist() for d in (0, 1))
+        stream = 2 * exchanges.serial + exchanges.direction
+        end = exchanges.stream_offset + 4 + exchanges.messages.size
+        order = np.lexsort((exchanges.stream_offset, stream))
+        columns = stream[order], exchanges.stream_offset[order], end[order], messages.side[order]
+        follows = np.zeros(len(order), np.bool_)
+        follows[1:] = (columns[0][1:] == columns[0][:-1]) & (columns[1][1:] == columns[2][:-1])
+        last = np.append(columns[0][1:] != columns[0][:-1], True)
+        edge = np.flatnonzero(~follows | last)
+        joined = follows[edge].tolist()
+        for name, begin, stop, side, joins in zip(*(column[edge].tolist() for column in columns), joined, strict=True):
+            known = self._boundary.get(name)
+            if known is not None and not joins and begin > known[0]:
+                self._tokens(name, known[0], begin)
+            if known is None or stop > known[0]:
+                self._boundary[name] = stop, side
+
+    def _mark(self, kept: Stretches) -> None:
+        order = np.lexsort((kept.begin, kept.stream))
+        kept = Stretches(*(column[order] for column in kept))
+        for chunk in self._chunks:
+            chunk.mark(kept)
+
+    def _tokens(self, stream: int, begin: int, end: int) -> bool:
+        """Keep the sizes of tokens that fill the room between two boundaries; whether they do."""
+        at = begin
+        sizes: list[int] = []
+        while at < end and len(sizes) < MOST_TOKENS:
+            size = int.from_bytes(self._read(stream, at), "big", signed=True)
+            if not 0 <= size <= TOKEN_BYTES:
+                return False
+            sizes.append(at)
+            at += 4 + size
+        if at != end:
+            return False
+        self._mark_sizes(stream, sizes)
+        return True
+
+    def _read(self, stream: int, at: int) -> bytes:
+        """The four bytes of a size; -1 if they are not all there."""
+        found = b""
+        for _ in range(4):
+            if len(found) < 4:
+                found += self._piece(stream, at + len(found), 4 - len(found))
+        return found if len(found) == 4 else b"\xff\xff\xff\xff"
+
+    def _piece(self, stream: int, at: int, count: int) -> bytes:
+        for chunk in self._chunks:
+            piece = chunk.read(stream, at, count)
+            if piece:
+                return piece
+        return b""
+
+    def _mark_sizes(self, stream: int, places: list[int], count: int = 4) -> None:
+        begin = np.array(places, np.int64)
+        self._mark(Stretches(np.full(len(begin), stream), begin, begin + count))
+
+    # --- what leaves
+
+    def _decided_rows(self) -> Iterator[pa.RecordBatch]:
+        decided = Decided(self._follower.decided())
+        self._follow_tokens(decided)
+        self._ended(set(decided.stream.tolist()))
+        self._give_up(decided)
+        while self._chunks:
+            chunk = self._chunks[0]
+            waiting = chunk.undecided(decided)
+            upto = int(waiting[0]) if len(waiting) else len(chunk)
+            if upto > chunk.taken:
+                yield chunk.take(upto)
+            if upto < len(chunk):
+                return
+            self._chunks.popleft()
+
+    def _follow_tokens(self, decided: Decided) -> None:
+        """Streams that moved on without a message: tokens, or a boundary that was lost."""
+        for stream, offset in zip(decided.stream.tolist(), decided.offset.tolist(), strict=True):
+            known = self._boundary.get(stream)
+            if known is not None and known[0] < offset:
+                if self._tokens(stream, known[0], offset):
+                    self._boundary[stream] = offset, known[1]
+                else:
+                    del self._boundary[stream]
+
+    def _ended(self, opened: set[int]) -> None:
+        """Streams that end within a message or token: its size stays, so that the boundary before it does."""
+        for stream in [stream for stream in self._boundary if stream not in opened]:
+            at = self._boundary.pop(stream)[0]
+            places: list[int] = []
+            while len(places) < MOST_TOKENS:
+                size = int.from_bytes(self._read(stream, at), "big", signed=True)
+                if size < 0:
+                    break
+                places.append(at)
+                at += 4 + size
+            if places:
+                self._mark_sizes(stream, places)
+        self._raw = {stream for stream in self._raw if stream in self._boundary}
+
+    def _give_up(self, decided: Decided) -> None:
+        rows = [chunk.undecided(decided) for chunk in self._chunks]
+        if not any(map(len, rows)):
+            return
+        pairs = [(chunk, mine) for chunk, mine in zip(self._chunks, rows, strict=True) if len(mine)]
+        stream = np.concatenate([chunk.stream[mine] for chunk, mine in pairs])
+        names, index = np.unique(stream, return_inverse=True)
+        length = np.concatenate([chunk.length[mine] for chunk, mine in pairs])
+        oldest = np.full(len(names), 1 << 62, np.int64)
+        np.minimum.at(oldest, index, np.concatenate([chunk.ts_ns[mine] for chunk, mine in pairs]))
+        tired = self._tired(names, np.bincount(index, length).astype(np.int64), oldest, decided)
+        if not tired.any():
+            return
+        for name, offset in zip(names[tired].tolist(), decided.of(names[tired]).tolist(), strict=True):
+            if name in self._boundary and self._boundary[name][0] == offset:
+                raw = name in self._raw
+                self._mark_sizes(name, [offset], 4 if raw else IDS_BYTES[self._boundary[name][1]])
+        at = 0
+        for chunk, mine in pairs:
+            gone = mine[tired[index[at : at + len(mine)]]]
+            at += len(mine)
+            self.gave_up_bytes += int(chunk.length[gone].sum())
+            chunk.give_up(gone)
+
+    def _tired(self, names: Ints, waiting_bytes: Ints, oldest: Ints, decided: Decided) -> Ints:
+        """Streams whose rows wait no longer."""
+        offset = decided.of(names)
+        ends = np.array([self._boundary.get(name, (-1, REQUEST))[0] for name in names.tolist()], np.int64)
+        known, age = ends == offset, self._newest_ns - oldest
+        _, connection = np.unique(names >> 1, return_inverse=True)
+        together = np.bincount(connection, waiting_bytes * ~known)[connection]
+        tired = ~known & ((age > self._bounds.unknown_ns) | (together > self._bounds.unknown_bytes))
+        tired |= known & (age > self._bounds.known_ns)
+        largest = np.argsort(np.where(tired, 0, -waiting_bytes), kind="stable")
+        held = waiting_bytes[~tired].sum()
+        for i in largest.tolist():
+            if held <= self._bounds.all_bytes:
+                break
+            if not tired[i]:
+                tired[i] = True
+                held -= waiting_bytes[i]
+        return np.asarray(tired)
+
+
+def _split(rows: pa.RecordBatch) -> Iterable[tuple[pa.RecordBatch, bool]]:
+    """Runs of frames and of marks."""
+    marks = rows.column("kind").to_numpy() != frames.FRAME
+    edges = [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
+    for begin, end in pairwise(edges):
+        if end > begin:
+            yield rows.slice(begin, end - begin), bool(marks[begin])

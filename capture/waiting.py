@@ -1,0 +1,257 @@
+"""Rows that wait until it is known which of their bytes are kept, and what they are then.
+
+Knows: where the payload of each row lies in its stream, which stretches of it are kept, how a row looks without the
+rest. Refuses to know: why a byte is kept, when a row is decided.
+Rule: a byte that no stretch names is left out, and the length of what is left out stays. Rows that carry the same bytes
+again, or other bytes for the same place, keep them only where they are what the follower read first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from capture import frames
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from capture.confidence import Stretches
+    from decode.following.places import Placed
+    from decode.following.segments import Segments
+    from decode.wire import Ints
+
+ROW_BITS = 20  # more than the bits of an offset in a payload: one number holds row and offset
+MOST_LOOKED_AT = 4096  # rows that may carry one byte
+TLS_HEADER_BYTES, TLS_OPENING_BYTES = 5, 16
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Rows of one batch; `taken` of them have left."""
+
+    rows: pa.RecordBatch
+    segments: Segments | None
+    """None: marks, which wait only for their turn."""
+    stream: Ints
+    """-1: of no stream, nothing of it is kept."""
+    offset: Ints
+    order: Ints
+    """Rows by stream and offset."""
+    longest: int
+    taken: int = 0
+    _marked: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, rows: pa.RecordBatch, segments: Segments, placed: Placed) -> Chunk:
+        there = (placed.offset >= 0) & (segments.payload_len > 0)
+        stream = np.where(there, 2 * placed.serial + placed.direction, -1)
+        order = np.lexsort((placed.offset, stream))
+        order = order[np.searchsorted(stream[order], 0) :]
+        return cls(rows, segments, stream, placed.offset.copy(), order, int(segments.payload_len.max(initial=0)))
+
+    @classmethod
+    def of_marks(cls, rows: pa.RecordBatch) -> Chunk:
+        none = np.full(rows.num_rows, -1, np.int64)
+        return cls(rows, None, none, none, none[:0], 0)
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    @property
+    def ts_ns(self) -> Ints:
+        ts_ns: Ints = np.zeros(len(self), np.int64) if self.segments is None else self.segments.ts_ns
+        return ts_ns
+
+    @property
+    def length(self) -> Ints:
+        return np.zeros(len(self), np.int64) if self.segments is None else self.segments.payload_len
+
+    def undecided(self, decided: Decided) -> Ints:
+        """Rows that still may carry something worth keeping."""
+        later = np.flatnonzero(self.stream[self.taken :] >= 0) + self.taken
+        end = self.offset[later] + self.length[later]
+        waiting: Ints = later[end > decided.of(self.stream[later])]
+        return waiting
+
+    def mark(self, kept: Stretches) -> None:
+        """These stretches of streams are kept, in every row here that carries any of them. Sorted by stream, begin."""
+        if len(self.order) and len(kept.stream):
+            found = _carried(self.stream, self.offset, self.length, self.order, self.longest, *kept)
+            if len(found):
+                self._marked.append(found)
+
+    def give_up(self, rows: Ints) -> None:
+        """These rows wait for nothing any more."""
+        self.stream[rows] = -1
+        self.order = self.order[self.stream[self.order] >= 0]
+
+    def read(self, stream: int, at: int, count: int) -> bytes:
+        """As many of these bytes of a stream as one row here has in a piece."""
+        s = self.segments
+        if s is None or not len(self.order):
+            return b""
+        place = _first(self.stream, self.offset, self.order, stream, at - self.longest)
+        for row in self.order[place : place + MOST_LOOKED_AT].tolist():
+            if self.stream[row] != stream or self.offset[row] > at:
+                return b""
+            if self.offset[row] + self.length[row] > at and s.left_at[row] == s.left_at[row + 1]:
+                begin = int(s.payload_at[row] + at - self.offset[row])
+                return s.payload[begin : min(begin + count, int(s.payload_at[row + 1]))].tobytes()
+        return b""
+
+    def take(self, upto: int) -> pa.RecordBatch:
+        """The rows before `upto` that have not left, with nothing but what is kept."""
+        rows, first = self.rows.slice(self.taken, upto - self.taken), self.taken
+        self.taken = upto
+        s = self.segments
+        if s is None or not rows.num_rows:
+            return rows
+        marked = np.concatenate([np.zeros((0, 3), np.int64), *self._marked])
+        marked = marked[(marked[:, 0] >= first) & (marked[:, 0] < upto)]
+        marked = marked[np.argsort((marked[:, 0] << ROW_BITS) + marked[:, 1])]
+        kept_at, payload, left_at, left = _trimmed(
+            first, upto, marked, s.payload, s.payload_at, s.left_at, s.left_offset, s.left_length, self.length,
+            self.offset,
+        )  # fmt: skip
+        return _replaced(rows, _binary(kept_at, payload), _lists(left_at, left))
+
+
+class Decided:
+    """Up to where each open stream is decided; of other streams everything is."""
+
+    def __init__(self, opened: list[tuple[int, int, int]]) -> None:
+        table = np.array(opened, np.int64).reshape(-1, 3)
+        stream = 2 * table[:, 0] + table[:, 1]
+        order = np.argsort(stream)
+        self.stream: Ints = stream[order]
+        self.offset: Ints = table[order, 2]
+
+    def of(self, stream: Ints) -> Ints:
+        far = np.full(len(stream), 1 << 62, np.int64)
+        if not len(self.stream):
+            return far
+        place = np.minimum(np.searchsorted(self.stream, stream), len(self.stream) - 1)
+        found: Ints = np.where(self.stream[place] == stream, self.offset[place], far)
+        return found
+
+
+def _binary(at: Ints, data: NDArray[np.uint8]) -> pa.BinaryArray:
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(at) - 1, [None, pa.py_buffer(at.astype(np.int32)), pa.py_buffer(data)]
+    )
+
+
+def _lists(at: Ints, spans: Ints) -> pa.ListArray:
+    columns = [pa.array(spans[:, k].astype(np.int32)) for k in (0, 1)]
+    inner = pa.StructArray.from_arrays(columns, fields=list(frames.SPAN))
+    return pa.ListArray.from_arrays(pa.array(at.astype(np.int32)), inner)
+
+
+def _replaced(rows: pa.RecordBatch, payload: pa.Array, left_out: pa.Array) -> pa.RecordBatch:
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    columns["payload"], columns["left_out"] = payload, left_out
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
+
+
+@njit(cache=True)
+def _first(row_stream: Ints, row_offset: Ints, order: Ints, stream: int, low: int) -> Any:
+    """Place of the first row of a stream behind an offset."""
+    first, high = 0, len(order)
+    while first < high:
+        middle = (first + high) // 2
+        r = order[middle]
+        if row_stream[r] < stream or (row_stream[r] == stream and row_offset[r] <= low):
+            first = middle + 1
+        else:
+            high = middle
+    return first
+
+
+@njit(cache=True)
+def _carried(  # noqa: PLR0917 -- jitted kernels take arrays one by one
+    row_stream: Ints, row_offset: Ints, length: Ints, order: Ints, longest: int, stream: Ints, begin: Ints, end: Ints
+) -> Any:
+    """(row, begin, end) in payloads of every stretch in every row that carries some of it."""
+    room = 2 * len(stream) + 16
+    found = np.empty((room, 3), np.int64)
+    count, first = 0, 0
+    for k in range(len(stream)):
+        low = begin[k] - longest
+        if k == 0 or stream[k] != stream[k - 1] or begin[k] < begin[k - 1]:
+            first = _first(row_stream, row_offset, order, stream[k], low)
+        while first < len(order) and row_stream[order[first]] == stream[k] and row_offset[order[first]] <= low:
+            first += 1
+        i = first
+        while i < len(order):
+            r = order[i]
+            if row_stream[r] != stream[k] or row_offset[r] >= end[k]:
+                break
+            start, stop = max(begin[k], row_offset[r]), min(end[k], row_offset[r] + length[r])
+            if start < stop:
+                if count == room:
+                    room *= 2
+                    larger = np.empty((room, 3), np.int64)
+                    larger[:count] = found
+                    found = larger
+                found[count, 0], found[count, 1], found[count, 2] = r, start - row_offset[r], stop - row_offset[r]
+                count += 1
+            i += 1
+    return found[:count]
+
+
+@njit(cache=True)
+def _tls_bytes(payload: NDArray[np.uint8], at: int, end: int, offset: int) -> Any:
+    """How much of a payload says that it is TLS: the header of its record (RFC 8446 5.1), more of an opening."""
+    if end - at < TLS_HEADER_BYTES or not (20 <= payload[at] <= 23) or payload[at + 1] != 3 or payload[at + 2] > 4:
+        return 0
+    if not 0 < ((np.int64(payload[at + 3]) << 8) | np.int64(payload[at + 4])) <= (1 << 14) + 2048:
+        return 0
+    return TLS_OPENING_BYTES if offset == 0 and payload[at] == 22 else TLS_HEADER_BYTES
+
+
+@njit(cache=True)
+def _trimmed(  # noqa: PLR0917 -- jitted kernels take arrays one by one
+    first: int, upto: int, marked: Ints, payload: NDArray[np.uint8], payload_at: Ints, left_at: Ints,
+    left_offset: Ints, left_length: Ints, length: Ints, offset: Ints,
+) -> Any:  # fmt: skip
+    """Payloads of these rows without what is not marked: (ends, bytes, ends of lists, spans left out)."""
+    kept_at, out_at = np.zeros(upto - first + 1, np.int64), np.zeros(upto - first + 1, np.int64)
+    data = np.empty(payload_at[upto] - payload_at[first], np.uint8)
+    spans = np.empty((len(marked) + (upto - first) + (left_at[upto] - left_at[first]), 2), np.int64)
+    used, gaps, m = 0, 0, 0
+    for r in range(first, upto):
+        h, h_end, missing, done = left_at[r], left_at[r + 1], 0, 0
+        own = 0
+        if (m == len(marked) or marked[m, 0] != r) and h == h_end:
+            own = min(_tls_bytes(payload, payload_at[r], payload_at[r + 1], offset[r]), length[r])
+        while own > 0 or (m < len(marked) and marked[m, 0] == r):
+            a, b = 0, own
+            if own == 0:
+                a, b = max(marked[m, 1], done), marked[m, 2]
+                m += 1
+            own = 0
+            while a < b:
+                while h < h_end and left_offset[h] + left_length[h] <= a:
+                    missing += left_length[h]
+                    h += 1
+                if h < h_end and left_offset[h] <= a:
+                    a = left_offset[h] + left_length[h]
+                    continue
+                stop = min(b, left_offset[h]) if h < h_end else b
+                if a > done:
+                    spans[gaps, 0], spans[gaps, 1] = done, a - done
+                    gaps += 1
+                source = payload_at[r] + a - missing
+                data[used : used + stop - a] = payload[source : source + stop - a]
+                used += stop - a
+                done, a = stop, stop
+        if done < length[r]:
+            spans[gaps, 0], spans[gaps, 1] = done, length[r] - done
+            gaps += 1
+        kept_at[r - first + 1], out_at[r - first + 1] = used, gaps
+    return kept_at, data[:used].copy(), out_at, spans[:gaps].copy()

@@ -1,0 +1,87 @@
+"""Trimming: what is left out, what stays, in which order and for how long rows wait."""
+
+import pyarrow as pa
+import pytest
+
+from capture import frames
+from capture.agent import write_frames
+from tests import traffic as t
+from tests.capture import canaries
+from tests.decode.following.conversations import FETCH, METADATA, request, response
+from tests.scenarios.roads import NAMES, Scenario, plain
+
+SECOND = 1_000_000_000
+
+
+def rows_of(path, out, **options):
+    summary = write_frames([path], out, "c", **options)
+    table = pa.concat_tables(frames.read(file) for file in summary.files)
+    return [row for row in table.to_pylist() if row["kind"] == frames.FRAME], summary
+
+
+def kept(rows, port=9092):
+    return b"".join(row["payload"] for row in rows if port in {row["src_port"], row["dst_port"]})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_capture_says_the_same_without_records_and_secrets(name, tmp_path):
+    pcap = [Scenario(name).pcap]
+    whole = write_frames(pcap, tmp_path / "whole", "default", keep_records=True)
+    trimmed = write_frames(pcap, tmp_path / "trimmed", "default")
+    assert plain([trimmed.files]) == plain([whole.files])
+
+
+@pytest.mark.parametrize("name", sorted(canaries.EXCHANGES))
+def test_a_secret_is_left_out_and_nothing_else(name, written, tmp_path):
+    talk = canaries.kafka([name], 40000, 100)
+    path = written(t.pcap(t.packets(talk.segments)))
+    assert canaries.leaks(write_frames([path], tmp_path / "whole", "c", keep_records=True).files)
+    rows, summary = rows_of(path, tmp_path / "trimmed")
+    assert canaries.leaks(summary.files) == []
+    assert all(row["payload_len"] == len(row["payload"]) + sum(s["length"] for s in row["left_out"]) for row in rows)
+    assert sum(summary.left_out.values()) == summary.left_out["records"] + summary.left_out["secrets"] > 0
+
+
+def test_what_is_not_kafka_keeps_its_length_only(written, tmp_path):
+    path = written(t.pcap(t.packets(canaries.foreign(40000, 100).segments)))
+    rows, summary = rows_of(path, tmp_path / "out")
+    assert kept(rows, 8080) == b""
+    assert summary.left_out["no message"] == summary.payload_bytes > 0
+
+
+def test_of_sasl_tokens_the_sizes_stay(written, tmp_path):
+    path = written(t.pcap(t.packets(canaries.sign_in_raw(40000, 1448).segments)))
+    rows, _ = rows_of(path, tmp_path / "out")
+    assert (len(canaries.SECRET) + 6).to_bytes(4, "big") in [row["payload"] for row in rows]
+
+
+def test_tls_stays_recognisable(written, tmp_path):
+    hello = b"\x16\x03\x01\x00\xc8" + b"secret--" * 25
+    path = written(t.pcap(t.packets(t.Talk().open().request(hello).response(hello).segments)))
+    rows, _ = rows_of(path, tmp_path / "out")
+    assert kept(rows) == hello[:16] * 2
+
+
+def test_rows_keep_their_order_though_one_connection_waits(written, tmp_path):
+    slow = (
+        t.Talk(client=("10.0.0.1", 1), step_ns=SECOND // 10, mss=20).open().request(request(METADATA, 1, 1, bytes(9)))
+    )
+    quick = t.Talk(client=("10.0.0.2", 2), mss=50).open()
+    for i in range(1, 50):
+        quick.request(request(FETCH, 11, i)).response(response(i))
+    segments = sorted(slow.segments + quick.segments, key=lambda s: s.ts_ns)
+    rows, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / "out", window_bytes=1 << 12)
+    assert [row["frame_no"] for row in rows] == list(range(1, len(segments) + 1))
+    assert summary.frames == len(segments)
+
+
+def test_a_message_that_waits_too_long_keeps_size_and_ids(written, tmp_path):
+    talk = t.Talk(step_ns=SECOND, mss=20).open().request(request(METADATA, 1, 1, bytes(4)))
+    talk.response(response(1, bytes(8))).request(request(METADATA, 1, 2, canaries.SECRET * 20))
+    other = t.Talk(client=("10.0.0.2", 2), step_ns=SECOND // 10, ts_ns=talk.ts_ns, mss=20).open()
+    for i in range(1, 900):
+        other.request(request(METADATA, 1, i, bytes(4))).response(response(i, bytes(8)))
+    segments = sorted(talk.segments + other.segments, key=lambda s: s.ts_ns)
+    rows, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / "out", window_bytes=1 << 12)
+    assert [row["frame_no"] for row in rows] == list(range(1, len(segments) + 1))
+    assert summary.left_out["waited too long"] > 0
