@@ -1,5 +1,7 @@
 """Every check has a case that fires, a near miss and a case where nobody can know, all through the real decoder."""
 
+from dataclasses import replace
+
 import pytest
 
 from streaming.judge import catalogue
@@ -44,3 +46,11 @@ def test_case(code, kind):
 def test_no_check_lacks_a_case():
     built = {check.code for check in catalogue.CHECKS.values() if check.function is not None}
     assert {(code, kind) for code in built for kind in KINDS} <= set(CASES)
+
+
+@pytest.mark.parametrize("code", sorted({code for code, _ in CASES}))
+def test_a_check_with_an_empty_body_fails_its_case(code, monkeypatch):
+    silent = replace(catalogue.CHECKS[code], function=lambda *_: iter(()))
+    monkeypatch.setitem(catalogue.CHECKS, code, silent)
+    with pytest.raises(AssertionError):
+        test_case(code, "fires")
