@@ -24,11 +24,13 @@ from pathlib import Path
 from capture.agent import read_frames, write_frames
 warm, path, out = map(Path, sys.argv[1:4])
 sum(rows.num_rows for rows in read_frames([warm]))
+if sys.argv[4] != "rows":
+    write_frames([warm], Path(str(out) + "-warm"), "bench")
 begin = time.process_time()
 if sys.argv[4] == "rows":
     frames = sum(rows.num_rows for rows in read_frames([path]))
 else:
-    frames = write_frames([path], out, "bench").frames
+    frames = write_frames([path], out, "bench", keep_records=sys.argv[4] == "files").frames
 spent = time.process_time() - begin
 print(json.dumps([frames / spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
 """
@@ -48,6 +50,10 @@ def measure() -> list[dict]:
             rates = [run(warm, path, folder / f"{mix}-{i}", "files") for i in range(3)]
             found.append(row(f"pcap to frames, files, {mix}", max(rate for rate, _ in rates), "frames/s/core", None))
             found.append(row(f"pcap to frames, peak memory, {mix}", max(mb for _, mb in rates), "MB", None))
+            rates = [run(warm, path, folder / f"{mix}-{i}", "trimmed") for i in range(3)]
+            rate, peak_mb = max(rate for rate, _ in rates), max(mb for _, mb in rates)
+            found.append(row(f"pcap to frames, files, trimmed, {mix}", rate, "frames/s/core", BAR))
+            found.append(row(f"pcap to frames, peak memory, trimmed, {mix}", peak_mb, "MB", None))
             path.unlink()
     return found + live.measure()
 
@@ -55,7 +61,8 @@ def measure() -> list[dict]:
 def run(warm: Path, path: Path, out: Path, what: str) -> tuple[float, float]:
     arguments = [sys.executable, "-c", _RUN, str(warm), str(path), str(out), what]
     rate, peak_mb = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
-    shutil.rmtree(out, ignore_errors=True)
+    for folder in (out, Path(f"{out}-warm")):
+        shutil.rmtree(folder, ignore_errors=True)
     return rate, peak_mb
 
 

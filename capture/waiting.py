@@ -2,8 +2,8 @@
 
 Knows: where the payload of each row lies in its stream, which stretches of it are kept, how a row looks without the
 rest. Refuses to know: why a byte is kept, when a row is decided.
-Rule: a byte that no stretch names is left out, and the length of what is left out stays. Rows that carry the same bytes
-again, or other bytes for the same place, keep them only where they are what the follower read first.
+Rule: a byte that no stretch names is left out, and the length of what is left out stays. Rows that carry a stretch
+again keep it too if they wait at the same time, and nothing if they come later.
 """
 
 from __future__ import annotations

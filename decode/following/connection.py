@@ -100,6 +100,9 @@ class Follower:
             mode = heap[w + slots.W_MODE]
             at = np.where(heap[w + slots.W_HEAD] >= 0, heap[w + slots.W_FROM], heap[w + slots.W_NEXT])
             at = np.where(mode == slots.OFF, heap[w + slots.W_NEXT], at)
+            first = heap[rows + slots.C_ANSWERS]  # answers whose requests may still come are handed out with them
+            answers = (first >= 0) & (heap[rows + slots.C_CLIENT] == 1 - side)
+            at = np.where(answers, np.minimum(at, heap[np.maximum(first, 0) + slots.Q_AT]), at)
             serial = heap[rows + slots.C_SERIAL]
             found += list(zip(serial.tolist(), [side] * len(rows), at.tolist(), strict=True))
         return found

@@ -85,3 +85,13 @@ def test_a_message_that_waits_too_long_keeps_size_and_ids(written, tmp_path):
     rows, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / "out", window_bytes=1 << 12)
     assert [row["frame_no"] for row in rows] == list(range(1, len(segments) + 1))
     assert summary.left_out["waited too long"] > 0
+
+
+def test_an_answer_whose_request_comes_late_is_kept(written, tmp_path):
+    talk = t.Talk(mss=2000).open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
+    talk.request(request(METADATA, 1, 2, bytes(4))).response(response(2, bytes(12)))
+    segments = list(talk.segments)
+    segments[5], segments[6] = segments[6], segments[5]
+    path = written(t.pcap(t.packets(segments)))
+    rows, _ = rows_of(path, tmp_path / "out", window_bytes=1 << 9)
+    assert kept(rows) == b"".join(s.payload for s in segments)

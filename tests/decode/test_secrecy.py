@@ -90,3 +90,9 @@ def test_an_enveloped_response_without_its_request_is_a_secret_as_a_whole():
 def test_of_a_message_that_does_not_decode_nothing_is_said():
     spans, status = confidential(pack([b"\0\0\0\x09"], [REQUEST], [0], [9]), ALONE)
     assert (len(spans.message), Status(status[0])) == (0, Status.TRUNCATED)
+
+
+def test_an_enveloped_request_that_does_not_decode_keeps_its_ids_only():
+    outer = wrapped("request", b"\x00\x21\x00\x01\x00\x00\x00\x09" + b"who knows")
+    spans, _ = confidential(pack([outer], [REQUEST], [58], [0]), ALONE)
+    assert outer[spans.offset[0] : spans.offset[0] + spans.length[0]] == b"who knows"
