@@ -2,8 +2,9 @@
 
 Knows: in which cells a claim is filed (by topic name, topic id, client, link, ...), which shard holds a cell, and which
 shards have changed. Does not know what a claim means, nor which cluster it belongs to.
-Rule: the ledger is a pure function of the set of claims, whatever their order and batches. Only shards that are asked
-for are loaded, only changed ones are given back.
+Rule: the ledger is a pure function of the set of claims, whatever their order and batches, until they are so old that
+they leave (the rules stand in `ageing.py`). Only shards that are asked for are loaded, only changed ones are given
+back.
 """
 
 import zlib
@@ -42,6 +43,16 @@ class Ledger:
                 known.merge(claim)
             self.changed.add(name)
             self.touched.add(cell)
+
+    def remove(self, cell: Cell, claims: Iterable[Claim]) -> None:
+        """Forget claims about one subject, and the subject with the last of them."""
+        name = shard_of(cell)
+        known = self.shard(name)[cell]
+        for claim in claims:
+            known.pop(claim.identity, None)
+        if not known:
+            del self.shard(name)[cell]
+        self.changed.add(name)
 
     def cell(self, *cell: str) -> Claims:
         """The claims about one subject; empty where nothing was said about it."""

@@ -25,7 +25,11 @@ class Settings:
     agent_silent_s: int = 60
     """An agent this far behind the others no longer holds judgement back."""
     horizon_s: int = 86_400
-    """Claims older than this are counted as late and not judged."""
+    """Claims older than this are counted as late and not judged; what was said longer ago leaves the ledger by the
+    rules of `ageing.py`.
+    """
+    ageing_s: int = 3600
+    """So often, by capture time, the ledger is looked through for what has left: it costs a pass over all of it."""
     stuck_answers: int = 10
     """At least so many error answers without a success make a client stuck."""
     stuck_s: int = 30

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from capture import frames
-from streaming.judge import units
+from streaming.judge import ageing, units
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Clusters
 from streaming.judge.kinds import SPACES
@@ -67,11 +67,13 @@ class Judge:
         self.ledger = Ledger(self.load)
         self.known: dict[str, Known] = {}
         self.changed: set[str] = set()
-        stored = self.stored(MAIN) or {"agents": {}, "due": [], "pending": [], "late": 0}
+        stored = self.stored(MAIN) or {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0}
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
         self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
         self.pending: set[Cell] = {tuple(cell) for cell in stored["pending"]}
         self.late: int = stored["late"]
+        self.aged_ns: int = stored["aged_ns"]
+        """Up to which capture time the ledger was looked through for what has left."""
         self.clusters = Clusters(label, self.ledger.cell(*SERVERS).values())
 
     def absorb(self, claims: Iterable[Claim]) -> None:
@@ -109,16 +111,39 @@ class Judge:
 
     def rows(self) -> list[Row]:
         """The revisions of rows that are new or have changed since the last call."""
-        clusters = Clusters(self.label, self.ledger.cell(*SERVERS).values())
-        moved = clusters.moved(self.clusters)
-        self.clusters = clusters
-        scene = Scene(self.ledger, clusters, self.settings, self.watermark_ns)
-        scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
+        before, scene = self.clusters, self.scene()
+        moved = self.clusters.moved(before)
         cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
         self.ledger.touched.clear()
         told = [row for cell in sorted(cells) for row in self.retold(cell, scene)]
+        self.waiting(scene)
+        return [*told, *self.aged()]
+
+    def scene(self) -> Scene:
+        """What checks see now."""
+        self.clusters = Clusters(self.label, self.ledger.cell(*SERVERS).values())
+        scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns)
+        scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
+        return scene
+
+    def waiting(self, scene: Scene) -> None:
+        """Remember which cells must be judged again, and when."""
         self.due.update(scene.due)
         self.pending |= scene.pending
+
+    def aged(self) -> list[Row]:
+        """Take what has left out of the ledger, once in a while; rows that rested on it alone stand as told last."""
+        begun, due_ns = bool(self.aged_ns), self.aged_ns + self.settings.ageing_s * 1_000_000_000
+        if begun and self.watermark_ns < due_ns:
+            return []
+        self.aged_ns = self.watermark_ns
+        if not begun:
+            return []
+        left = ageing.age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000)
+        cells = left | {near for cell in left for near in units.neighbours(cell, self.ledger)}
+        scene = self.scene()
+        told = [row for cell in sorted(cells) for row in self.retold(cell, scene, settle=True)]
+        self.waiting(scene)
         return told
 
     def stirred(self) -> set[Cell]:
@@ -129,8 +154,10 @@ class Judge:
         stirred = self.ledger.touched | ripe | logged
         return stirred | {near for cell in stirred for near in units.neighbours(cell, self.ledger)}
 
-    def retold(self, cell: Cell, scene: Scene) -> Iterator[Row]:
-        """Judge one cell again and compare with what it told before."""
+    def retold(self, cell: Cell, scene: Scene, *, settle: bool = False) -> Iterator[Row]:
+        """Judge one cell again and compare with what it told before; what nothing says any more is withdrawn, or, after
+        ageing, settled: it stands, and only its number of revisions is kept.
+        """
         scene.cell = cell
         self.due.pop(cell, None)
         self.pending.discard(cell)
@@ -140,6 +167,12 @@ class Judge:
         for name in sorted({*known, *now}):
             revision, was_open, before = known.get(name, (0, False, {}))
             told = now.get(name)
+            if settle and told is None:
+                self.changed.add(shard)
+                known[name] = (revision, False, {})
+                if name.startswith("coverage|"):
+                    del known[name]  # connections never come again
+                continue
             body = told.body if told else withdrawn(before)
             if (told or was_open) and body != before:
                 known[name] = (revision + 1, told is not None, body)
@@ -163,6 +196,7 @@ class Judge:
             "due": sorted(([*cell], due_ns) for cell, due_ns in self.due.items()),
             "pending": sorted(self.pending),
             "late": self.late,
+            "aged_ns": self.aged_ns,
         }
         told: dict[str, Any] = {MAIN: main, **{name: self.known[name] for name in sorted(self.changed)}}
         self.changed.clear()

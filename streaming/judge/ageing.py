@@ -1,0 +1,93 @@
+"""Ageing: what leaves the ledger, and when.
+
+Knows which claims tell of a moment and which of a state that lasts. Does not know what checks make of them.
+The rules, by capture time; the horizon is a setting (24 h):
+- What tells of a moment (a use, an answer, an error, a request, a fetch session) leaves when it was last said longer
+  than the horizon ago.
+- A connection leaves, with its gaps and everything else said of it, when its last packet is older than the horizon.
+- Which topic is which lasts: bindings, creations, deletions, partition states, addresses, cluster ids, the order of the
+  metadata log. Of many bindings of one id by one source the first and the last stay; of a partition's states the lowest
+  and the highest epoch, and the introduction as new.
+- A topic id that has ended (deleted, or followed by another) leaves whole, when nothing spoke of it within the horizon.
+Rule: findings and rows that rest on what has left stand as they were told last; ageing withdraws nothing. A use of an
+id, or a client, that comes back after longer than the horizon is new to us.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from streaming.judge.claim import Cell, Claim
+from streaming.judge.kinds import SPACES
+from streaming.judge.ledger import Ledger
+
+LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries", "advertised", "log_order", "mark"}
+OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray"}
+"""Their keys begin with the connection's: host, endpoint, client, start."""
+IDENTITY = 4
+
+
+def age(ledger: Ledger, oldest_ns: int) -> set[Cell]:
+    """Take out what has left by the rules; the cells that lost something, and their neighbours in meaning."""
+    dead = {cell for cell in ledger.cells("id") if ended(cell, ledger, oldest_ns)}
+    dead_ids = {cell[1] for cell in dead}
+    changed: set[Cell] = set()
+    for space in SPACES:
+        for cell in list(ledger.cells(space)):
+            claims = list(ledger.cell(*cell).values())
+            gone = claims if cell in dead else [*departed(claims, oldest_ns), *of_ids(claims, dead_ids)]
+            if gone:
+                ledger.remove(cell, gone)
+                changed.add(cell)
+    return changed
+
+
+def departed(claims: list[Claim], oldest_ns: int) -> Iterator[Claim]:
+    alive = {c.key[:IDENTITY] for c in claims if c.kind == "connection" and c.last.ts_ns >= oldest_ns}
+    kept = {id(claim) for claim in ends_of(claims)}
+    for claim in claims:
+        if claim.kind in LASTING or claim.last.ts_ns >= oldest_ns or id(claim) in kept:
+            continue
+        if claim.kind not in OF_CONNECTION or claim.key[:IDENTITY] not in alive:
+            yield claim
+
+
+def ends_of(claims: Iterable[Claim]) -> Iterator[Claim]:
+    """Bindings and states of partitions that stay however old they are."""
+    bindings: dict[object, list[Claim]] = {}
+    states: dict[object, list[Claim]] = {}
+    for claim in claims:
+        if claim.kind == "binding":
+            bindings.setdefault((claim["name"], claim["topic_id"], claim["source"]), []).append(claim)
+        elif claim.kind == "partition":
+            states.setdefault((claim["topic_id"], claim["partition"], claim["source"]), []).append(claim)
+    for found in bindings.values():
+        yield min(found, key=lambda claim: (claim.first, repr(claim.key)))
+        yield max(found, key=lambda claim: (claim.last, repr(claim.key)))
+    for found in states.values():
+        yield min(found, key=lambda claim: (claim["leader_epoch"], claim.first))
+        yield max(found, key=lambda claim: (claim["leader_epoch"], claim.first))
+        yield max(found, key=lambda claim: (claim["leader_epoch"], claim.last))
+        yield from (claim for claim in found if "is_new" in claim.tally)
+
+
+def ended(cell: Cell, ledger: Ledger, oldest_ns: int) -> bool:
+    """Whether an id is over, and nothing has spoken of it since the horizon."""
+    claims = list(ledger.cell(*cell).values())
+    if any(claim.last.ts_ns >= oldest_ns for claim in claims):
+        return False
+    if any(claim.kind == "deletion" for claim in claims):
+        return True
+    first = {claim["name"]: claim.first for claim in sorted(claims, key=lambda c: c.first) if claim.kind == "binding"}
+    return bool(first) and all(
+        any(
+            other.kind == "binding" and other["topic_id"] not in {None, cell[1]} and other.first > since
+            for other in ledger.cell("name", name).values()
+        )
+        for name, since in first.items()
+    )
+
+
+def of_ids(claims: list[Claim], ids: set[str]) -> Iterator[Claim]:
+    """What names speak of ids that leave."""
+    for claim in claims:
+        if ids and claim.kind in {"binding", "creation", "deletion", "ordered"} and claim["topic_id"] in ids:
+            yield claim

@@ -1,0 +1,110 @@
+"""What is old leaves the ledger; what was told stands, and what is young is judged as if nothing had left."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.judge.settings import Settings
+from streaming.judge.step import Judge, open_rows
+from tests.streaming.judge.lab import Lab, ns
+from tests.streaming.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster
+from tests.streaming.judge.test_checks import CASES
+
+HOUR = 3600
+DAY = 24 * HOUR
+
+
+def connection(number, at):
+    key = ("10.0.0.9", EAST, f"10.0.0.9:{number}", at * S)
+    return claim("connection", *key, at=at, until=at + 5, peak={"frames": 9, "from_start": 1})
+
+
+def judged(batches, settings=None):
+    """The judge after batches of (watermark in seconds, claims), and all it told."""
+    judge, rows = Judge("lab", settings=settings), []
+    for until, claims in batches:
+        judge.absorb(part.copy() for part in claims)
+        judge.progress("agent", int(until * S), ended=False)
+        rows += judge.rows()
+    return judge, rows
+
+
+def held(judge):
+    return {
+        claim.identity for cells in judge.ledger.loaded.values() for cell in cells.values() for claim in cell.values()
+    }
+
+
+def test_a_connection_leaves_a_day_after_its_last_packet_and_its_rows_stand():
+    batches = [(hour * HOUR, [connection(hour, hour * HOUR - 60)]) for hour in range(1, 100)]
+    judge, rows = judged(batches)
+    assert len(held(judge)) <= 26
+    assert len(judge.known) <= 16
+    frames = [row["count"] for row in open_rows(rows)["coverage"].values() if row["measure"] == "frames"]
+    assert sum(frames) == 99 * 9
+    assert not any(row.body.get("withdrawn") for row in rows)
+
+
+def test_a_gap_stays_as_long_as_its_connection():
+    long = connection(1, 0)
+    gap = claim("gap", *long.key, 5 * S, "response", 100, at=5)
+    later = claim("connection", *long.key, at=3 * DAY)
+    judge, _ = judged([(10, [long, gap]), (3 * DAY, [later])])
+    assert {"connection", "gap"} == {kind for kind, _ in held(judge)}
+    judge, _ = judged([(10, [long, gap]), (3 * DAY, [])])
+    assert held(judge) == set()
+
+
+def test_a_binding_lasts_and_an_id_that_ended_leaves_whole():
+    story = [cluster(), bound("orders", ID_1, 1, until=20), bound("orders", ID_2, 30), bound("calm", ID_3, 2)]
+    story.append(claim("deletion", "orders", ID_1, "delete-topics", EAST, None, at=21))
+    judge, rows = judged([(60, story), (3 * DAY, [])])
+    names = {key for kind, key in held(judge) if kind == "binding"}
+    assert {key[1] for key in names} == {ID_2, ID_3}
+    found = open_rows(rows)
+    assert {(row["name"], row["topic_id"]) for row in found["topics"].values()} == {
+        ("orders", ID_1), ("orders", ID_2), ("calm", ID_3),
+    }  # fmt: skip
+    assert [row["code"] for row in found["findings"].values()] == ["TID001"]
+
+
+def test_what_comes_back_after_it_was_settled_is_a_later_revision():
+    uses = [claim("client", "c", "10.0.0.99", EAST, at=at, count=7, tally={"Fetch:13": 7}) for at in (5, 3 * DAY)]
+    _, rows = judged([(60, uses[:1]), (2 * DAY, []), (3 * DAY + 60, uses[1:])])
+    assert [(row.revision, row.body["requests"]) for row in rows if row.route == "clients"] == [(1, 7), (2, 7)]
+
+
+def old(rng, number):
+    """Something of days ago, about none of those the young claims speak of."""
+    at = rng.randrange(0, 2 * DAY)
+    return rng.choice(
+        [
+            connection(number, at),
+            bound(f"old-{number % 3}", f"old{number % 5}".ljust(22, "x"), at, until=at + 60),
+            claim("use", f"old{number % 5}".ljust(22, "x"), "Fetch", "old", "10.0.9.9", EAST, at=at),
+            claim("deletion", f"old-{number % 3}", None, "delete-topics", EAST, None, at=at),
+            claim("closed_on", "old", "10.0.9.9", EAST, "Produce", 1, at=at, peak={"soonest": -1}),
+        ]
+    )
+
+
+@given(st.sampled_from(sorted(code for code, kind in CASES if kind == "fires")), st.randoms(use_true_random=False))
+def test_findings_within_the_horizon_are_those_of_a_ledger_that_forgets_nothing(code, rng: random.Random):
+    lab = Lab()
+    CASES[code, "fires"](lab)
+    young, start = lab.claims(), ns(0) / S
+    past = sorted((old(rng, number) for number in range(30)), key=lambda part: part.first)
+    for part in past:
+        for side in ("first", "last"):
+            seen = getattr(part, side)
+            setattr(part, side, seen._replace(ts_ns=seen.ts_ns + int((start - 4 * DAY) * S)))
+    told = {}
+    for name, settings in (("ageing", Settings()), ("never", Settings(horizon_s=10**6, ageing_s=10**9))):
+        batches = [(start - 4 * DAY + 6 * HOUR * n, past[3 * n - 3 : 3 * n]) for n in range(1, 11)]
+        mine = [part.copy() for part in young]
+        rng.shuffle(mine)
+        _, rows = judged([*batches, (start + 20, mine[::2]), (start + max(lab.until, 500), mine[1::2])], settings)
+        found = open_rows(rows)["findings"].values()
+        told[name] = [row for row in found if row["last_seen"] >= ns(0)]
+    assert told["ageing"] == told["never"]
