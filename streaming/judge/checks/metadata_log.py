@@ -10,7 +10,7 @@ from itertools import pairwise
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.extract.log import SOURCE
+from streaming.judge.extract.log import SNAPSHOT, SOURCE
 from streaming.judge.runs import start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
@@ -55,8 +55,8 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
     builds its metadata from it.
 
     When it is innocent. Never in a committed log. Records above the high watermark may be taken back and do not count;
-    a log that is read again says the same records at the same offsets. A name that is bound again without a removal is
-    not judged: the removal may not have been captured.
+    a log that is read again says the same records at the same offsets, and a snapshot has no offsets of its own. A name
+    that is bound again without a removal is not judged: the removal may not have been captured.
 
     Source. KIP-500; TopicsDelta and ReplicationControlManager of Kafka 4.3.
     """
@@ -83,7 +83,8 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
 def logged(kind: str, cell: Cell, group: Group, scene: Scene) -> list[Claim]:
     """The committed records of one kind about an id, one per offset."""
-    by_offset = {c.peak["offset"]: c for c in scene.claims(kind, group, *cell) if "offset" in c.peak}
+    said = [c for c in scene.claims(kind, group, *cell) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)]
+    by_offset = {claim.peak["offset"]: claim for claim in said}
     return [by_offset[offset] for offset in sorted(by_offset)]
 
 

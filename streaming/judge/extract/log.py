@@ -6,7 +6,7 @@ Rule: every entry is claimed with its (epoch, offset), committed or not; time or
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, ids, lists, texts
 
 SOURCE = "metadata-log"
+SNAPSHOT = "snapshot:"
+"""Before the place of what a snapshot says: it was written somewhere before."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,19 @@ class Part:
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    parts = [part for part in answers(batch) if len(part.entries)]
+    yield from stated([part for part in answers(batch) if len(part.entries)], "")
+    yield from stated([part for part in snapshots(batch) if len(part.entries)], SNAPSHOT)
+
+
+def stated(parts: list[Part], how: str) -> Iterator[Rows]:
+    """What records say; `how` stands before their places."""
     if not parts:
         return
     found = log_tables(joined([part.entries for part in parts]))
     message = np.repeat([part.message for part in parts], [len(part.entries) for part in parts])
     for name, rows in (("TopicRecord", bound), ("RemoveTopicRecord", ended), ("PartitionRecord", placed)):
         if name in found:
-            yield rows(found[name], message[found[name].entry])
+            yield rows(found[name], message[found[name].entry], how)
 
 
 def orders(batch: Batch) -> Iterator[Claim]:
@@ -81,29 +88,55 @@ def answers(batch: Batch) -> Iterator[Part]:
             yield Part(int(partitions.message[row]), field_entries(field, watermark), watermark)
 
 
-def bound(table: LogTable, message: Ints) -> Rows:
+def snapshots(batch: Batch) -> Iterator[Part]:
+    """Beginnings of snapshots: a chunk that begins elsewhere does not begin with a batch, and is left out. Every record
+    of a snapshot stands at its end.
+    """
+    tables = batch.tables("FetchSnapshot", "response")
+    if not tables:
+        return
+    partitions = tables["topics.partitions"]
+    records, end, epoch = (partitions[f] for f in ("unaligned_records", "snapshot_id.end_offset", "snapshot_id.epoch"))
+    begins = (partitions["position"] == 0) & (partitions["error_code"] == 0) & (end > 0)
+    for row in np.flatnonzero(begins).tolist():
+        field = records.field(row)
+        if field is not None:
+            entries = field_entries(field)
+            there = np.ones(len(entries), np.int64)
+            entries = replace(
+                entries,
+                offset=there * int(end[row] - 1),
+                epoch=there * int(epoch[row]),
+                committed=there == 1,
+                batches=(),
+            )
+            yield Part(int(partitions.message[row]), entries, int(end[row]))
+
+
+def bound(table: LogTable, message: Ints, how: str) -> Rows:
     key = [
         texts(table["name"]),
         ids(table["topic_id"]),
         constant(SOURCE, len(table)),
         constant(None, len(table)),
-        places(table),
+        places(table, how),
     ]
     return Rows("binding", key, message, peak={"offset": table.offset, "epoch": table.epoch})
 
 
-def ended(table: LogTable, message: Ints) -> Rows:
+def ended(table: LogTable, message: Ints, how: str) -> Rows:
     key = [
         constant(None, len(table)),
         ids(table["topic_id"]),
         constant(SOURCE, len(table)),
         constant(None, len(table)),
-        places(table),
+        places(table, how),
     ]
     return Rows("deletion", key, message, peak={"offset": table.offset, "epoch": table.epoch})
 
 
-def placed(table: LogTable, message: Ints) -> Rows:
+def placed(table: LogTable, message: Ints, how: str) -> Rows:
+    del how
     key = [
         ids(table["topic_id"]),
         Column(table["partition_id"]),
@@ -116,9 +149,11 @@ def placed(table: LogTable, message: Ints) -> Rows:
     return Rows("partition", key, message, peak={"offset": table.offset, "epoch": table.epoch})
 
 
-def places(table: LogTable) -> Column:
+def places(table: LogTable, how: str) -> Column:
     """epoch@offset of each row."""
-    names = [f"{epoch}@{offset}" for epoch, offset in zip(table.epoch.tolist(), table.offset.tolist(), strict=True)]
+    names = [
+        f"{how}{epoch}@{offset}" for epoch, offset in zip(table.epoch.tolist(), table.offset.tolist(), strict=True)
+    ]
     unique = {name: code for code, name in enumerate(dict.fromkeys(names))}
     return Column(np.array([unique[name] for name in names], np.int64), list(unique))
 

@@ -3,9 +3,9 @@
 import base64
 
 from streaming.judge.claims import claims
-from tests.decode.log.batches import remove_topic, topic
+from tests.decode.log.batches import batch, remove_topic, topic
 from tests.streaming.judge.cases_control import id_bytes, log
-from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, Lab, exchanged, written
+from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, written
 
 
 def told(lab, kind):
@@ -64,3 +64,19 @@ def test_a_node_that_reads_the_whole_log_again_hours_later_changes_nothing():
     again.until = once.until = 5 * 3600
     told = [{route: lab.judge()[route] for route in ("topics", "findings")} for lab in (once, again)]
     assert told[0] == told[1]
+
+
+def test_a_snapshot_names_what_it_holds_and_is_no_second_creation():
+    lab = Lab()
+    log_read(lab, 5)
+    lab.fetches([1, 2], ID_3)
+    for at, end in ((6, 10), (7, 20)):
+        data = batch(topic("orders", id_bytes(ID_2)), topic("calm", id_bytes(ID_3)))
+        part = {"snapshotId": {"endOffset": end, "epoch": 4}, "size": len(data), "position": 0}
+        part["unalignedRecords"] = base64.b64encode(data).decode()
+        rest = {**part, "position": len(data) // 2, "unalignedRecords": base64.b64encode(data[20:]).decode()}
+        told = {"topics": [{"name": "__cluster_metadata", "partitions": [part, rest]}]}
+        lab.talk(B3, "raft-client-1").ask(at, "FetchSnapshot", 1, {}, told)
+    names = {row["topic_id"]: (row["name"], row["state"]) for row in lab.judge()["topics"].values()}
+    assert names == {ID_1: ("orders", "replaced"), ID_2: ("orders", "current"), ID_3: ("calm", "current")}
+    assert lab.findings("LOG002") == []
