@@ -2,7 +2,7 @@
 
 Knows: the layouts of ApiVersions 3, Metadata 12, Fetch 12 and 13, Produce 9 and Heartbeat 4 (all flexible), and a
 record batch that a broker would take (CRC included).
-Refuses to know: anything of ours, so that a bench cannot agree with the decoder about a mistake.
+Refuses to know: anything of ours but CRC-32C, so that a bench cannot agree with the decoder about a mistake.
 Rule: a change is held against an independent strict decoder (kio) before it is committed; tests hold the framing.
 """
 
