@@ -93,6 +93,8 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, **options: Any) -> 
     result = judged(inputs, **options)
     if form == "json":
         click.echo(json.dumps(result, ensure_ascii=False))
+        for line in result["coverage"]["input_errors"]:
+            click.echo(f"wirecheck: {line}", err=True)
     else:
         from rich.console import Console
 

@@ -143,6 +143,7 @@ def test_what_is_readable_of_broken_input_is_used_and_the_rest_is_told(tmp_path)
     told = door("replay", tmp_path / "cut.pcap", tmp_path / "notes.txt", "--format", "json", "--fail-on", "never")
     errors = json.loads(told.stdout)["coverage"]["input_errors"]
     assert told.returncode == 0
+    assert told.stderr.splitlines() == [f"wirecheck: {line}" for line in errors]
     assert len(errors) == 2
     assert any("cut.pcap: truncated packet at byte offset" in line for line in errors)
     assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
