@@ -4,7 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ONLY ?=
-PACKAGES := capture decode streaming dashboards
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench fuzz format clean

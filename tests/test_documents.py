@@ -25,7 +25,7 @@ def test_every_link_and_file_a_page_names_exists(page):
     assert missing == []
 
 
-@pytest.mark.parametrize("command", sorted(wirecheck.main.commands))
+@pytest.mark.parametrize("command", wirecheck.COMMANDS)
 def test_every_command_says_what_it_does_with_an_example(command):
     help_text = CliRunner().invoke(wirecheck.main, [command, "--help"]).output
     assert f"wirecheck {command}" in help_text

@@ -1,0 +1,1 @@
+"""The subcommands of the door, one module each. See README.md."""

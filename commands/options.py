@@ -1,0 +1,39 @@
+"""Options that several subcommands share, declared once so that they mean the same everywhere.
+
+Knows: names, choices, defaults and help texts. Refuses to know what a command does with them.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
+DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
+Decorator = Callable[[Any], Any]
+PATH = click.Path(path_type=Path)
+
+
+def cluster() -> Decorator:
+    return click.option(
+        "--cluster", default="default", show_default=True, help="Label of the cluster these frames belong to."
+    )
+
+
+def dialect() -> Decorator:
+    return click.option(
+        "--dialect", type=click.Choice(DIALECTS), default="auto", show_default=True, help="Layouts to read by."
+    )
+
+
+def form(*choices: str) -> Decorator:
+    """`--format`, text unless told otherwise."""
+    kinds = ("text", *choices)
+    return click.option("--format", "form", type=click.Choice(kinds), default="text", show_default=True)
+
+
+def ports() -> Decorator:
+    return click.option(
+        "--port", "ports", multiple=True, type=click.IntRange(1, 65535), help="Only connections with this port."
+    )

@@ -1,0 +1,99 @@
+"""`wirecheck replay`: pcaps and folders of frames to a verdict.
+
+Knows: the order of the work (frames, query, result) and what exit code a verdict is. Refuses to know how any of it
+is done.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commands import options
+from commands.ending import FOUND, Stop
+from commands.inputs import frames_of
+from commands.screen import progress
+
+TABLES = ("findings", "topics", "clients", "clusters", "coverage", "exchanges")
+
+
+@click.command()
+@click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...")
+@click.option("--out", type=options.PATH, help="Keep the result tables (Parquet) in this folder.")
+@options.cluster()
+@options.ports()
+@options.dialect()
+@click.option(
+    "--fail-on", type=click.Choice(options.FAIL_ON), default="violation", show_default=True, help="Exit 1 from here."
+)
+@options.form("json")
+@click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
+@click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
+def replay(inputs: tuple[str, ...], form: str, fail_on: str, **choices: Any) -> None:
+    """Judge pcaps, or folders of an agent's frames, as if they were captured now.
+
+    \b
+    Examples:
+      wirecheck replay incident.pcapng
+      wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > verdict.json
+      wirecheck replay frames/ --out verdict/ --fail-on anomaly
+    """
+    result = judged(inputs, **choices)
+    if form == "json":
+        click.echo(json.dumps(result, ensure_ascii=False))
+        for line in result["coverage"]["input_errors"]:
+            click.echo(f"wirecheck: {line}", err=True)
+    else:
+        from rich.console import Console
+
+        from dashboards import terminal
+
+        terminal.show(result, Console())
+    coverage = result["coverage"]
+    if not coverage["messages"] and not coverage["encrypted_connections"]:
+        raise Stop(f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections")
+    kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]
+    sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
+
+
+def judged(
+    inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], keep_records: bool, **switches: Any
+) -> dict[str, Any]:
+    """Frames of all inputs, through the query, as the JSON object of a replay."""
+    from streaming import replay as query
+    from streaming.settings import Settings
+
+    claim_folder(out)
+    settings = Settings(ports=frozenset(ports), **switches)
+    with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder:
+        scratch = Path(folder)
+        query.prepare(scratch / "work", settings)
+        try:
+            folders = frames_of(inputs, scratch / "frames", cluster, keep_records)
+            with progress("judging") as advance:
+                return query.run(folders, out or scratch / "tables", scratch / "work", settings, advance).json()
+        except query.ReplayError as error:
+            raise Stop(str(error)) from error
+        finally:
+            query.give_up()
+
+
+def claim_folder(out: Path | None) -> None:
+    """Make --out ready: a new folder, or one that holds an earlier replay and nothing else."""
+    if out is None:
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        strangers = sorted(entry.name for entry in out.iterdir() if entry.name not in TABLES)
+        if strangers:
+            raise Stop(f"{out}: holds {strangers[0]}, which is not of an earlier replay; choose another --out")
+        for entry in out.iterdir():
+            shutil.rmtree(entry)
+        (out / ".probe").touch()
+        (out / ".probe").unlink()
+    except OSError as error:
+        raise Stop(f"{error.filename or out}: {error.strerror}") from error
