@@ -63,6 +63,7 @@ class Trim:
         self._raw: set[int] = set()  # streams that may carry tokens
         self._newest_ns = 0
         self.gave_up_bytes = 0
+        self.connections = 0  # that are followed
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -77,6 +78,18 @@ class Trim:
             else:
                 self._follow(part)
         yield from self._decided_rows()
+
+    def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:
+        """The agent has shown everything up to now_ns: what has waited long enough by then goes, rows or no rows."""
+        self._newest_ns = max(self._newest_ns, now_ns)
+        self._keep(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
+        yield from self._decided_rows()
+
+    @property
+    def oldest_ns(self) -> int | None:
+        """Time of the oldest row that waits; None if none does."""
+        waiting = [chunk.oldest_ns for chunk in self._chunks]
+        return min(waiting) if waiting else None
 
     def drain(self) -> Iterator[pa.RecordBatch]:
         self._keep(self._follower.drain())
@@ -163,6 +176,7 @@ class Trim:
 
     def _decided_rows(self) -> Iterator[pa.RecordBatch]:
         decided = Decided(self._follower.decided())
+        self.connections = len(decided.stream) // 2
         self._follow_tokens(decided)
         self._ended(set(decided.stream.tolist()))
         self._give_up(decided)

@@ -68,6 +68,11 @@ class Chunk:
         return ts_ns
 
     @property
+    def oldest_ns(self) -> int:
+        """Time of the oldest row that has not left."""
+        return int(self.rows.column("ts_ns").to_numpy()[self.taken :].min())
+
+    @property
     def length(self) -> Ints:
         return np.zeros(len(self), np.int64) if self.segments is None else self.segments.payload_len
 

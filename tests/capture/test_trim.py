@@ -1,10 +1,12 @@
 """Trimming: what is left out, what stays, in which order and for how long rows wait."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from capture import frames
-from capture.agent import write_frames
+from capture.agent import read_frames, write_frames
+from capture.trim import Trim
 from tests import traffic as t
 from tests.capture import canaries
 from tests.decode.following.conversations import FETCH, METADATA, request, response
@@ -95,3 +97,21 @@ def test_an_answer_whose_request_comes_late_is_kept(written, tmp_path):
     path = written(t.pcap(t.packets(segments)))
     rows, _ = rows_of(path, tmp_path / "out", window_bytes=1 << 9)
     assert kept(rows) == b"".join(s.payload for s in segments)
+
+
+def test_what_waits_goes_when_time_does_though_no_row_comes(written):
+    talk = t.Talk(mss=2000).open().request(request(METADATA, 1, 1, bytes(400))[:100])
+    every = pa.Table.from_batches(
+        batch.to_batches()[0] for batch in read_frames([written(t.pcap(t.packets(talk.segments)))])
+    )
+    (rows,) = every.filter(pc.equal(every["kind"], frames.FRAME)).combine_chunks().to_batches()
+    newest_ns = max(rows["ts_ns"].to_pylist())
+    trim = Trim()
+    left = sum(part.num_rows for part in trim.add(rows))
+    assert left < rows.num_rows
+    assert trim.oldest_ns == rows["ts_ns"][left].as_py()
+    assert not list(trim.advance("decode", newest_ns + 2 * SECOND))
+    (rest,) = trim.advance("decode", newest_ns + 2 * SECOND + 1)
+    assert left + rest.num_rows == rows.num_rows
+    assert trim.oldest_ns is None
+    assert b"".join(rest["payload"].to_pylist()) == b""
