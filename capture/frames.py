@@ -26,6 +26,7 @@ DROPPED = 3  # `count` packets were lost by whoever captured, `reason` says wher
 PROGRESS = 4  # last row of every file: nothing older than its time is still to come from this agent
 SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for one `reason`
 INPUT_ERROR = 6  # `source` could not be read to its end; `reason` says what, and at which byte
+QUARANTINED = 7  # `source` is a file of frames that could not be read; told by the judging job, in no file
 
 SPAN = pa.struct([pa.field("offset", pa.int32(), nullable=False), pa.field("length", pa.int32(), nullable=False)])
 
@@ -104,7 +105,7 @@ def with_file_seq(table: pa.Table, file_seq: int) -> pa.Table:
     return table.set_column(table.schema.get_field_index("file_seq"), "file_seq", column)
 
 
-def read(path: Path | str, columns: Sequence[str] | None = None) -> pa.Table:
+def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None) -> pa.Table:
     """One file of frames, its strings as dictionary codes: the cheap way to read it by path."""
     wanted = list(columns) if columns is not None else None
     with pq.ParquetFile(path, read_dictionary=list(STRINGS)) as file:  # read_table would take folders for columns

@@ -94,8 +94,10 @@ class Bucket:
         return ready, missing
 
     def advance(self, file: FrameFile) -> list[Exchanges]:
-        agent = self.agents[file.agent]
-        agent.ended = agent.ended or any(mark.kind == frames.ENDED for mark in file.marks)
+        agent, known = self.agents[file.agent], self.settings.agents.get(file.agent)
+        for mark in file.marks:  # an agent that ended may begin again, in a later file
+            agent.ended = (agent.ended and mark.kind != frames.STARTED) or mark.kind == frames.ENDED
+        agent.ended = agent.ended or bool(known and known.last and file.file_seq >= known.last)
         shown = max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0)
         if shown <= agent.ts_ns:
             return []
@@ -103,7 +105,8 @@ class Bucket:
         return [self.follower.advance(file.agent, shown)]
 
     def all_ended(self) -> bool:
-        expected = {*self.settings.agents, *self.agents}
+        known = {name for name, files in self.settings.agents.items() if files.label in {"", self.label}}
+        expected = known | self.agents.keys()
         return all(name in self.agents and self.agents[name].ended for name in expected)
 
     def exchanges(self, learned: list[Exchanges]) -> Iterator[Tagged]:

@@ -7,18 +7,19 @@ Rule: every bucket gets a row of every file, empty or not: its marks tell each b
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import fs
 
 from capture import frames
 from decode.following.segments import Segments, segments
+from streaming import unreadable
 from streaming.packed import from_cell, to_cell
+from streaming.storage import at, is_local, local
 from streaming.tagged import FRAMES, Tagged
 
 if TYPE_CHECKING:
@@ -51,31 +52,61 @@ def read_file(cell: bytes) -> FrameFile:
 def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[list[Tagged]]:
     """One file at a time, so that a worker holds one."""
     for path in paths:
-        yield pack(read(path), settings)
+        try:
+            yield pack(read(path), settings)
+        except NotFramesError as wrong:
+            yield set_aside(path, str(wrong), settings)
 
 
 class NotFramesError(Exception):
-    """A file among the frames cannot be read as frames."""
+    """A file among the frames cannot be read as frames; the message is why."""
 
 
 def read(path: str) -> pa.Table:
+    """One file of frames, its strings as codes. Raises NotFramesError, or OSError where the disk or network fails."""
     try:
-        table = read_table(path)
-    except (pa.ArrowInvalid, KeyError) as wrong:  # no Parquet, or without a column
-        raise NotFramesError(f"{path}: {str(wrong).splitlines()[0]}") from wrong
-    missing = [name for name in frames.FRAMES.names if name not in table.column_names]
-    if missing or table["kind"][-1].as_py() != frames.PROGRESS:
-        raise NotFramesError(f"{path}: not a file of frames ({f'no {missing[0]}' if missing else 'no progress row'})")
+        file = whole(path)
+        table = frames.read(file)
+    except FileNotFoundError as gone:
+        raise NotFramesError("it was gone before it was read") from gone
+    except (OSError, ValueError, KeyError) as wrong:  # Arrow raises an OSError without a number for broken pages
+        if isinstance(wrong, OSError) and wrong.errno is not None:
+            raise
+        raise NotFramesError(str(wrong).splitlines()[0]) from wrong
+    check(table)
     return table
 
 
-def read_table(path: str) -> pa.Table:
-    scheme, tail = urlsplit(path).scheme, path.partition(":")[2]
-    if scheme in {"", "file"}:
-        return frames.read("/" + tail.lstrip("/") if scheme else path)
-    system, inside = fs.FileSystem.from_uri(path.replace("s3a:", "s3:", 1))
+def whole(path: str) -> Any:
+    """What Parquet is read from: of another file system all bytes, so that its failures are none of the file's."""
+    if is_local(path):
+        return str(local(path))
+    system, inside = at(path)
     with system.open_input_file(inside) as file:
-        return frames.read(file)
+        try:
+            return pa.BufferReader(file.read_buffer())
+        except OSError as failed:
+            raise OSError(failed.errno or errno.EIO, str(failed), path) from failed
+
+
+def check(table: pa.Table) -> None:
+    for name, kind in zip(frames.FRAMES.names, frames.FRAMES.types, strict=True):
+        if name not in table.column_names:
+            raise NotFramesError(f"not a file of frames: no {name}")
+        found = table[name].type
+        found = found.value_type if pa.types.is_dictionary(found) else found
+        if found != kind:
+            raise NotFramesError(f"not a file of frames: {name} is {found}, not {kind}")
+    if not table.num_rows or table["kind"][-1].as_py() != frames.PROGRESS:
+        raise NotFramesError("not a file of frames: no progress row")
+
+
+def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
+    """A file that cannot be read, as every bucket sees it: its number, and what is said instead of its frames."""
+    label = unreadable.label_near(path)
+    agent, seq = unreadable.whose(path) or (path.rpartition("/")[2], unreadable.STRANGER)
+    cell = to_cell(FrameFile(agent, seq, unreadable.marks(path, reason), None))
+    return [Tagged(label, bucket, FRAMES, cell) for bucket in range(settings.buckets)]
 
 
 def pack(table: pa.Table, settings: Settings) -> list[Tagged]:

@@ -21,8 +21,8 @@ from streaming.pipeline import Job, start
 from streaming.result import Result
 from streaming.session import Session, begin, close_session, open_session
 from streaming.settings import AgentFiles, Settings
+from streaming.unreadable import NAME, label_of
 
-NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
 RAISED = re.compile(  # Java's last words, and those of our Python among them
     r"^\s*(?:Caused by: |: )?(?P<java>(?:org|java|scala)\.)?(?:\w+\.)*"
     r"(?!Py4J|Python)(?P<name>\w*(?:Error|Exception|Mismatch)): (?P<said>\S.*)$",
@@ -70,7 +70,8 @@ def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progre
     files = frames_files([Path(job.frames)])
     small = sum(file.stat().st_size for file in files) < SMALL_BYTES
     spark.conf.set("spark.sql.shuffle.partitions", "1" if small else str(spark.sparkContext.defaultParallelism))
-    query = start(spark, job, replace(settings, agents=agents_of(files)))
+    agents = labelled(agents_of(files), Path(job.frames))
+    query = start(spark, job, replace(settings, agents=agents))
     try:
         finish(query, len(files), on_progress)
     except PySparkException as failure:
@@ -84,7 +85,7 @@ def frames_files(folders: list[Path]) -> list[Path]:
     for folder in folders:
         found = sorted(file for file in folder.glob("*.parquet") if not file.name.startswith((".", "_")))
         strange = [file.name for file in found if not NAME.fullmatch(file.name)]
-        if strange:
+        if strange and len(strange) == len(found):
             raise ReplayError(f"{folder}: {strange[0]} is not a file of frames (AGENT-NNNNNNNNNN.parquet)")
         if not found:
             raise ReplayError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet)")
@@ -109,9 +110,15 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
         if name := NAME.fullmatch(file.name):
             numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
     return {
-        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)))
+        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)), max(there))
         for agent, there in sorted(numbers.items())
     }
+
+
+def labelled(agents: dict[str, AgentFiles], folder: Path) -> dict[str, AgentFiles]:
+    """Each agent with the label of its first file: one label's end does not wait for another's."""
+    first = {agent: folder / f"{agent}-{files.first:010d}.parquet" for agent, files in agents.items()}
+    return {agent: replace(files, label=label_of(str(first[agent]))) for agent, files in agents.items()}
 
 
 def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> None:

@@ -18,6 +18,10 @@ class AgentFiles:
     """The lowest file_seq: nothing older will come."""
     missing: tuple[int, ...] = ()
     """Numbers above `first` that nobody will deliver."""
+    last: int = 0
+    """The highest file_seq, behind which nothing comes, end mark or not; 0 where more may come."""
+    label: str = ""
+    """The cluster label of its files; empty where it is not known."""
 
 
 @dataclass(frozen=True)

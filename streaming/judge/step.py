@@ -45,7 +45,12 @@ class Marks(Protocol):
     def missing_files(self) -> int: ...
 
 
-MARKS = {frames.DROPPED: "dropped_frames", frames.SKIPPED: "skipped_frames", frames.INPUT_ERROR: "input_errors"}
+MARKS = {
+    frames.DROPPED: "dropped_frames",
+    frames.SKIPPED: "skipped_frames",
+    frames.INPUT_ERROR: "input_errors",
+    frames.QUARANTINED: "quarantined_files",
+}
 """Marks that are counted, and the measure of coverage each adds to."""
 
 
@@ -97,9 +102,9 @@ class Judge:
             self.ledger.absorb(Claim("mark", key, seen, tally={"count": said.missing_files}))
 
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
-        """The agent has shown everything up to this capture time (in every bucket)."""
+        """The agent has shown everything up to this capture time (in every bucket); one that ended may begin again."""
         before = self.agents.get(agent, Front(0, ended=False))
-        self.agents[agent] = Front(max(before.ts_ns, last_ts_ns), before.ended or ended)
+        self.agents[agent] = Front(max(before.ts_ns, last_ts_ns), ended)
 
     @property
     def watermark_ns(self) -> int:

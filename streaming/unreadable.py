@@ -1,0 +1,72 @@
+"""Files among the frames that cannot be read: set aside, named, and never in the way of the next.
+
+Knows: how a frames file is named, and what a file says in place of its frames: that it was an input error, under the
+label of its neighbours. Knows nothing of Parquet.
+Rule: a file that cannot be read keeps its number: the agent's later files are followed at once, and what it held is
+unseen. It stays where it is; the tables name it (coverage, measures input_errors and quarantined_files).
+"""
+
+import re
+from collections.abc import Iterator
+
+from pyarrow import fs
+
+from capture import frames
+from streaming.storage import at
+
+NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
+STRANGER = 1
+"""The number of a file whose name has none: an agent of its own, ended with it."""
+UNKNOWN_LABEL = "unknown"
+"""Where no readable file beside it says a label."""
+
+
+def whose(path: str) -> tuple[str, int] | None:
+    """Agent and number, by the name."""
+    name = NAME.fullmatch(path.rpartition("/")[2])
+    return (name["agent"], int(name["seq"])) if name else None
+
+
+def marks(path: str, reason: str) -> tuple[frames.Mark, ...]:
+    """What the file says instead."""
+    source = path.rpartition("/")[2]
+    said = (
+        frames.Mark(frames.INPUT_ERROR, 0, source, 1, reason),
+        frames.Mark(frames.QUARANTINED, 0, source, 1, reason),
+    )
+    return said if whose(path) else (*said, frames.Mark(frames.ENDED, 0))
+
+
+def label_of(path: str) -> str:
+    """The label a file of frames carries; of one that cannot be read, its neighbours'."""
+    return label_in(path) or label_near(path)
+
+
+def label_near(path: str) -> str:
+    """The label of the nearest readable file of the same agent, else of any beside it."""
+    return next((label for neighbour in neighbours(path) if (label := label_in(neighbour))), UNKNOWN_LABEL)
+
+
+def label_in(path: str) -> str | None:
+    try:
+        system, inside = at(path)
+        with system.open_input_file(inside) as file:
+            return str(frames.read(file, ["cluster"])["cluster"][0].as_py())
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
+
+
+def neighbours(path: str) -> Iterator[str]:
+    """Other files of the folder: the same agent's first, the nearest number first; at most a few."""
+    system, inside = at(path)
+    prefix = path[: len(path) - len(inside)] if path.endswith(inside) else ""
+    folder = fs.FileSelector(inside.rpartition("/")[0], allow_not_found=True)
+    found = [info.path for info in system.get_file_info(folder) if info.is_file and info.path != inside]
+    agent, seq = whose(path) or ("", 0)
+
+    def distance(other: str) -> tuple[bool, int, str]:
+        theirs, number = whose(other) or ("", 0)
+        return theirs != agent, abs(number - seq), other
+
+    frames_files = (other for other in found if whose(other))
+    yield from (prefix + other for other in sorted(frames_files, key=distance)[:20])
