@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from decode.message import Decoded
     from decode.wire import Ints, Messages
 
-__all__ = ["ENVELOPE", "unwrapped"]
+__all__ = ["CARRIED", "ENVELOPE", "unwrapped"]
 
 ENVELOPE = 58
+CARRIED = ("requestData", "responseData")
+"""Fields of an Envelope, and of nothing else, that hold the other message."""
 UNKNOWN_KEY = -1
 
 

@@ -3,13 +3,14 @@
     for found in of(tables, Filter(apis=("Fetch",)), contents=False): print(json.dumps(found))
 
 Knows the outer names of a line (snake case; the body keeps Kafka's own names and form, so that it can be held against
-a broker's request log), which lines a person asked for, and their order. Refuses to know files, options and how a line
-is made pretty (decode/page.py).
+a broker's request log), which lines a person asked for, and their order. What an Envelope carries stands beside its
+body, as `enveloped`. Refuses to know files, options and how a line is made pretty (decode/page.py).
 Rule: a line is made of one message and its frame; a message that was not decoded has a reason where the body would be.
 """
 
 from __future__ import annotations
 
+import base64
 import heapq
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decode.dialect import AUTO, read
+from decode.envelope import CARRIED, ENVELOPE, unwrapped
 from decode.following.connection import Follower
 from decode.following.segments import segments
 from decode.layout import layouts
@@ -34,10 +36,12 @@ if TYPE_CHECKING:
 
     from decode.following.connection import Exchanges
     from decode.message import Decoded
+    from decode.wire import Ints, Messages
 
 __all__ = ["Filter", "Reading", "of", "single"]
 
 Line = dict[str, Any]
+IDS_BYTES = 4  # a request begins with its API key and version
 WAIT_NS = 10_000_000_000  # a line waits this long (capture time) for an earlier one: a long poll's request comes late
 
 
@@ -59,7 +63,7 @@ class Filter:
     """Which messages are wanted; empty fields want all. ValueError for an API that does not exist."""
 
     apis: tuple[str, ...] = ()
-    """API names, in any case."""
+    """API names, in any case; an Envelope also passes by what it carries."""
     connection: str | None = None
     """ip:port of one end, or ip:port>ip:port, client first."""
     topic: str | None = None
@@ -71,19 +75,19 @@ class Filter:
         if unknown:
             raise ValueError(f"{unknown[0]}: no such API; Kafka calls them {', '.join(sorted(api_names().values()))}")
 
-    def rows(self, exchanges: Exchanges) -> Iterator[int]:
+    def rows(self, exchanges: Exchanges, inside: dict[int, Line]) -> Iterator[int]:
         """Messages that pass by what is known before their values are built."""
         wanted = {key for key, api in api_names().items() if api.lower() in {name.lower() for name in self.apis}}
         here = [self.passes(connection.name) for connection in exchanges.connections]
         for i, key in enumerate(exchanges.messages.key.tolist()):
-            if here[exchanges.connection[i]] and (not wanted or key in wanted):
+            if here[exchanges.connection[i]] and (not wanted or wanted & {key, inside.get(i, {}).get("key")}):
                 yield i
 
     def passes(self, name: str) -> bool:
         return self.connection is None or self.connection == name or self.connection in name.split(">")
 
     def keeps(self, found: Line) -> bool:
-        return self.topic is None or self.topic in texts(found.get("body"))
+        return self.topic is None or self.topic in texts([found.get("body"), found.get("enveloped", {}).get("body")])
 
 
 def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> Iterator[Line]:
@@ -92,9 +96,11 @@ def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> 
     order, newest_ns = count(), 0
     for exchanges in followed(tables):
         decoded = read(exchanges.messages, exchanges.connection, reading.dialect)
-        clients = client_ids(exchanges)
-        for i in wanted.rows(exchanges):
+        clients, inside = client_ids(exchanges), enveloped(decoded, answers(exchanges), reading)
+        for i in wanted.rows(exchanges, inside):
             found = line(exchanges, decoded, i, clients.get(i), contents=reading.contents)
+            if i in inside:
+                found["enveloped"] = inside[i]
             newest_ns = max(newest_ns, int(exchanges.ts_ns[i]))
             if wanted.keeps(found):
                 heapq.heappush(waiting, (int(exchanges.ts_ns[i]), next(order), found))
@@ -122,21 +128,52 @@ def client_ids(exchanges: Exchanges) -> dict[int, str | None]:
     return out
 
 
+def answers(exchanges: Exchanges) -> Ints:
+    """By message, the one it answers; -1 if none."""
+    out = np.full(len(exchanges.messages), -1, np.int64)
+    answered = exchanges.response >= 0
+    out[exchanges.response[answered]] = exchanges.request[answered]
+    return out
+
+
+def enveloped(decoded: Decoded, request_of: Ints, reading: Reading) -> dict[int, Line]:
+    """By Envelope, what it carries: a line without time, place and frame."""
+    if not (decoded.messages.key == ENVELOPE).any():
+        return {}
+    messages, outer = unwrapped(decoded, request_of)
+    inner, row = read(messages, outer, reading.dialect), {at: i for i, at in enumerate(outer.tolist())}
+    found = {}
+    for envelope, i in row.items():
+        request = i if messages.side[i] == REQUEST else row.get(int(request_of[envelope]))
+        named = {
+            **facts(messages, i),
+            "client_id": None if request is None else client_id(messages, request),
+            "size": int(messages.size[i]),
+        }
+        found[envelope] = named | (without_ids(messages, i) or verdict(inner, i, contents=reading.contents))
+    return found
+
+
+def without_ids(messages: Messages, i: int) -> Line:
+    """Why there is no body, of a carried request whose API key and version are not there; {} if they are."""
+    if messages.side[i] != REQUEST or messages.key[i] >= 0:
+        return {}
+    if messages.size[i] < IDS_BYTES:
+        return {"malformed": f"{REASONS[Status.TRUNCATED].__name__} at byte {messages.size[i]}"}
+    first = messages.span_offset[messages.span_at[i] : messages.span_at[i + 1]][:1].tolist()
+    return {"undecoded": f"left-out at byte {first[0]}"} if first and first[0] < IDS_BYTES else {}
+
+
 def line(exchanges: Exchanges, decoded: Decoded, i: int, client: str | None, *, contents: bool) -> Line:
     """Message i as the JSON object of DESIGN section 7."""
     messages = exchanges.messages
     ends = exchanges.connections[exchanges.connection[i]].name.split(">")
     src, dst = ends if messages.side[i] == REQUEST else ends[::-1]
-    key, version = int(messages.key[i]), int(messages.version[i])
     return {
         "time": rfc3339(int(exchanges.ts_ns[i])),
         "src": src,
         "dst": dst,
-        "side": SIDES[messages.side[i]],
-        "key": key if key >= 0 else None,
-        "api": api_names().get(key),
-        "version": version if version >= 0 else None,
-        "correlation_id": int(messages.correlation_id[i]),
+        **facts(messages, i),
         "client_id": client,
         "size": int(messages.size[i]),
         "frame": {
@@ -156,14 +193,20 @@ def single(digits: str, api: str, version: int, side: str, reading: Reading = PL
     data = bytes.fromhex(digits)
     message = pack([data], [SIDES.index(side)], [keys[api.lower()]], [version])
     decoded = read(message, np.zeros(1, np.int64), reading.dialect)
+    found = {**facts(message, 0), "size": len(data), **verdict(decoded, 0, contents=reading.contents)}
+    inside = enveloped(decoded, np.full(1, -1, np.int64), reading)
+    return found | ({"enveloped": inside[0]} if inside else {})
+
+
+def facts(messages: Messages, i: int) -> Line:
+    """What is known of a message whether it decodes or not."""
+    key, version = int(messages.key[i]), int(messages.version[i])
     return {
-        "side": side,
-        "key": keys[api.lower()],
-        "api": api_names()[keys[api.lower()]],
-        "version": version,
-        "correlation_id": int(decoded.messages.correlation_id[0]),
-        "size": len(data),
-        **verdict(decoded, 0, contents=reading.contents),
+        "side": SIDES[messages.side[i]],
+        "key": key if key >= 0 else None,
+        "api": api_names().get(key),
+        "version": version if version >= 0 else None,
+        "correlation_id": int(messages.correlation_id[i]),
     }
 
 
@@ -173,11 +216,18 @@ def verdict(decoded: Decoded, i: int, *, contents: bool) -> Line:
     if status == Status.OK:
         spoken = Dialect(decoded.dialect[i])
         drafted = {"dialect": spoken.label} if spoken >= Dialect.KIP516_DRAFT else {}
-        return {**drafted, "body": nested(decoded, i, contents=contents)["body"]}
+        body = nested(decoded, i, contents=contents)["body"]
+        return {**drafted, "body": body if contents else body | carried(body)}
     where = f" at byte {int(decoded.error_at[i])}"
     if status < Status.TRUNCATED:
         return {"undecoded": status.name.lower().replace("_", "-") + (where if status == Status.LEFT_OUT else "")}
     return {"malformed": REASONS[status].__name__ + where}
+
+
+def carried(body: Line) -> Line:
+    """Of an Envelope the bytes that carry a message, as a length: they may hold secrets, and are shown decoded."""
+    here = {name: body[name] for name in CARRIED if isinstance(body.get(name), str)}
+    return {name: {"left_out": len(base64.b64decode(data))} for name, data in here.items()}
 
 
 def rfc3339(ts_ns: int) -> str:

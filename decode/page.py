@@ -24,11 +24,18 @@ Line = dict[str, Any]
 
 def text(of: Line) -> str:
     """The same for eyes: one headline, then the body indented."""
-    head = headline(of)
+    return "\n".join([headline(of), *content(of, "  ")])
+
+
+def content(of: Line, indent: str) -> Iterator[str]:
+    """What the message says, or why that is not known; of an Envelope, what it carries too."""
     for reason in ("undecoded", "malformed"):
         if reason in of:
-            return f"{head}\n  {reason}: {of[reason]}"
-    return "\n".join([head, *rows(of["body"], "  ")])
+            yield f"{indent}{reason}: {of[reason]}"
+    yield from rows(of.get("body", {}), indent)
+    if "enveloped" in of:
+        yield f"{indent}enveloped: {headline(of['enveloped'])}"
+        yield from content(of["enveloped"], indent + "  ")
 
 
 def headline(of: Line) -> str:

@@ -232,3 +232,99 @@ def test_a_draft_says_which():
     assert (line["dialect"], line["body"]["topicStates"][0]["topicId"]) == ("kip516-draft", ORDERS)
     forced = lines.single("0004000300000000ffff00" + drafted, "LeaderAndIsr", 3, "request", Reading("kafka"))
     assert "malformed" in forced
+
+
+CREATED = {"topics": [{"name": "payments", "configs": [{"name": "retention.ms", "value": "1000"}]}]}
+
+
+def forwarded(request, response=None, number=5):
+    """An Envelope's exchange on a connection between brokers."""
+    talk = opened()
+    header = {"correlationId": number, "clientId": "2"}
+    talk.request(plain("Envelope", "request", 0, {"requestData": b64(request)}, header))
+    body = {"responseData": None if response is None else b64(response)}
+    return talk.response(plain("Envelope", "response", 0, body, {"correlationId": number})).close()
+
+
+def test_what_an_envelope_carries_stands_beside_it():
+    request = asked("CreateTopics", 7, CREATED, 41, "admin")[4:]
+    response = answered("CreateTopics", 7, {"topics": [{"name": "payments", "topicId": ORDERS}]}, 41)[4:]
+    outer = told(forwarded(request, response))
+    assert [line["api"] for line in outer] == ["Envelope", "Envelope"]
+    assert [line["client_id"] for line in outer] == ["2", "2"]
+    assert outer[0]["body"]["requestData"] == {"left_out": len(request)}
+    assert outer[1]["body"]["responseData"] == {"left_out": len(response)}
+    inside = [line["enveloped"] for line in outer]
+    bodies = [line.pop("body") for line in inside]
+    assert inside == [
+        {"side": side, "key": 19, "api": "CreateTopics", "version": 7, "correlation_id": 41, "client_id": "admin",
+         "size": len(data)}
+        for side, data in (("request", request), ("response", response))
+    ]  # fmt: skip
+    assert bodies[0]["topics"][0]["name"] == "payments"
+    assert bodies[1]["topics"][0]["topicId"] == ORDERS
+
+
+def test_secrets_inside_an_envelope_are_lengths_like_those_outside():
+    request = asked("CreateTopics", 7, CREATED)[4:]
+    for contents, value, carried in (
+        (False, {"left_out": 4}, {"left_out": len(request)}),
+        (True, "1000", b64(request)),
+    ):
+        line = told(forwarded(request), reading=Reading(contents=contents))[0]
+        assert line["enveloped"]["body"]["topics"][0]["configs"][0]["value"] == value
+        assert line["body"]["requestData"] == carried
+
+
+@pytest.mark.parametrize(
+    ("request_data", "expected"),
+    [
+        (b"\0\x13\0\x63\0\0\0\1\0\0", {"key": 19, "version": 99, "undecoded": "unknown-version"}),
+        (b"\0\x63\0\0\0\0\0\1\0\0", {"key": 99, "api": None, "undecoded": "unknown-api"}),
+        (b"\0\x13\0\x07\0\0\0\1", {"key": 19, "malformed": "Truncated at byte 8"}),
+        (b"\0\x13\0", {"key": None, "api": None, "malformed": "Truncated at byte 3"}),
+        (b"\xff\xff\0\0\0\0\0\1\0\0", {"key": None, "undecoded": "unknown-api"}),
+    ],
+)
+def test_an_envelope_whose_inside_is_wrong_or_unknown_says_so(request_data, expected):
+    inside = told(forwarded(request_data))[0]["enveloped"]
+    assert inside == inside | expected
+    assert "body" not in inside
+
+
+def test_an_envelope_without_answer_inside_has_none():
+    request, response = told(forwarded(asked("CreateTopics", 7, CREATED)[4:]))
+    assert response["body"]["responseData"] is None
+    assert ("enveloped" in request, "enveloped" in response) == (True, False)
+
+
+def test_what_was_left_out_inside_an_envelope_is_left_out():
+    data = asked("CreateTopics", 7, CREATED)[4:]
+    talk = forwarded(data)
+    at = talk.segments[3].payload.index(data)
+    gone = {
+        "ids": told(talk, left_out={4: [(at + 1, 2)]})[0]["enveloped"],
+        "names": told(talk, left_out={4: [(at + data.index(b"payments") - 1, 3)]})[0]["enveloped"],
+    }
+    assert (gone["ids"]["key"], gone["ids"]["undecoded"]) == (None, "left-out at byte 1")
+    assert gone["names"]["undecoded"].startswith("left-out at byte ")
+    value = told(talk, left_out={4: [(at + data.index(b"1000"), 4)]}, reading=Reading(contents=True))[0]
+    assert value["enveloped"]["body"]["topics"][0]["configs"][0]["value"] == {"left_out": 4}
+
+
+def test_an_answer_inside_an_envelope_whose_request_was_not_seen_is_not_guessed():
+    """Given alone, in hex."""
+    data = answered("CreateTopics", 7, {})[4:]
+    message = plain("Envelope", "response", 0, {"responseData": b64(data)})[4:]
+    inside = lines.single(message.hex(), "Envelope", 0, "response")["enveloped"]
+    assert (inside["api"], inside["client_id"], inside["undecoded"]) == (None, None, "no-request")
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [
+    (Filter(apis=("CreateTopics",)), 2), (Filter(apis=("Envelope",)), 2), (Filter(apis=("Fetch",)), 0),
+    (Filter(topic="payments"), 1), (Filter(topic=ORDERS), 1), (Filter(topic="orders"), 0),
+])  # fmt: skip
+def test_an_envelope_passes_by_what_it_carries(wanted, expected):
+    request = asked("CreateTopics", 7, CREATED)[4:]
+    response = answered("CreateTopics", 7, {"topics": [{"name": "", "topicId": ORDERS}]})[4:]
+    assert len(told(forwarded(request, response), wanted=wanted)) == expected

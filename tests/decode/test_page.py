@@ -81,3 +81,17 @@ def test_structs_and_lists_of_structs_are_indented():
         "        - x: 2",
         "    - ",
     ]
+
+
+def test_what_an_envelope_carries_is_indented_below_it():
+    inner = {"side": "request", "key": 19, "api": "CreateTopics", "version": 7, "correlation_id": 4, "size": 30}
+    outer = {**LINE, "body": {"requestData": {"left_out": 30}}}
+    assert text({**outer, "enveloped": {**inner, "client_id": "admin", "body": {"timeoutMs": 9}}}).splitlines()[1:] == [
+        "  requestData: (30 bytes left out)",
+        "  enveloped: CreateTopics v7 request  #4  client admin  30 bytes",
+        "    timeoutMs: 9",
+    ]
+    assert text({**outer, "enveloped": {**inner, "malformed": "Truncated at byte 3"}}).splitlines()[2:] == [
+        "  enveloped: CreateTopics v7 request  #4  30 bytes",
+        "    malformed: Truncated at byte 3",
+    ]
