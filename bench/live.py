@@ -30,8 +30,8 @@ from pathlib import Path
 from capture.frames import Stamp
 from capture.listen import Listening, listen
 os.sched_setaffinity(0, {int(sys.argv[2])})
-what = Listening(("lo",), ports=(int(sys.argv[3]),))
-print(listen(what, Path(sys.argv[1]), Stamp("bench", "agent"), lambda line: print(line, flush=True)).frames)
+what = Listening(("lo",), ports=(int(sys.argv[3]),), keep_records=True)
+print(listen(what, Path(sys.argv[1]), Stamp("bench", "agent"), lambda line: print(line, flush=True)).kept_frames)
 """
 
 

@@ -11,6 +11,7 @@ people's traffic.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -54,6 +55,13 @@ class Folder:
         self.last = max([int(os.pread(self._lock, 10, 0) or b"0"), *numbers])
         self._bytes = sum(file.stat().st_size for file in files)
         self._expired_ns = 0
+        self._begun = False
+        self._note_last()
+
+    @property
+    def bytes(self) -> int:
+        """Of all files of this agent."""
+        return self._bytes
 
     def begin(self) -> Path:
         """The next file, hidden. Raises OSError when there is no room for it."""
@@ -63,31 +71,38 @@ class Folder:
             self._bytes = sum(file.stat().st_size for file in self._files())  # somebody else may have made room
             if self._bytes >= limit:
                 raise OSError(errno.EDQUOT, f"the agent's files reached their limit of {limit >> 20} MB")
-        hidden = self._hidden()
+        hidden, self._begun = self._hidden(), True
         os.close(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
         return hidden
 
     def publish(self) -> Path:
-        """Let the file that was begun appear."""
-        assert self._lock is not None
+        """Let the file that was begun appear. Raises OSError when it did not."""
         hidden = self._hidden()
         _sync(hidden)
-        path = hidden.with_name(hidden.name[1:].removesuffix(".tmp"))
+        path, size = hidden.with_name(hidden.name[1:].removesuffix(".tmp")), hidden.stat().st_size
         hidden.replace(path)
-        _sync(self._path)
         self.last += 1
-        os.pwrite(self._lock, b"%010d" % self.last, 0)  # after the file: a crash in between must not leave a hole
-        self._bytes += path.stat().st_size
+        self._begun = False
+        self._bytes += size
+        with contextlib.suppress(OSError):  # readers see the file: it is not lost, whatever happens from here on
+            _sync(self._path)
+            self._note_last()  # after the file: a crash in between must not leave a hole
         return path
 
     def discard(self) -> None:
         """Forget the file that was begun; the next one has its number."""
-        self._hidden().unlink(missing_ok=True)
+        if self._begun:
+            self._hidden().unlink(missing_ok=True)
+            self._begun = False
 
     def close(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def _note_last(self) -> None:
+        assert self._lock is not None
+        os.pwrite(self._lock, b"%010d" % self.last, 0)
 
     def _hidden(self) -> Path:
         return self._path / f".{self._agent}-{self.last + 1:010d}.parquet.tmp"

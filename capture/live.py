@@ -105,6 +105,11 @@ class Interface:
             self._status[status] = 0
             self._next = (self._next + 1) % self._blocks
 
+    def fill(self) -> float:
+        """How much of the ring waits for us, 0 to 1."""
+        ours = self._status[ring.STATUS_AT // 4 :: ring.BLOCK_BYTES // 4] & ring.OURS
+        return float(np.count_nonzero(ours)) / self._blocks
+
     def dropped(self) -> int:
         """Packets the kernel had no room for since this was last asked."""
         return ring.drops(self._socket.getsockopt(ring.SOL_PACKET, ring.STATISTICS, 12))
@@ -120,6 +125,10 @@ class Interface:
             return socket.if_nametoindex(self.name) == self._index
         except OSError:
             return False
+
+
+def is_there(name: str) -> bool:
+    return any(name == known for _, known in socket.if_nameindex())
 
 
 def _index(name: str) -> int:

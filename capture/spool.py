@@ -1,6 +1,7 @@
 """Rows in, Parquet files out: where a file ends and how its rows are encoded.
 
-Knows: files roll by size, each ends with a PROGRESS row, and what is lost when a file cannot be written.
+Knows: files roll by size, each ends with a PROGRESS row, and what is lost when a file cannot be written. A PROGRESS
+row says the time of the newest row, unless another time was promised.
 Refuses to know: names, numbers and room (folder.py), where rows come from and what they say.
 Rule: where a file ends depends on its rows alone, never on how they were batched. A file that failed leaves nothing
 behind, and the next one has its number.
@@ -9,16 +10,20 @@ behind, and the next one has its number.
 from __future__ import annotations
 
 import contextlib
+import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from capture import frames
 from capture.folder import Folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -41,8 +46,10 @@ class Spool:
         self._folder = Folder(folder, stamp.agent, limits)
         self._stamp, self._roll_bytes = stamp, roll_bytes
         self.files: list[Path] = []
-        self.written_frames = 0  # in files that readers can see
+        self.on_file: Callable[[Path, float], None] = lambda path, _: self.files.append(path)  # with its seconds
+        self.written: Counter[str] = Counter()  # frames in files that readers can see, by source
         self.newest_ns = 0
+        self._promised_ns: int | None = None
         self._writer: pq.ParquetWriter | None = None
         self._begin()
 
@@ -50,8 +57,17 @@ class Spool:
         self._pending: list[pa.Table] = []  # rows of the next row group
         self._pending_bytes = 0
         self._file_bytes = 0
-        self._file_frames = 0
-        self._owed = False  # a progress without a row
+        self._file_frames: Counter[str] = Counter()
+        self._owed = False  # a promise without a row
+
+    @property
+    def holds_rows(self) -> bool:
+        """Are there rows that are in no file yet?"""
+        return bool(self._pending) or self._writer is not None
+
+    @property
+    def disk_bytes(self) -> int:
+        return self._folder.bytes
 
     def append(self, rows: pa.RecordBatch) -> None:
         """Add rows in order; files that become full appear in the folder."""
@@ -64,26 +80,35 @@ class Spool:
             if self._file_bytes >= self._roll_bytes:
                 self.roll()
 
-    def progress(self, seen_ns: int) -> None:
-        """Everything up to this time has been shown, though no row may say so: the next file ends with it."""
-        self.newest_ns = max(self.newest_ns, seen_ns)
-        self._owed = True
+    def promise(self, shown_ns: int) -> None:
+        """Nothing up to this time is still to come, whatever the rows say: files end with it from now on."""
+        self._owed = self._owed or shown_ns != self._promised_ns
+        self._promised_ns = shown_ns
+
+    def forget_time(self) -> None:
+        """The clock went back: the newest row is no longer the newest."""
+        self.newest_ns, self._promised_ns = 0, 0
 
     def roll(self) -> None:
-        """End the file that is being written with its PROGRESS row; no file without a row or a progress to tell."""
-        if not self._pending and self._writer is None and not self._owed:
+        """End the file that is being written with its PROGRESS row; no file without a row or a promise to tell."""
+        if not self.holds_rows and not self._owed:
             return
-        progress = frames.mark_rows([frames.Mark(frames.PROGRESS, self.newest_ns)], self._stamp)
+        begin_s = time.perf_counter()
+        shown_ns = self.newest_ns if self._promised_ns is None else self._promised_ns
+        progress = frames.mark_rows([frames.Mark(frames.PROGRESS, shown_ns)], self._stamp)
         self._pending.append(pa.Table.from_batches([progress]))
         self._write_group()
         assert self._writer is not None
         self._writer.close()
         self._writer = None
-        self.files.append(self._folder.publish())
-        self.written_frames += self._file_frames
+        path = self._folder.publish()
+        self.written.update(self._file_frames)
         self._begin()
+        self.on_file(path, time.perf_counter() - begin_s)
 
     def close(self) -> None:
+        """Nothing more comes: the last file ends with its newest row."""
+        self._promised_ns = None
         self.roll()
         self._folder.close()
 
@@ -93,7 +118,7 @@ class Spool:
             with contextlib.suppress(OSError):  # a full disk is why it is given up
                 self._writer.close()
             self._writer = None
-            self._folder.discard()
+        self._folder.discard()
         self._begin()
 
     def abandon(self) -> None:
@@ -105,7 +130,7 @@ class Spool:
         self._pending.append(pa.Table.from_batches([rows]))
         self._pending_bytes += size
         self._file_bytes += size
-        self._file_frames += int(np.count_nonzero(rows.column("kind").to_numpy() == frames.FRAME))
+        self._file_frames.update(frames_by_source(rows))
         self.newest_ns = max(self.newest_ns, int(np.max(rows.column("ts_ns").to_numpy())))
         if self._pending_bytes >= _GROUP_BYTES:
             self._write_group()
@@ -125,6 +150,13 @@ class Spool:
         table = frames.with_file_seq(table, self._folder.last + 1)
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
         self._pending, self._pending_bytes = [], 0
+
+
+def frames_by_source(rows: pa.RecordBatch) -> dict[str, int]:
+    source = rows.column("source")
+    of_frames = source.indices.filter(pc.equal(rows.column("kind"), frames.FRAME)).to_numpy(zero_copy_only=False)
+    counts = np.bincount(of_frames, minlength=len(source.dictionary)).tolist()
+    return {name: n for name, n in zip(source.dictionary.to_pylist(), counts, strict=True) if n}
 
 
 def _lengths(binary: pa.BinaryArray) -> NDArray[np.int64]:

@@ -2,14 +2,11 @@
 
 import os
 
-import pyarrow as pa
 import pytest
 
-from capture import frames, listen
+from capture import frames
 from capture.folder import Folder, Limits
 from capture.spool import Spool
-from tests import traffic as t
-from tests.capture.reading import rows
 
 STAMP = frames.Stamp("prod", "agent")
 
@@ -74,47 +71,17 @@ def test_a_discarded_file_s_number_is_used_again(tmp_path):
     folder.close()
 
 
-def batch_of_frames(written):
-    found = rows(written(t.pcap(t.packets(t.Talk().open().segments))))
-    only = [row for row in found if row["kind"] == frames.FRAME]
-    return pa.RecordBatch.from_pylist(only, frames.FRAMES).cast(frames.FRAMES_CODED)
+def test_a_file_that_could_not_appear_leaves_nothing_that_hinders_the_next(tmp_path, monkeypatch):
+    def broken(_):
+        raise OSError(28, "No space left on device")
 
-
-def test_a_writer_that_finds_no_room_loses_counts_says_so_and_goes_on(tmp_path, written, monkeypatch):
-    monkeypatch.setattr(listen, "_RETRY_S", 0.0)
-    said = []
-    batch = batch_of_frames(written)
-    out = tmp_path / "out"
-    others = write(out, 3)
-    spool = Spool(out, STAMP, limits=Limits(max_bytes=sum(file.stat().st_size for file in others)))
-    writer = listen.Writer(spool, STAMP, said.append)
-    work = [batch, 5, batch, 6]  # rows and the ends of files
-    for each in work:
-        writer._taken += each.num_rows if not isinstance(each, int) else 0
-        writer._try(each)
-    for file in others:
-        file.unlink()
-    writer._taken += batch.num_rows
-    writer._try(batch)
-    writer._try(None)
-    assert writer.lost == 6
-    assert said == [
-        "cannot write: the agent's files reached their limit of 0 MB; frames are dropped until it goes again",
-        "writing again; 6 frames could not be written",
-    ]
-    table = pa.concat_tables(frames.read(path) for path in sorted(out.glob("*.parquet")))
-    dropped = [(row["count"], row["reason"]) for row in table.to_pylist() if row["kind"] == frames.DROPPED]
-    assert dropped == [(6, "could not be written")]
-    assert table["kind"].to_pylist().count(frames.FRAME) == 3
-
-
-def test_a_writer_that_never_finds_room_ends_all_the_same(tmp_path, written):
-    said = []
-    spool = Spool(tmp_path / "out", STAMP, limits=Limits(max_bytes=0))
-    writer = listen.Writer(spool, STAMP, said.append)
-    writer.start()
-    for work in (batch_of_frames(written), 5, batch_of_frames(written), 6):
-        writer.put(work)
-    writer.finish()
-    spool.abandon()
-    assert (writer.lost, len(said)) == (6, 1)
+    spool = Spool(tmp_path, STAMP, roll_bytes=1)
+    with monkeypatch.context() as patched:
+        patched.setattr("capture.folder._sync", broken)
+        with pytest.raises(OSError, match="No space"):
+            spool.append(mark())
+        spool.discard()
+    assert list(tmp_path.glob(".*.tmp")) == []
+    spool.append(mark())
+    spool.close()
+    assert names(tmp_path) == ["agent-0000000001.parquet"]

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -12,15 +13,17 @@ import pyarrow as pa
 import pytest
 
 from capture import frames
+from tests.capture import canaries
 
 RUN = """
 import sys
 from pathlib import Path
-from capture.agent import Summary
 from capture.frames import Stamp
 from capture.listen import Listening, listen
-what = Listening(("lo",), ports=(int(sys.argv[2]),), buffer_bytes=4 << 20, roll_s=float(sys.argv[3]))
-print(listen(what, Path(sys.argv[1]), Stamp("prod", "agent"), lambda line: print(line, flush=True)).frames)
+what = Listening(
+    ("lo",), (int(sys.argv[2]),), buffer_bytes=4 << 20, roll_s=float(sys.argv[3]), keep_records=sys.argv[4] == "whole"
+)
+print(listen(what, Path(sys.argv[1]), Stamp("prod", "agent"), lambda line: print(line, flush=True)).kept_frames)
 """
 
 
@@ -36,8 +39,8 @@ pytestmark = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
 
 
 class Agent:
-    def __init__(self, folder, port, roll_s=60.0):
-        arguments = [sys.executable, "-c", RUN, str(folder), str(port), str(roll_s)]
+    def __init__(self, folder, port, roll_s=60.0, content="whole"):
+        arguments = [sys.executable, "-c", RUN, str(folder), str(port), str(roll_s), content]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.folder = folder
         self.first_line = self.process.stdout.readline()
@@ -118,6 +121,49 @@ def test_a_conversation_is_captured_once_and_whole(tmp_path, server):
         assert stream(said) == data
     kinds = agent.table()["kind"].to_pylist()
     assert (kinds[0], kinds[-2:]) == (frames.STARTED, [frames.ENDED, frames.PROGRESS])
+
+
+def test_no_secret_reaches_the_disk_and_what_is_no_secret_does(tmp_path):
+    foreign = [(b"POST /login HTTP/1.1\r\npassword=" + canaries.SECRET * 30, b"HTTP/1.1 200 OK\r\n" + canaries.SECRET)]
+    names = sorted(canaries.EXCHANGES)
+    kafka = [canaries.exchange(name, number) for number, name in enumerate(names)]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        agent = Agent(tmp_path, listener.getsockname()[1], roll_s=0.2, content="trimmed")
+        for said in (kafka, foreign, kafka[3:]):
+            converse(listener, said)
+            time.sleep(0.3)  # files end in the middle of it
+        agent.end()
+    files = sorted(tmp_path.glob("*.parquet"))
+    assert (len(files) > 2, canaries.leaks(files)) == (True, [])
+    rows = [row for row in agent.table().to_pylist() if row["kind"] == frames.FRAME]
+    kept = b"".join(row["payload"] for row in rows)
+    assert kept.count(b"client-1") == 2 * len(names) - 3
+    assert all(row["payload_len"] == len(row["payload"]) + sum(s["length"] for s in row["left_out"]) for row in rows)
+
+
+def converse(listener, said):
+    with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as broker:
+        for asked, answered in said:
+            client.sendall(asked)
+            broker.recv(len(asked), socket.MSG_WAITALL)
+            broker.sendall(answered)
+            client.recv(len(answered), socket.MSG_WAITALL)
+
+
+def test_a_silent_interface_still_gives_up_what_waits(tmp_path, server):
+    agent = Agent(tmp_path, server, roll_s=0.2, content="trimmed")
+    with socket.create_connection(("127.0.0.1", server)) as client:
+        client.sendall(struct.pack(">ihhi", 400, 3, 1, 1))  # the rest never comes
+        client.recv(12, socket.MSG_WAITALL)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and sum(map(count_payload, tmp_path.glob("*.parquet"))) < 24:
+            time.sleep(0.1)
+        assert sum(map(count_payload, tmp_path.glob("*.parquet"))) == 24
+    agent.end()
+
+
+def count_payload(path):
+    return sum(frames.read(path)["payload_len"].to_pylist())
 
 
 def test_files_roll_by_time(tmp_path, server):

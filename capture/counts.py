@@ -1,0 +1,59 @@
+"""What a running agent has counted since it started: for its summary at the end and its metrics meanwhile.
+
+Knows: the numbers and what each is of. Refuses to know: how they are shown (metrics.py, the door), and when to count.
+Rule: every number has one writer, the loop or the writing thread; readers take what is there. Numbers only grow unless
+they say what is now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+ROLL_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+KERNEL, DISK = "kernel", "disk"
+NO_MESSAGE = "no message"
+
+
+@dataclass
+class Rolls:
+    """How long it took to make files appear: by bucket, the last one is for all that took longer."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(ROLL_SECONDS) + 1))
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[sum(seconds > bound for bound in ROLL_SECONDS)] += 1
+        self.seconds += seconds
+
+
+@dataclass
+class Counts:
+    # of the loop
+    frames: Counter[str] = field(default_factory=Counter)
+    """TCP segments seen, by interface."""
+    payload_bytes: Counter[str] = field(default_factory=Counter)
+    """Their payload on the wire, by interface."""
+    lost: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Packets lost, by interface and by who lost them; those of DISK are the writing thread's."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Packets that are no TCP segments we can read, by reason."""
+    ring_fill: dict[str, float] = field(default_factory=dict)
+    """How full the ring of an interface was lately, 0 to 1."""
+    last_frame_ns: int = 0
+    # of the writing thread
+    kept_frames: int = 0
+    """In files that readers can see."""
+    kept_bytes: int = 0
+    """Payload that was handed to files."""
+    left_out_bytes: dict[str, int] = field(default_factory=dict)
+    """Payload that was not, by reason."""
+    files: int = 0
+    rolls: Rolls = field(default_factory=Rolls)
+    connections: int = 0
+    """Followed now."""
+    disk_bytes: int = 0
+    """In all files of this agent now."""
+
+    def lost_by(self, who: str) -> int:
+        return sum(n for (_, by), n in dict(self.lost).items() if by == who)

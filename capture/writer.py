@@ -1,0 +1,239 @@
+"""The agent's second thread: rows from the loop, trimmed, into files.
+
+Knows: in which order rows, time and the end come out of the queue, what is lost while the disk takes nothing, which
+marks no reader has seen yet. Refuses to know: interfaces (listen.py), Parquet (spool.py), what is left out (trim.py).
+Rule: the loop never waits for a disk, and neither for trimming unless the queue is full. A file ends with a time up to
+which nothing is still to come: neither from a ring nor from trim. A mark that was in a file that failed is written
+again; frames are not, they are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from capture import frames
+from capture.counts import DISK, NO_MESSAGE
+from capture.spool import frames_by_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from capture.counts import Counts
+    from capture.spool import Spool
+    from capture.trim import Trim
+
+_QUEUE_BATCHES = 64  # at most so many blocks of a ring wait for the disk
+_TOGETHER_ROWS = 1 << 16  # trimmed in one pass, when that many wait: a pass has a price of its own
+_RETRY_S = 1.0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Everything up to this time has come over from the rings."""
+
+    ns: int
+    roll: bool = False
+
+
+@dataclass(frozen=True)
+class ClockWentBack:
+    """What comes from here on is older than what came."""
+
+
+class Writer(threading.Thread):
+    """Puts rows on disk behind the loop's back. While the disk takes nothing, rows are lost, counted and announced."""
+
+    def __init__(
+        self,
+        spool: Spool,
+        stamp: frames.Stamp,
+        counts: Counts,
+        say: Callable[[str], None],
+        new_trim: Callable[[], Trim] | None,
+    ) -> None:
+        super().__init__(name="writer", daemon=True)
+        self._spool, self._stamp, self._counts, self._say = spool, stamp, counts, say
+        self._new_trim = new_trim
+        self._trim = new_trim() if new_trim else None
+        self._left_out_before: dict[str, int] = {}  # by trims before this one
+        self._queue: queue.Queue[pa.RecordBatch | Shown | ClockWentBack | None] = queue.Queue(_QUEUE_BATCHES)
+        self._taken: dict[str, int] = {}
+        self._told: dict[str, int] = {}
+        self._wire_bytes = self._newest_ns = self._shown_ns = 0
+        self._unseen: dict[tuple[int, str | None, str | None], frames.Mark] = {}  # marks that are in no file yet
+        self._retry_s: float | None = None  # when to try again, while the disk takes nothing
+        spool.on_file = self._appeared
+        counts.disk_bytes = spool.disk_bytes
+
+    # --- the loop's side
+
+    def put(self, work: pa.RecordBatch | Shown | ClockWentBack) -> None:
+        while True:
+            with contextlib.suppress(queue.Full):
+                self._queue.put(work, timeout=1)
+                return
+            self.check()
+
+    def check(self) -> None:
+        if not self.is_alive():
+            raise RuntimeError("the writing thread ended")
+
+    def finish(self) -> None:
+        """Everything that was put is written; without room for it, lost and counted."""
+        while self.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._queue.put(None, timeout=1)
+                break
+        self.join()
+
+    @property
+    def holds_rows(self) -> bool:
+        """Is something in no file yet that could be?"""
+        return self._spool.holds_rows
+
+    # --- the thread
+
+    def run(self) -> None:
+        batches: list[pa.RecordBatch] = []
+        for work in iter(self._queue.get, None):
+            if isinstance(work, pa.RecordBatch):
+                batches.append(work)
+                if self._queue.empty() or sum(batch.num_rows for batch in batches) >= _TOGETHER_ROWS:
+                    self.take(batches)
+                    batches = []
+                continue
+            self.take(batches)
+            batches = []
+            if isinstance(work, Shown):
+                self.show(work)
+            else:
+                self.begin_anew()
+        self.take(batches)
+        self.close()
+
+    def take(self, batches: list[pa.RecordBatch]) -> None:
+        if self._trim is None:
+            self._keep(iter(batches))
+        elif batches:
+            self._keep(self._trim.add(_together(batches)))
+
+    def show(self, shown: Shown) -> None:
+        """Time went on; what waits for it is decided, and the file may end."""
+        upto_ns = shown.ns
+        if self._trim is not None:
+            self._keep(self._trim.advance(self._stamp.agent, shown.ns))
+            oldest_ns = self._trim.oldest_ns
+            upto_ns = shown.ns if oldest_ns is None else min(shown.ns, oldest_ns - 1)
+        self._shown_ns = max(self._shown_ns, upto_ns)
+
+        def act() -> None:
+            self._spool.promise(self._shown_ns)
+            if shown.roll:
+                self._spool.roll()
+
+        self._attempt(act)
+
+    def begin_anew(self) -> None:
+        """The clock went back: what waits by the old time waits no longer, and the old time promises nothing."""
+        if self._trim is not None and self._new_trim is not None:
+            self._keep(self._trim.drain())
+            self._left_out_before = self._left_out()
+            self._trim = self._new_trim()
+        self._newest_ns = self._shown_ns = 0
+        self._spool.forget_time()
+
+    def close(self) -> None:
+        if self._trim is not None:
+            self._keep(self._trim.drain())
+        self._retry_s = None if self._retry_s is None else 0.0
+        self._attempt(self._spool.close)
+
+    def _keep(self, parts: Iterator[pa.RecordBatch]) -> None:
+        for rows in parts:
+            self._count(rows)
+            self._attempt(lambda rows=rows: self._spool.append(rows))  # type: ignore[misc]  # bound at once
+            if self._spool.holds_rows or self._retry_s is not None:
+                self._remember(rows)
+        if self._trim is not None:
+            self._counts.connections = self._trim.connections
+            in_messages = self._left_out()
+            rest = max(self._wire_bytes - self._counts.kept_bytes - sum(in_messages.values()), 0)
+            before = self._counts.left_out_bytes.get(NO_MESSAGE, 0)
+            self._counts.left_out_bytes = in_messages | {NO_MESSAGE: max(rest, before)}
+
+    def _left_out(self) -> dict[str, int]:
+        assert self._trim is not None
+        return {why: n + self._left_out_before.get(why, 0) for why, n in self._trim.left_out.items()}
+
+    def _count(self, rows: pa.RecordBatch) -> None:
+        for source, n in frames_by_source(rows).items():
+            self._taken[source] = self._taken.get(source, 0) + n
+        self._wire_bytes += pc.sum(rows.column("payload_len")).as_py() or 0
+        self._counts.kept_bytes += pc.sum(pc.binary_length(rows.column("payload"))).as_py() or 0
+        self._newest_ns = max(self._newest_ns, pc.max(rows.column("ts_ns")).as_py() or 0)
+
+    # --- the disk
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        if self._retry_s is None or time.monotonic() >= self._retry_s:
+            try:
+                if self._retry_s is not None:
+                    self._go_on()
+                act()
+            except OSError as error:
+                self._spool.discard()
+                if self._retry_s is None:
+                    self._say(f"cannot write: {error.strerror or error}; frames are dropped until it goes again")
+                self._retry_s = time.monotonic() + _RETRY_S
+        if self._retry_s is not None:
+            for source, n in self._taken.items():
+                self._counts.lost[source, DISK] = n - self._spool.written.get(source, 0)
+
+    def _go_on(self) -> None:
+        """Write what was lost as a file of its own: only when that holds, the disk takes rows again."""
+        lost = {source: self._counts.lost[source, DISK] for source in self._taken}
+        news = {source: n - self._told.get(source, 0) for source, n in lost.items() if n > self._told.get(source, 0)}
+        marks = [
+            frames.Mark(frames.DROPPED, self._newest_ns, source, n, "could not be written")
+            for source, n in news.items()
+        ]
+        every = [*self._unseen.values(), *marks]
+        if every:
+            self._spool.append(frames.mark_rows(every, self._stamp))
+            self._spool.roll()
+        self._told = lost
+        self._say(f"writing again; {sum(news.values())} frames could not be written")
+        self._retry_s = None
+
+    def _remember(self, rows: pa.RecordBatch) -> None:
+        """Marks that would be lost with the file: one of each kind, with what all of them count."""
+        columns = rows.select(["kind", "ts_ns", "source", "count", "reason"])
+        for row in columns.filter(pc.not_equal(columns.column("kind"), frames.FRAME)).to_pylist():
+            mark = frames.Mark(row["kind"], row["ts_ns"], row["source"], row["count"], row["reason"])
+            name = mark.kind, mark.source, mark.reason
+            before = self._unseen.get(name)
+            self._unseen[name] = replace(mark, count=mark.count + before.count) if before else mark
+
+    def _appeared(self, _: Path, seconds: float) -> None:
+        self._unseen.clear()
+        counts, spool = self._counts, self._spool
+        counts.files += 1
+        counts.rolls.add(seconds)
+        counts.kept_frames = sum(spool.written.values())
+        counts.disk_bytes = spool.disk_bytes
+
+
+def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    (batch,) = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()
+    return batch
