@@ -40,7 +40,7 @@ laws: $(READY) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest tests/laws
 
 unit: $(READY) ## one test module per module
-	@$(BIN)/python -m pytest tests/capture tests/decode tests/streaming tests/dashboards tests/test_wirecheck.py
+	@$(BIN)/python -m pytest tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_wirecheck.py
 
 scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest tests/scenarios

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-COMMANDS = ("replay", "capture", "decode", "explain")
+COMMANDS = ("replay", "topics", "clients", "capture", "decode", "explain")
 
 
 class Rooms(click.Group):

@@ -3,7 +3,6 @@
 Knows: which options go together. Refuses to know layouts and lines: that is the decode room.
 """
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from commands import options
 from commands.ending import Stop
+from commands.screen import as_json, legible
 
 if TYPE_CHECKING:
     from decode import lines
@@ -57,7 +57,7 @@ def decode(files: tuple[str, ...], digits: str | None, version: int | None, side
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     for line in found:
-        click.echo(json.dumps(line, ensure_ascii=False) if form == "json" else page.text(line))
+        click.echo(as_json(line) if form == "json" else legible(page.text(line)))
 
 
 def messages(files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading") -> Iterator[dict[str, Any]]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from commands.screen import legible
+
 FOUND, UNUSABLE = 1, 2
 
 
@@ -18,4 +20,4 @@ class Stop(click.ClickException):
     exit_code = UNUSABLE
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"wirecheck: {self.format_message()}", file=file or sys.stderr)
+        click.echo(legible(f"wirecheck: {self.format_message()}"), file=file or sys.stderr)

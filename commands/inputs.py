@@ -1,15 +1,22 @@
-"""What the user named, as folders of frames: pcaps are written as frames first, by the capture room.
+"""What the user named, as folders of frames, or as the answers that lie in result tables.
 
-Knows: which input is a pcap and which a folder, and that whatever cannot be read ends in one line. Refuses to know
-what is in them.
+Knows: which input is a pcap, which a folder of frames and which the --out of a replay or a monitor, and that whatever
+cannot be read ends in one line. Refuses to know what is in them.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from commands.ending import Stop
 from commands.screen import progress
+
+if TYPE_CHECKING:
+    from streaming.result import Result
 
 
 def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> list[Path]:
@@ -33,3 +40,46 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
             raise Stop(str(error)) from error
         except OSError as error:
             raise Stop(f"{error.filename or out}: {error.strerror}") from error
+
+
+def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result":
+    """What a replay or a monitor has found out, from its tables; of pcaps and frames, found out here."""
+    tables = [path for path in map(Path, inputs) if holds_tables(path)]
+    if out is not None:
+        tables.append(out)
+    if len(tables) > 1 or (tables and len(inputs) + (out is not None) > 1):
+        raise click.UsageError("give one folder of a replay or a monitor, or pcaps and folders of frames, not both")
+    if not tables and not inputs:
+        raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
+    from streaming.result import Result
+
+    if not tables:
+        return judged(inputs, cluster)
+    try:
+        return Result.latest(tables[0])
+    except LookupError as error:
+        raise Stop(str(error)) from error
+
+
+def holds_tables(path: Path) -> bool:
+    return path.is_dir() and next(path.glob("*/run=*"), None) is not None
+
+
+def judged(inputs: tuple[str, ...], cluster: str) -> "Result":
+    """Judged in this process, one file of frames after the other: no Spark to wait for, and no tables to keep."""
+    from streaming.loop import Loop
+    from streaming.replay import ReplayError, agents_of, frames_files
+    from streaming.settings import Settings
+
+    with TemporaryDirectory(prefix="wirecheck-") as scratch:
+        folders = frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False)
+        try:
+            files = frames_files(folders)
+        except ReplayError as error:
+            raise Stop(str(error)) from error
+        loop = Loop(replace(Settings(), agents=agents_of(files)))
+        with progress("judging") as advance:
+            for number, file in enumerate(files):
+                loop.batch([file])
+                advance(number + 1, len(files))
+        return loop.result()

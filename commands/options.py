@@ -21,6 +21,10 @@ def cluster() -> Decorator:
     )
 
 
+def tables() -> Decorator:
+    return click.option("--from", "out", type=PATH, metavar="OUT", help="The --out folder of a replay or a monitor.")
+
+
 def dialect() -> Decorator:
     return click.option(
         "--dialect", type=click.Choice(DIALECTS), default="auto", show_default=True, help="Layouts to read by."

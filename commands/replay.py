@@ -4,7 +4,6 @@ Knows: the order of the work (frames, query, result) and what exit code a verdic
 is done.
 """
 
-import json
 import shutil
 import sys
 import tempfile
@@ -16,9 +15,7 @@ import click
 from commands import options
 from commands.ending import FOUND, Stop
 from commands.inputs import frames_of
-from commands.screen import progress
-
-TABLES = ("findings", "topics", "clients", "clusters", "coverage", "exchanges")
+from commands.screen import as_json, console, legible, progress
 
 
 @click.command()
@@ -44,15 +41,13 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, **choices: Any) -> 
     """
     result = judged(inputs, **choices)
     if form == "json":
-        click.echo(json.dumps(result, ensure_ascii=False))
+        click.echo(as_json(result))
         for line in result["coverage"]["input_errors"]:
-            click.echo(f"wirecheck: {line}", err=True)
+            click.echo(legible(f"wirecheck: {line}"), err=True)
     else:
-        from rich.console import Console
-
         from dashboards import terminal
 
-        terminal.show(result, Console())
+        terminal.show(legible(result), console())
     coverage = result["coverage"]
     if not coverage["messages"] and not coverage["encrypted_connections"]:
         raise Stop(f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections")
@@ -86,6 +81,8 @@ def claim_folder(out: Path | None) -> None:
     """Make --out ready: a new folder, or one that holds an earlier replay and nothing else."""
     if out is None:
         return
+    from streaming.tables import TABLES
+
     try:
         out.mkdir(parents=True, exist_ok=True)
         strangers = sorted(entry.name for entry in out.iterdir() if entry.name not in TABLES)

@@ -1,8 +1,12 @@
-"""What a command shows while it works: a progress bar on terminals, and the console that text goes to.
+"""What a command shows while it works and when it is done: a progress bar on terminals, consoles, harmless text.
 
-Knows: rich, imported only when something is shown. Refuses to know what is shown.
+Knows: rich, imported only when something is shown, and which characters a terminal takes for orders. Refuses to know
+what is shown.
+Rule: whatever came from the wire (a client id may hold anything) passes `legible` or `as_json` before it is printed.
 """
 
+import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +15,36 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+ORDERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
+"""Control characters but tab and newline, and those that turn the direction of text or break its lines."""
+
 
 def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     return Console(stderr=stderr)
+
+
+def legible(value: Any) -> Any:
+    """The same with every character that a terminal would obey written out, as \\x1b; inside lists and objects too."""
+    match value:
+        case str():
+            return ORDERS.sub(lambda found: written_out(found[0]), value)
+        case dict():
+            return {legible(name): legible(item) for name, item in value.items()}
+        case list():
+            return [legible(item) for item in value]
+    return value
+
+
+def written_out(character: str) -> str:
+    code = ord(character)
+    return f"\\\\x{code:02x}" if code < 0x100 else f"\\\\u{code:04x}"
+
+
+def as_json(value: Any) -> str:
+    """One line of JSON, with the characters that terminals obey as JSON's own escapes."""
+    return ORDERS.sub(lambda found: f"\\\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 @contextmanager

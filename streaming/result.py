@@ -44,6 +44,18 @@ class Result:
         )
 
     @classmethod
+    def latest(cls, out: Path) -> "Result":
+        """The run that wrote last. Raises LookupError where no run wrote anything."""
+        runs: dict[str, int] = {}
+        for table in TABLES:
+            for batch in (out / table).glob("run=*/batch_id=*"):
+                run = batch.parent.name.partition("=")[2]
+                runs[run] = max(runs.get(run, 0), batch.stat().st_mtime_ns)
+        if not runs:
+            raise LookupError(f"{out}: holds no tables of a replay or a monitor")
+        return cls.read(out, max(runs, key=lambda run: runs[run]))
+
+    @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
         """From rows in the order they were told."""
         return cls({table: list(last(iter(rows.get(table, [])))) for table in TABLES if table != "exchanges"})

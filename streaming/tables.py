@@ -60,6 +60,36 @@ TOPICS: Columns = (
     ("state", pa.string(), "current, replaced, deleted or unresolved."),
     ("earlier_ids", TEXTS, "Ids the name had before, oldest first; on the current row."),
 )
+DESCRIBED: Columns = (
+    ("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it."),
+    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    ("topic_id", pa.string(), "Topic id; its name stands in the table of topics."),
+    ("name", pa.string(), "Topic name, where it was said without an id; else null."),
+)
+SAID: Columns = (
+    ("source", pa.string(), "Who said so first: metadata, leader-and-isr, update-metadata, metadata-log, ..."),
+    ("connection", pa.string(), "The connection on which it was said first: ip:port>ip:port, client first."),
+    ("first_seen", TIME, "Capture time of the first exchange that said so."),
+)
+PARTITIONS: Columns = (
+    *REVISION,
+    *DESCRIBED,
+    ("partition", pa.int32(), "Number of the partition. A partition has one row per state it was in."),
+    ("leader", pa.int32(), "Broker id of the leader; -1 for none."),
+    ("leader_epoch", pa.int32(), "Leader epoch; -1 where the version carries none."),
+    ("replicas", pa.list_(pa.int32()), "Broker ids of the replicas, the preferred leader first."),
+    ("isr", pa.list_(pa.int32()), "Broker ids of the replicas in sync."),
+    ("offline_replicas", pa.list_(pa.int32()), "Replicas said to be offline; null where nobody said any or none."),
+    *SAID,
+    ("until", TIME, "Capture time at which a later leader epoch began, or it was said last; null while it holds."),
+)
+DESCRIPTIONS: Columns = (
+    *REVISION,
+    *DESCRIBED,
+    ("internal", pa.bool_(), "Whether the topic is internal to Kafka; null where the version does not say."),
+    ("authorized_operations", TEXTS, "What the asker may do with it, by name; null where it was not asked."),
+    *SAID,
+)
 CLIENTS: Columns = (
     *REVISION,
     ("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it."),
@@ -109,6 +139,8 @@ EXCHANGES: Columns = (
 TABLES: Mapping[str, Columns] = {
     "findings": FINDINGS,
     "topics": TOPICS,
+    "partitions": PARTITIONS,
+    "descriptions": DESCRIPTIONS,
     "clients": CLIENTS,
     "clusters": CLUSTERS,
     "coverage": COVERAGE,

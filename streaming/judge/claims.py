@@ -15,6 +15,7 @@ from streaming.judge.extract import (
     bindings,
     clients,
     control,
+    descriptions,
     drafts,
     enveloped,
     errors,
@@ -30,7 +31,21 @@ from streaming.judge.extract.reduce import Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 
-FAMILIES = (bindings, administration, control, uses, offsets, replicas, errors, servers, clients, wire, log, drafts)
+FAMILIES = (
+    bindings,
+    administration,
+    descriptions,
+    control,
+    uses,
+    offsets,
+    replicas,
+    errors,
+    servers,
+    clients,
+    wire,
+    log,
+    drafts,
+)
 
 
 def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:

@@ -45,6 +45,21 @@ KINDS: Mapping[str, Kind] = {
         "id:topic_id",
         "{source}: partition {partition} has leader {leader} of epoch {leader_epoch}, replicas {replicas}, ISR {isr}",
     ),
+    "unnumbered": kind(
+        "name partition source leader_epoch leader replicas isr",
+        "name:name",
+        "{source}: partition {partition} of {name} has leader {leader}, replicas {replicas}, ISR {isr}",
+    ),
+    "offline": kind(
+        "name topic_id partition source offline",
+        "name:name id:topic_id",
+        "{source}: partition {partition} has replicas {offline} offline",
+    ),
+    "topic_described": kind(
+        "name topic_id source internal operations",
+        "name:name id:topic_id",
+        "{source}: internal {internal}, authorized operations {operations}",
+    ),
     "ordered": kind(
         "name topic_id partition endpoint by how",
         "name:name id:topic_id",

@@ -8,8 +8,9 @@ in a neighbour.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
-from streaming.judge import catalogue, coverage, tables
+from streaming.judge import catalogue, coverage, descriptions, tables
 from streaming.judge.claim import Cell
 from streaming.judge.evidence import Evidence, finding, identity
 from streaming.judge.ledger import Ledger
@@ -17,8 +18,8 @@ from streaming.judge.scene import Scene
 from streaming.judge.tables import Told
 
 TABLES: Mapping[str, Callable[[Cell, Scene], Iterator[Told]]] = {
-    "name": tables.topics_of_name,
-    "id": tables.topics_of_id,
+    "name": lambda cell, scene: chain(tables.topics_of_name(cell, scene), descriptions.of_name(cell, scene)),
+    "id": lambda cell, scene: chain(tables.topics_of_id(cell, scene), descriptions.of_id(cell, scene)),
     "client": tables.clients,
     "link": coverage.connections,
     "server": lambda _cell, scene: tables.clusters(scene),

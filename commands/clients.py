@@ -1,0 +1,61 @@
+"""`wirecheck clients`: who speaks which versions, and who could not talk to a given release.
+
+Knows: that a gate ends with 1 when somebody is turned away. Refuses to know what a release serves (streaming) and how a
+table looks (dashboards).
+"""
+
+import sys
+from pathlib import Path
+
+import click
+
+from commands import options
+from commands.ending import FOUND
+from commands.inputs import answers
+from commands.screen import as_json, console, legible
+
+
+@click.command()
+@click.argument("inputs", nargs=-1, metavar="INPUT...")
+@options.tables()
+@click.option(
+    "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."
+)
+@options.cluster()
+@options.form("json", "csv")
+def clients(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, target: str | None) -> None:
+    """Say who speaks what: client id, address, software, API versions, requests; with --target, who must be upgraded.
+
+    INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor. A client is refused
+    by a release if it sends versions below what that release serves; higher ones it lowers by itself. What brokers and
+    controllers send each other is listed and never counted. Exit codes: 0 nobody refused, 1 somebody, 2 not usable.
+
+    \b
+    Examples:
+      wirecheck clients incident.pcapng
+      wirecheck clients verdict/ --target 4.0
+      wirecheck clients --from verdict/ --target 4.0 --format json | jq '.clients[] | select(.rejected_by_target != [])'
+    """
+    from dashboards import listing
+    from streaming import upgrade
+
+    if target is not None:
+        try:
+            upgrade.lowest(target)
+        except LookupError as error:
+            raise click.BadParameter(str(error), param_hint="--target") from error
+    found = answers(inputs, out, cluster).json()["clients"]
+    for client in found:
+        client["between_brokers"] = upgrade.between_brokers(client)
+        if target is not None:
+            client["rejected_by_target"] = upgrade.rejected(client, target)
+    refused = [client for client in found if client.get("rejected_by_target")]
+    if form == "json":
+        click.echo(as_json({"target": target, "clients": found} if target else {"clients": found}))
+    elif form == "csv":
+        click.echo(listing.csv_of(legible(listing.client_rows(found))), nl=False)
+    elif target is not None:
+        listing.show_gate(legible(refused), len(found), target, console())
+    else:
+        listing.list_clients(legible(found), console())
+    sys.exit(FOUND if refused else 0)

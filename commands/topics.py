@@ -1,0 +1,100 @@
+"""`wirecheck topics`: the observed description of topics.
+
+Knows: which topics were asked for, and in which form they are shown. Refuses to know how a description comes to be
+(streaming) and how it looks (dashboards).
+"""
+
+import datetime as dt
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commands import options
+from commands.ending import Stop
+from commands.inputs import answers
+from commands.screen import as_json, console, legible
+
+Row = dict[str, Any]
+
+
+class Time(click.ParamType[dt.datetime]):
+    """RFC 3339, UTC where it says nothing else."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> dt.datetime:
+        try:
+            time = dt.datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a time like 2026-11-21T00:20:03.5Z", param, ctx)
+        return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
+
+
+@click.command()
+@click.argument("inputs", nargs=-1, metavar="INPUT...")
+@options.tables()
+@click.option("--topic", metavar="NAME", help="Only this topic, with its partitions.")
+@click.option(
+    "--topic-id",
+    "--topic_id",
+    "topic_id",
+    metavar="ID",
+    help="The same by id: Kafka's base64 (may begin with -) or hex.",
+)
+@click.option("--at", type=Time(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
+@options.cluster()
+@options.form("json", "csv")
+def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, **wanted: Any) -> None:
+    """Describe topics as they were observed: ids, partitions, leaders, replicas, ISR, each with time and source.
+
+    INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor.
+
+    \b
+    Examples:
+      wirecheck topics incident.pcapng
+      wirecheck topics verdict/ --topic orders
+      wirecheck topics verdict/ --topic-id -Q8sTnyhSWeBVvYdMbQyXA --format json
+      wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
+    """
+    from dashboards import listing
+    from streaming.description import described
+
+    every = described(answers(inputs, out, cluster), wanted["at"])
+    found = [*chosen(every, wanted["topic"], wanted["topic_id"])]
+    if form == "json":
+        click.echo(as_json({"topics": found}))
+    elif form == "csv":
+        click.echo(listing.csv_of(legible(listing.partition_rows(found))), nl=False)
+    elif wanted["topic"] or wanted["topic_id"]:
+        listing.show_topics(legible(found), console())
+    else:
+        listing.list_topics(legible(found), console())
+
+
+def chosen(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:
+    """All, or those asked for. Stop names what comes close where there are none."""
+    if name is None and topic_id is None:
+        return every
+    asked = [
+        (name, ("name", "topic_id", "topic_id_hex")),
+        (topic_id, ("topic_id", "topic_id_hex")),
+    ]
+    found = every
+    for wanted, columns in asked:
+        if wanted is not None:
+            match = [topic for topic in found if wanted in {topic[column] for column in columns}]
+            if not match:
+                raise Stop(unknown(wanted, {str(topic[columns[0]]) for topic in found if topic[columns[0]]}))
+            found = match
+    return found
+
+
+def unknown(wanted: str, known: set[str]) -> str:
+    close = get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
+    hint = (
+        f"close to it: {', '.join(close)}" if close else f"{len(known)} topics were seen" if known else "none was seen"
+    )
+    return f"no topic {wanted} was seen; {hint}"

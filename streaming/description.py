@@ -1,0 +1,116 @@
+"""Topics as `kafka-topics --describe` shows them, from result tables: what was known, since when and on whose word.
+
+Knows: how rows of topics, partitions and descriptions come together, now or as of an earlier time. Knows nothing of the
+judge that wrote them or of how a description is shown.
+Rule: a description holds only what a row says, each with the time and the source of its first word; what nobody said is
+null. As of a time T nothing is used that was first said after T.
+"""
+
+import base64
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+
+from streaming.result import Result, Row, by_columns, plain
+
+FOREVER = dt.datetime.max.replace(tzinfo=dt.UTC)
+Subject = tuple[str, str | None, str | None]
+"""Cluster, topic id, and the name of a topic without one."""
+
+
+def described(result: Result, at: dt.datetime | None = None) -> list[Row]:
+    """Every topic, in the order of a replay's JSON. Times become RFC 3339."""
+    at = at or FOREVER
+    topics = [topic for topic in result.rows["topics"] if topic["first_seen"] <= at]
+    partitions, words = (by_subject(result.rows[table], at) for table in ("partitions", "descriptions"))
+    return [
+        description(topic, topics, partitions.get(subject(topic), []), words.get(subject(topic), []), at)
+        for topic in by_columns(topics, "cluster", "name", "first_seen")
+    ]
+
+
+def subject(row: Row) -> Subject:
+    return row["cluster"], row["topic_id"], None if row["topic_id"] else row["name"]
+
+
+def by_subject(rows: Iterable[Row], at: dt.datetime) -> dict[Subject, list[Row]]:
+    found: dict[Subject, list[Row]] = {}
+    for row in rows:
+        if row["first_seen"] <= at:
+            found.setdefault(subject(row), []).append(row)
+    return found
+
+
+def description(topic: Row, topics: list[Row], partitions: list[Row], words: list[Row], at: dt.datetime) -> Row:
+    state, earlier = standing(topic, topics, at)
+    internal, operations = (newest(words, column) for column in ("internal", "authorized_operations"))
+    return {
+        "cluster": topic["cluster"],
+        "name": topic["name"],
+        "topic_id": topic["topic_id"],
+        "topic_id_hex": hexadecimal(topic["topic_id"]),
+        "state": state,
+        "earlier_ids": earlier,
+        "first_seen": plain(topic["first_seen"]),
+        "last_seen": plain(min(topic["last_seen"], at)),
+        "internal": internal and internal["internal"],
+        "internal_claim": said(internal),
+        "authorized_operations": operations and operations["authorized_operations"],
+        "authorized_operations_claim": said(operations),
+        "partitions": [partition(row) for row in held(partitions, at)],
+    }
+
+
+def standing(topic: Row, topics: list[Row], at: dt.datetime) -> tuple[str, list[str]]:
+    """State and earlier ids, as they were known then; `topics` are those that were known."""
+    if at == FOREVER:
+        return topic["state"], topic["earlier_ids"]
+    if topic["name"] is None:
+        return topic["state"], []
+    ids = [
+        (other["first_seen"], other["topic_id"])
+        for other in topics
+        if (other["cluster"], other["name"]) == (topic["cluster"], topic["name"]) and other["topic_id"]
+    ]
+    earlier = [topic_id for first_seen, topic_id in sorted(ids) if first_seen < topic["first_seen"]]
+    if any(first_seen > topic["first_seen"] for first_seen, _ in ids):
+        return "replaced", []
+    return "deleted" if topic["state"] == "deleted" and topic["last_seen"] <= at else "current", earlier
+
+
+def newest(words: list[Row], column: str) -> Row | None:
+    return max((row for row in words if row[column] is not None), key=lambda row: row["first_seen"], default=None)
+
+
+def said(row: Row | None) -> Row | None:
+    """On whose word something stands."""
+    return row and {"time": plain(row["first_seen"]), "source": row["source"], "connection": row["connection"]}
+
+
+def held(rows: list[Row], at: dt.datetime) -> list[Row]:
+    """The state each partition was in, by number."""
+    found: dict[int, Row] = {}
+    for row in rows:
+        known = found.get(row["partition"])
+        if known is None or order(row, at) > order(known, at):
+            found[row["partition"]] = row
+    return [found[number] for number in sorted(found)]
+
+
+def order(row: Row, at: dt.datetime) -> tuple[Any, ...]:
+    """The highest leader epoch, then what held at that time, then what was said last."""
+    until = row["until"] or FOREVER
+    return row["leader_epoch"], until >= at, row["first_seen"] if until >= at else until
+
+
+def partition(row: Row) -> Row:
+    columns = ("partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas")
+    return {**{name: row[name] for name in columns}, **(said(row) or {})}
+
+
+def hexadecimal(topic_id: str | None) -> str | None:
+    """A topic id as the dashed hex of log directories and tshark, from Kafka's base64."""
+    if topic_id is None:
+        return None
+    digits: str = base64.urlsafe_b64decode(topic_id + "==").hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

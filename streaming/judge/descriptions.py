@@ -1,0 +1,155 @@
+"""Rows that describe topics: every state of every partition, and what answers say of a topic as a whole.
+
+Knows: which state of a partition holds, since when and on whose word, and which ones held before. Does not know how a
+description looks to people, nor whether anything in it is wrong.
+Rule: a row is written when a state is first said, and once more when another takes its place: what is merely said again
+changes no row, so that many partitions cost nothing while they stand still. The state that holds is the one of the
+highest leader epoch, and within it the one said last.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from streaming.judge.claim import Cell, Claim, Sighting
+from streaming.judge.clusters import Group
+from streaming.judge.scene import Scene
+from streaming.judge.tables import Told
+
+Integers = list[int]
+
+
+@dataclass
+class State:
+    """One state of one partition, whoever said it."""
+
+    first: Claim
+    last: Sighting
+    offline: Integers | None = None
+    """Replicas that were said to be offline; None where nobody who says such things said anything."""
+
+    @property
+    def epoch(self) -> int:
+        return int(self.first["leader_epoch"])
+
+    @property
+    def order(self) -> tuple[int, Sighting]:
+        return self.epoch, self.last
+
+
+def of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
+    yield from partitions(cell, "partition", scene)
+    yield from wholes(cell, scene)
+
+
+def of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
+    yield from partitions(cell, "unnumbered", scene)
+    yield from wholes(cell, scene)
+
+
+def subject(cell: Cell) -> dict[str, str | None]:
+    """The topic id, or the name where a topic was only seen without one; the id's name is joined by who reads."""
+    return {"topic_id": cell[1] if cell[0] == "id" else None, "name": cell[1] if cell[0] == "name" else None}
+
+
+def partitions(cell: Cell, kind: str, scene: Scene) -> Iterator[Told]:
+    for group in scene.groups(cell):
+        by_partition: dict[int, list[Claim]] = {}
+        for claim in scene.claims(kind, group, *cell):
+            by_partition.setdefault(claim["partition"], []).append(claim)
+        offline = scene.claims("offline", group, *cell)
+        for partition, claims in sorted(by_partition.items()):
+            found = states(claims, [claim for claim in offline if claim["partition"] == partition])
+            for name, state in found.items():
+                yield row(cell, group, f"{partition}|{name}", state, until_ns(state, found.values()))
+
+
+def until_ns(state: State, every: Iterable[State]) -> int | None:
+    """When another state took its place: the beginning of the next leader epoch, else its own last word."""
+    if all(other is state or other.order < state.order for other in every):
+        return None
+    later = [other.first.first.ts_ns for other in every if other.epoch > state.epoch]
+    return min(later, default=state.last.ts_ns)
+
+
+def states(claims: list[Claim], offline: list[Claim]) -> dict[str, State]:
+    """All states by what they say; the order of the ISR says nothing."""
+    found: dict[str, State] = {}
+    for claim in claims:
+        epoch, leader, replicas = (claim[field] for field in ("leader_epoch", "leader", "replicas"))
+        name = f"{epoch}:{leader}:{replicas}:{','.join(map(str, sorted(integers(claim['isr']))))}"
+        state = found.setdefault(name, State(claim, claim.last_word))
+        state.first = min(state.first, claim, key=lambda said: said.first)
+        state.last = max(state.last, claim.last_word)
+        if claim["source"] in {"metadata", "describe-topic-partitions", "update-metadata"}:
+            now = [o for o in offline if o["source"] == claim["source"] and o.first <= claim.last <= o.last]
+            latest = max(now, key=lambda o: o.last, default=None)
+            state.offline = integers(latest["offline"]) if latest else state.offline or []
+    return found
+
+
+def integers(text: str) -> Integers:
+    return [int(number) for number in text.split(",") if number]
+
+
+def row(cell: Cell, group: Group, name: str, state: State, until: int | None) -> Told:
+    said = state.first
+    body = {
+        "withdrawn": False,
+        "cluster": group.key,
+        **subject(cell),
+        "partition": said["partition"],
+        "leader": said["leader"],
+        "leader_epoch": said["leader_epoch"],
+        "replicas": integers(said["replicas"]),
+        "isr": integers(said["isr"]),
+        "offline_replicas": state.offline,
+        "source": said["source"],
+        "connection": said.first.connection,
+        "first_seen": said.first.ts_ns,
+        "until": until,
+    }
+    return Told("partitions", "|".join((group.key, *cell, name)), body)
+
+
+def wholes(cell: Cell, scene: Scene) -> Iterator[Told]:
+    """One row per thing said; which operations are allowed depends on who asked."""
+    for group in scene.groups(cell):
+        by_word: dict[tuple[int | None, int | None], list[Claim]] = {}
+        for claim in scene.claims("topic_described", group, *cell):
+            by_word.setdefault((claim["internal"], claim["operations"]), []).append(claim)
+        for (internal, operations), claims in sorted(by_word.items(), key=repr):
+            said = min(claims, key=lambda claim: claim.first)
+            body = {
+                "withdrawn": False,
+                "cluster": group.key,
+                **subject(cell),
+                "internal": None if internal is None else bool(internal),
+                "authorized_operations": None if operations is None else operation_names(operations),
+                "source": said["source"],
+                "connection": said.first.connection,
+                "first_seen": said.first.ts_ns,
+            }
+            yield Told("descriptions", "|".join((group.key, *cell, f"{internal}:{operations}")), body)
+
+
+OPERATIONS = {
+    3: "READ",
+    4: "WRITE",
+    5: "CREATE",
+    6: "DELETE",
+    7: "ALTER",
+    8: "DESCRIBE",
+    9: "CLUSTER_ACTION",
+    10: "DESCRIBE_CONFIGS",
+    11: "ALTER_CONFIGS",
+    12: "IDEMPOTENT_WRITE",
+    13: "CREATE_TOKENS",
+    14: "DESCRIBE_TOKENS",
+    15: "TWO_PHASE_COMMIT",
+}
+"""AclOperation of Kafka: the bit of each in authorized operations."""
+
+
+def operation_names(bits: int) -> list[str]:
+    """The operations of a bit field, by name; an unknown bit keeps its number."""
+    return [OPERATIONS.get(bit, str(bit)) for bit in range(32) if bits & 0xFFFFFFFF & 1 << bit]

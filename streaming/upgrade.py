@@ -1,0 +1,50 @@
+"""Who could not talk to a given release: the gate before an upgrade.
+
+Knows: which versions a release line serves, and which of a client's it refuses. Knows nothing of when they were sent or
+of how a gate is shown.
+Rule: only versions below what the release serves count. A client uses the highest version that both sides know, so one
+that is too low is all it has; one that is higher than the release's is lowered when the release offers less. What
+brokers and controllers send each other goes with their own upgrade and is nobody's client.
+"""
+
+from decode import schemas
+from streaming.judge.apis import keys
+from streaming.judge.checks.versions import BROKERS_OWN
+from streaming.judge.releases import BETWEEN_BROKERS
+from streaming.result import Row
+
+
+def lines() -> list[str]:
+    """The release lines that are known, oldest first."""
+    return list(dict.fromkeys(release.rpartition(".")[0] for release in schemas.releases()))
+
+
+def lowest(target: str) -> dict[int, int]:
+    """Per API key the lowest version that some release of the line serves. Raises LookupError for an unknown line."""
+    found: dict[int, int] = {}
+    for release, ranges in schemas.releases().items():
+        if target in {release, release.rpartition(".")[0]}:
+            for key, versions in ranges.items():
+                found[key] = min(versions.low, found.get(key, versions.low))
+    if not found:
+        raise LookupError(f"no release {target} is known; there are {', '.join(lines())}")
+    return found
+
+
+def between_brokers(client: Row) -> bool:
+    """Whether a row is a broker's or controller's own traffic: by its client id, or because it only sends such APIs."""
+    used = {keys().get(api) for api in client["apis"]} - {keys()["ApiVersions"]}
+    return bool(BROKERS_OWN.match(client["client_id"] or "")) or bool(used and used <= BETWEEN_BROKERS)
+
+
+def rejected(client: Row, target: str) -> list[list[str | int]]:
+    """[api, version] of what a client of a replay's JSON sent and the release does not serve any more."""
+    serves = lowest(target)
+    if between_brokers(client):
+        return []
+    return [
+        [api, version]
+        for api, versions in sorted(client["apis"].items())
+        for version in versions
+        if (key := keys().get(api)) in serves and key not in BETWEEN_BROKERS and version < serves[key]
+    ]

@@ -1,0 +1,51 @@
+"""`wirecheck clients`: a list, and a gate that turns away exactly those who could not talk to the target."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from tests.commands.conftest import ROOT
+
+ZOO = ROOT / "tests/scenarios/captures/kraft-clients-zoo/capture.pcap.gz"
+TOO_OLD = {"java-0.9.0.1", "java-0.10.0.1", "java-0.10.2.2", "sarama-0.10.2.0"}
+GAVE_UP = {"java-admin-1.0.2", "java-admin-0.11.0.3"}  # against the new cluster they never sent what it would refuse
+
+
+def test_a_gate_names_exactly_those_who_could_not_talk_to_4(run):
+    told = run("clients", ZOO, "--target", "4.0", "--format", "json")
+    found = {row["client_id"] for row in json.loads(told.stdout)["clients"] if row["rejected_by_target"]}
+    truth = json.loads((ZOO.parent / "truth.json").read_text())
+    could_not = {row["client_id"] for row in truth["clients"] if row.get("could_talk") is False}
+    assert {name.removesuffix("-new") for name in could_not if name.endswith("-new")} == TOO_OLD | GAVE_UP
+    assert found == {f"{name}-old" for name in TOO_OLD | GAVE_UP} | {f"{name}-new" for name in TOO_OLD}
+    assert told.exit_code == 1
+
+
+def test_text_says_who_where_with_what(run):
+    told = run("clients", ZOO, "--target", "4.0")
+    assert told.stdout.startswith("10 of 56 clients send versions that 4.0 refuses")
+    assert "v1.61.1" in told.stdout
+    assert max(map(len, told.stdout.splitlines())) <= 80
+
+
+def test_modern_clients_pass(run, verdict):
+    told = run("clients", verdict, "--target", "4.0")
+    assert (told.exit_code, told.stdout) == (0, "9 clients seen, none sends a version that 4.0 refuses\n")
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "json"])
+def test_a_list_of_all_who_speak_is_no_gate(run, verdict, form):
+    told = run("clients", "--from", verdict, "--format", form)
+    assert told.exit_code == 0
+    if form == "csv":
+        rows = list(csv.DictReader(io.StringIO(told.stdout)))
+        assert (len(rows), rows[0]["address"]) == (9, "127.0.0.1")
+    elif form == "json":
+        assert "rejected_by_target" not in json.loads(told.stdout)["clients"][0]
+
+
+def test_a_release_that_does_not_exist_names_those_that_do(run, verdict):
+    told = run("clients", verdict, "--target", "five")
+    assert (told.exit_code, "there are 2.4, " in told.stderr) == (2, True)

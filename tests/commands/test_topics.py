@@ -1,0 +1,95 @@
+"""`wirecheck topics`: the same description from tables, frames and pcaps; clear words where there is none."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from tests.commands.conftest import EXAMPLE
+
+SHIPMENTS = "da2uCyqPT-6vP4yDIMcDSw"
+
+
+def topics(told):
+    assert told.exit_code == 0, told.stderr
+    return json.loads(told.stdout)["topics"]
+
+
+def test_tables_frames_and_pcaps_give_one_description(run, verdict, frames_folder):
+    found = [
+        topics(run("topics", *named, "--format", "json"))
+        for named in ([verdict], ["--from", verdict], [frames_folder], [EXAMPLE])
+    ]
+    assert found[0] == found[1] == found[2] == found[3]
+    assert [topic["name"] for topic in found[0]] == ["__consumer_offsets", "pallets", "parcels", "shipments"]
+
+
+@pytest.mark.parametrize("option", ["--topic-id", "--topic_id"])
+@pytest.mark.parametrize("named", [SHIPMENTS, "75adae0b-2a8f-4fee-af3f-8c8320c7034b"], ids=["base64", "hex"])
+def test_a_topic_by_its_id(run, verdict, option, named):
+    (topic,) = topics(run("topics", verdict, option, named, "--format", "json"))
+    assert (topic["name"], topic["internal"], topic["authorized_operations"]) == ("shipments", False, None)
+    assert topic["internal_claim"]["source"] == "metadata"
+    assert [(p["partition"], p["leader"], p["leader_epoch"], p["replicas"], p["isr"]) for p in topic["partitions"]] == [
+        (0, 3, 4, [3, 1, 2], [1, 2, 3]),
+        (1, 1, 1, [1, 2, 3], [1, 2, 3]),
+        (2, 2, 2, [2, 3, 1], [2, 1, 3]),
+    ]
+
+
+def test_as_it_was_while_a_broker_was_down(run, verdict):
+    told = run("topics", verdict, "--topic", "shipments", "--at", "2026-11-21T00:20:00Z", "--format", "json")
+    (topic,) = topics(told)
+    assert [(p["isr"], p["offline_replicas"]) for p in topic["partitions"]] == [
+        ([1, 2], [3]),
+        ([1, 2], [3]),
+        ([2, 1], [3]),
+    ]
+    assert topics(run("topics", verdict, "--at", "2026-11-21T00:00", "--format", "json")) == []
+
+
+def test_text_shows_both_forms_of_the_id_and_fits(run, verdict):
+    told = run("topics", verdict, "--topic", "shipments")
+    assert SHIPMENTS in told.stdout
+    assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in told.stdout
+    assert max(map(len, run("topics", verdict).stdout.splitlines())) <= 80
+
+
+def test_csv_has_one_row_per_partition(run, verdict):
+    rows = list(csv.DictReader(io.StringIO(run("topics", verdict, "--topic", "shipments", "--format", "csv").stdout)))
+    assert [(row["partition"], row["isr"]) for row in rows] == [("0", "1 2 3"), ("1", "1 2 3"), ("2", "2 1 3")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (["--topic", "shipmant"], "no topic shipmant was seen; close to it: shipments"),
+        (["--topic", "zzz"], "no topic zzz was seen; 4 topics were seen"),
+        (
+            ["--topic-id", "-a2uCyqPT-6vP4yDIMcDSw"],
+            f"no topic -a2uCyqPT-6vP4yDIMcDSw was seen; close to it: {SHIPMENTS}",
+        ),
+    ],
+)
+def test_an_unknown_topic_is_one_line_with_what_comes_close(run, verdict, wanted, said):
+    told = run("topics", verdict, *wanted)
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", f"wirecheck: {said}\n")
+
+
+def test_a_time_that_is_none_is_a_usage_error(run, verdict):
+    told = run("topics", verdict, "--at", "yesterday")
+    assert (told.exit_code, "2026-11-21T00:20:03.5Z" in told.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("named", [[], ["{verdict}", "{verdict}"], ["{verdict}", "--from", "{verdict}"]])
+def test_inputs_that_do_not_go_together_are_a_usage_error(run, verdict, named):
+    told = run("topics", *(part.format(verdict=verdict) for part in named))
+    assert (told.exit_code, "--out folder of a replay" in told.stderr or "not both" in told.stderr) == (2, True)
+
+
+def test_a_folder_without_tables_or_frames_is_one_line(run, tmp_path):
+    told = run("topics", tmp_path)
+    assert (told.exit_code, told.stderr) == (2, f"wirecheck: {tmp_path}: holds no frames (AGENT-NNNNNNNNNN.parquet)\n")
+    told = run("topics", "--from", tmp_path)
+    assert (told.exit_code, "holds no tables of a replay or a monitor" in told.stderr) == (2, True)
