@@ -44,6 +44,7 @@ class Stretches(NamedTuple):
     stream: Ints
     begin: Ints
     end: Ints
+    # sorted by stream and begin
 
 
 @dataclass(slots=True)
@@ -55,7 +56,8 @@ class Confidence:
     _log: LogCuts = field(default_factory=LogCuts)
     _envelopes: dict[tuple[int, int], Messages] = field(default_factory=dict)
 
-    def kept(self, exchanges: Exchanges) -> Stretches:
+    def kept(self, exchanges: Exchanges, order: Ints) -> Stretches:
+        """Of the messages of a call; `order` is that of their places."""
         messages = exchanges.messages
         spans, status = self._confidential(exchanges)
         upto = messages.size.copy()
@@ -69,7 +71,7 @@ class Confidence:
         for kind, name in ((RECORDS, "records"), (SECRET, "secrets")):
             self.left_out[name] += int(spans.length[spans.kind == kind].sum())
         span_at = np.searchsorted(spans.message, np.arange(len(messages) + 1))
-        begin, end, message = _between(exchanges.stream_offset, upto, span_at, spans.offset, spans.length)
+        begin, end, message = _between(order, exchanges.stream_offset, upto, span_at, spans.offset, spans.length)
         return Stretches((2 * exchanges.serial + exchanges.direction)[message], begin, end)
 
     def _confidential(self, exchanges: Exchanges) -> tuple[Spans, NDArray[np.int8]]:
@@ -78,8 +80,8 @@ class Confidence:
             spans, status = self._with_envelopes(exchanges)
         else:
             spans, status = confidential(messages, np.full(len(messages), -1, np.int64))
-        strange = np.isin(exchanges.serial, exchanges.serial[status >= Status.TRUNCATED])
-        if strange.any():
+        if (status >= Status.TRUNCATED).any():
+            strange = np.isin(exchanges.serial, exchanges.serial[status >= Status.TRUNCATED])
             spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(strange))
         log = carries_log(messages, spans)
         return (self._with_log(exchanges, spans, log) if len(log) else spans), status
@@ -216,12 +218,14 @@ def _headers(messages: Messages, rows: Ints) -> Ints:
 
 
 @njit(cache=True)
-def _between(at: Ints, upto: Ints, span_at: Ints, span_offset: Ints, span_length: Ints) -> Any:
+def _between(  # noqa: PLR0917 -- jitted kernels take arrays one by one
+    order: Ints, at: Ints, upto: Ints, span_at: Ints, span_offset: Ints, span_length: Ints
+) -> Any:
     """What lies between the spans, sizes included: begins and ends in the stream, and the message of each."""
     begin, end = np.empty(len(at) + len(span_offset), np.int64), np.empty(len(at) + len(span_offset), np.int64)
     message = np.empty(len(at) + len(span_offset), np.int64)
     count = 0
-    for i in range(len(at)):
+    for i in order:
         here, stop = at[i], at[i] + 4 + upto[i]
         for k in range(span_at[i], span_at[i + 1] + 1):
             last = k == span_at[i + 1]

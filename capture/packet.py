@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numba import njit
 
+from decode.copying import copy
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -259,8 +261,7 @@ def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
 def gather(data: NDArray[np.uint8], at: NDArray[np.int64], ends: NDArray[np.int32], out: NDArray[np.uint8]) -> None:
     """out[ends[i] : ends[i + 1]] = the kept bytes of row i, which begin at data[at[i]]."""
     for i in range(at.size):
-        size = np.int64(ends[i + 1]) - np.int64(ends[i])
-        out[ends[i] : ends[i + 1]] = data[at[i] : at[i] + size]
+        copy(data, at[i], out, ends[i], np.int64(ends[i + 1]) - np.int64(ends[i]))
 
 
 def address_texts(known: NDArray[np.int64]) -> list[str]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from capture import frames
 from capture.confidence import Confidence, Stretches
+from capture.order import by_place
 from capture.waiting import Chunk, Decided
 from decode.following.connection import Follower
 from decode.following.segments import segments
@@ -112,13 +113,12 @@ class Trim:
         """What the messages handed out may keep, marked in the rows that wait."""
         if not len(exchanges.messages):
             return
-        self._mark(self._confidence.kept(exchanges))
-        messages = exchanges.messages
+        messages, stream = exchanges.messages, 2 * exchanges.serial + exchanges.direction
+        order = by_place(stream, exchanges.stream_offset)
+        self._mark(self._confidence.kept(exchanges, order))
         raw = (messages.key == SASL_HANDSHAKE) & (messages.version == 0)
         self._raw.update(2 * s + d for s in exchanges.serial[raw].tolist() for d in (0, 1))
-        stream = 2 * exchanges.serial + exchanges.direction
-        end = exchanges.stream_offset + 4 + exchanges.messages.size
-        order = np.lexsort((exchanges.stream_offset, stream))
+        end = exchanges.stream_offset + 4 + messages.size
         columns = stream[order], exchanges.stream_offset[order], end[order], messages.side[order]
         follows = np.zeros(len(order), np.bool_)
         follows[1:] = (columns[0][1:] == columns[0][:-1]) & (columns[1][1:] == columns[2][:-1])
@@ -133,8 +133,6 @@ class Trim:
                 self._boundary[name] = stop, side
 
     def _mark(self, kept: Stretches) -> None:
-        order = np.lexsort((kept.begin, kept.stream))
-        kept = Stretches(*(column[order] for column in kept))
         for chunk in self._chunks:
             chunk.mark(kept)
 

@@ -16,6 +16,8 @@ import pyarrow as pa
 from numba import njit
 
 from capture import frames
+from capture.order import by_place, by_row
+from decode.copying import copy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from decode.following.segments import Segments
     from decode.wire import Ints
 
-ROW_BITS = 20  # more than the bits of an offset in a payload: one number holds row and offset
 MOST_LOOKED_AT = 4096  # rows that may carry one byte
 TLS_HEADER_BYTES, TLS_OPENING_BYTES = 5, 16
 
@@ -50,9 +51,8 @@ class Chunk:
     def of(cls, rows: pa.RecordBatch, segments: Segments, placed: Placed) -> Chunk:
         there = (placed.offset >= 0) & (segments.payload_len > 0)
         stream = np.where(there, 2 * placed.serial + placed.direction, -1)
-        order = np.lexsort((placed.offset, stream))
-        order = order[np.searchsorted(stream[order], 0) :]
-        return cls(rows, segments, stream, placed.offset.copy(), order, int(segments.payload_len.max(initial=0)))
+        offset = placed.offset.copy()
+        return cls(rows, segments, stream, offset, by_place(stream, offset), int(segments.payload_len.max(initial=0)))
 
     @classmethod
     def of_marks(cls, rows: pa.RecordBatch) -> Chunk:
@@ -117,11 +117,10 @@ class Chunk:
         if s is None or not rows.num_rows:
             return rows
         marked = np.concatenate([np.zeros((0, 3), np.int64), *self._marked])
-        marked = marked[(marked[:, 0] >= first) & (marked[:, 0] < upto)]
-        marked = marked[np.argsort((marked[:, 0] << ROW_BITS) + marked[:, 1])]
+        marked_at, order = by_row(marked[:, 0], marked[:, 1], first, upto)
         kept_at, payload, left_at, left = _trimmed(
-            first, upto, marked, s.payload, s.payload_at, s.left_at, s.left_offset, s.left_length, self.length,
-            self.offset,
+            first, upto, marked, marked_at, order, s.payload, s.payload_at, s.left_at, s.left_offset, s.left_length,
+            self.length, self.offset,
         )  # fmt: skip
         return _replaced(rows, _binary(kept_at, payload), _lists(left_at, left))
 
@@ -221,23 +220,23 @@ def _tls_bytes(payload: NDArray[np.uint8], at: int, end: int, offset: int) -> An
 
 @njit(cache=True)
 def _trimmed(  # noqa: PLR0917 -- jitted kernels take arrays one by one
-    first: int, upto: int, marked: Ints, payload: NDArray[np.uint8], payload_at: Ints, left_at: Ints,
-    left_offset: Ints, left_length: Ints, length: Ints, offset: Ints,
+    first: int, upto: int, marked: Ints, marked_at: Ints, order: Ints, payload: NDArray[np.uint8], payload_at: Ints,
+    left_at: Ints, left_offset: Ints, left_length: Ints, length: Ints, offset: Ints,
 ) -> Any:  # fmt: skip
     """Payloads of these rows without what is not marked: (ends, bytes, ends of lists, spans left out)."""
     kept_at, out_at = np.zeros(upto - first + 1, np.int64), np.zeros(upto - first + 1, np.int64)
     data = np.empty(payload_at[upto] - payload_at[first], np.uint8)
-    spans = np.empty((len(marked) + (upto - first) + (left_at[upto] - left_at[first]), 2), np.int64)
-    used, gaps, m = 0, 0, 0
+    spans = np.empty((len(order) + (upto - first) + (left_at[upto] - left_at[first]), 2), np.int64)
+    used, gaps = 0, 0
     for r in range(first, upto):
         h, h_end, missing, done = left_at[r], left_at[r + 1], 0, 0
-        own = 0
-        if (m == len(marked) or marked[m, 0] != r) and h == h_end:
+        m, m_end, own = marked_at[r - first], marked_at[r - first + 1], 0
+        if m == m_end and h == h_end:
             own = min(_tls_bytes(payload, payload_at[r], payload_at[r + 1], offset[r]), length[r])
-        while own > 0 or (m < len(marked) and marked[m, 0] == r):
+        while own > 0 or m < m_end:
             a, b = 0, own
             if own == 0:
-                a, b = max(marked[m, 1], done), marked[m, 2]
+                a, b = max(marked[order[m], 1], done), marked[order[m], 2]
                 m += 1
             own = 0
             while a < b:
@@ -252,7 +251,7 @@ def _trimmed(  # noqa: PLR0917 -- jitted kernels take arrays one by one
                     spans[gaps, 0], spans[gaps, 1] = done, a - done
                     gaps += 1
                 source = payload_at[r] + a - missing
-                data[used : used + stop - a] = payload[source : source + stop - a]
+                copy(payload, source, data, used, stop - a)
                 used += stop - a
                 done, a = stop, stop
         if done < length[r]:

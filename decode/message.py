@@ -92,7 +92,7 @@ class Tolerance(IntEnum):
 
 METADATA, API_VERSIONS = 3, 18
 METADATA_INT32_NULL = np.array([0, 0, 0, 0, 1, 0, 0], np.uint8)  # librdkafka issue 5049, open in 2.16
-UNSUPPORTED_VERSION = 35
+UNSUPPORTED_VERSION = np.array([0, 35], np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _entries(
     plain = entries[Dialect.KAFKA, messages.side, key, version]
     special = entries[dialect, messages.side, key, version]
     entry = np.where(special >= 0, special, plain)
-    has_layout = (entries[Dialect.KAFKA, messages.side, key] >= 0).any(axis=1)
+    has_layout = (entries[Dialect.KAFKA] >= 0).any(axis=2)[messages.side, key]
     status = np.where(entry >= 0, Status.OK, np.where(has_layout, Status.UNKNOWN_VERSION, Status.UNKNOWN_API))
     status[(messages.side == RESPONSE) & (messages.version < 0)] = Status.NO_REQUEST
     return entry, status.astype(np.int8), np.where(special >= 0, dialect, Dialect.KAFKA).astype(np.int8)
@@ -206,10 +206,9 @@ def _second(messages: Messages) -> NDArray[np.int32]:
     """A broker that does not have the ApiVersions version asked for answers in v0, error 35 (KIP-511)."""
     second = np.full(len(messages), -1, np.int32)
     asked = (messages.side == RESPONSE) & (messages.key == API_VERSIONS) & (messages.version > 0)
-    for i in np.flatnonzero(asked):
-        begin = messages.data[messages.at[i] + 4 : min(messages.at[i] + 6, messages.at[i + 1])]
-        if begin.tolist() == [0, UNSUPPORTED_VERSION]:
-            second[i] = programs().entries[Dialect.KAFKA, RESPONSE, API_VERSIONS, 0]
+    rows = np.flatnonzero(asked & (messages.at[1:] - messages.at[:-1] >= 4 + len(UNSUPPORTED_VERSION)))
+    refused = _says(messages, messages.at[rows] + 4, UNSUPPORTED_VERSION)
+    second[rows[refused]] = programs().entries[Dialect.KAFKA, RESPONSE, API_VERSIONS, 0]
     return second
 
 
@@ -219,11 +218,15 @@ def _spare(messages: Messages) -> Ints:
     asked = (
         (messages.side == REQUEST) & (messages.key == METADATA) & ((messages.version == 12) | (messages.version == 13))
     )
-    for i in np.flatnonzero(asked):
-        end = messages.data[max(messages.at[i], messages.at[i + 1] - len(METADATA_INT32_NULL)) : messages.at[i + 1]]
-        if np.array_equal(end, METADATA_INT32_NULL):
-            spare[i] = 3
+    rows = np.flatnonzero(asked & (messages.at[1:] - messages.at[:-1] >= len(METADATA_INT32_NULL)))
+    spare[rows[_says(messages, messages.at[rows + 1] - len(METADATA_INT32_NULL), METADATA_INT32_NULL)]] = 3
     return spare
+
+
+def _says(messages: Messages, at: Ints, word: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether these places in the data hold the word."""
+    said: NDArray[np.bool_] = (messages.data[at[:, None] + np.arange(len(word))] == word).all(axis=1)
+    return said
 
 
 def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:

@@ -71,15 +71,19 @@ def _marked() -> NDArray[np.bool_]:
     return np.array([slot.secret or slot.kind == Kind.RECORDS for slot in programs().slots])
 
 
+@cache
+def _kinds() -> NDArray[np.int8]:
+    return np.array([RECORDS if slot.kind == Kind.RECORDS else SECRET for slot in programs().slots], np.int8)
+
+
 def _spans(decoded: Decoded) -> Spans:
     tokens = np.flatnonzero(_marked()[decoded.field] & (decoded.length > 0))
     message = np.searchsorted(decoded.token_at, tokens, "right") - 1
     place = decoded.value[tokens]
     place = np.where(place < 0, -1 - place, place)
-    kinds = np.array([RECORDS if slot.kind == Kind.RECORDS else SECRET for slot in programs().slots], np.int8)
     return Spans(
         message, wire_offset(decoded.messages, message, place), decoded.length[tokens].astype(np.int64),
-        kinds[decoded.field[tokens]],
+        _kinds()[decoded.field[tokens]],
     )  # fmt: skip
 
 

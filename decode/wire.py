@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 __all__ = [
@@ -122,13 +123,21 @@ def wire_offset(messages: Messages, message: Ints, place: Ints) -> Ints:
 
     Content that begins in a left-out span begins where the span does, not behind it.
     """
-    offset = place - messages.at[message]
-    for i in np.flatnonzero(messages.span_at[message + 1] > messages.span_at[message]):
-        spans = slice(messages.span_at[message[i]], messages.span_at[message[i] + 1])
-        passed = np.concatenate([[0], np.cumsum(messages.span_length[spans])])
-        behind = messages.span_offset[spans] - passed[:-1] < offset[i]
-        offset[i] += messages.span_length[spans][behind].sum()
+    offset: Ints = place - messages.at[message]
+    if len(messages.span_offset):
+        _pass_spans(offset, message.astype(np.int64), messages.span_at, messages.span_offset, messages.span_length)
     return offset
+
+
+@njit(cache=True)
+def _pass_spans(offset: Ints, message: Ints, span_at: Ints, span_offset: Ints, span_length: Ints) -> None:
+    for i in range(len(offset)):
+        passed = 0
+        for k in range(span_at[message[i]], span_at[message[i] + 1]):
+            if span_offset[k] - passed >= offset[i]:
+                break
+            passed += span_length[k]
+        offset[i] += passed
 
 
 def client_id(messages: Messages, row: int) -> str | None:

@@ -45,7 +45,10 @@ class Follower:
         *,
         early: bool = False,
     ) -> None:
-        """`early`: hand out a request when it is complete, its response alone later (trim cannot wait for answers)."""
+        """`early`: hand out a request when it is complete, its response alone later, and no facts about connections.
+
+        That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
+        """
         self.limits = limits
         self.ports = ports
         self.label = ""

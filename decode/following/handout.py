@@ -67,7 +67,7 @@ class Handout:
         return Exchanges(
             label,
             names,
-            self._connections(),
+            () if heap[slots.G_EARLY] else self._connections(),
             _messages(message, data, span),
             message[:, slots.M_CONNECTION].astype(np.int32),
             message[:, slots.M_TS].copy(),

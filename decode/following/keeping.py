@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from decode.copying import copy
 from decode.following.slots import (
     C_ANSWERS,
     C_ANSWERS_TAIL,
@@ -131,7 +132,7 @@ def _settle_list(s: Ints, new: Bytes, old: Bytes, p: int, merge_from: int) -> An
         length, following = s[p + P_LENGTH], s[p + NEXT]
         if s[p + P_KIND] == DATA and s[p + P_ADDRESS] >= 0:
             start, to = s[p + P_ADDRESS], s[G_ARENA]
-            old[to : to + length] = new[start : start + length]
+            copy(new, start, old, to, length)
             s[p + P_ADDRESS] = -1 - to
             s[G_ARENA] += length
             s[G_ARENA_LIVE] += length
@@ -211,7 +212,7 @@ def _pack_pieces(s: Ints, old: Bytes, p: int, t: Ints, arena: Bytes) -> Any:
         t[G_TOP] += P_COUNT
         if s[p + P_KIND] == DATA:
             start, length, at = -1 - s[p + P_ADDRESS], s[p + P_LENGTH], t[G_ARENA]
-            arena[at : at + length] = old[start : start + length]
+            copy(old, start, arena, at, length)
             t[to + P_ADDRESS] = -1 - at
             t[G_ARENA] += length
         first, last = _linked(t, first, last, to)

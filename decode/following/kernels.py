@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SOURCES = (
     "walk", "slots", "heap", "pieces", "stream", "cutting", "resync", "pairing", "recognise", "keeping", "output",
-    "../wire",
+    "../wire", "../copying",
 )  # fmt: skip
 
 

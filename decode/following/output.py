@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from decode.copying import copy
 from decode.following.slots import (
     AN_EXCHANGE,
     C_PAIR,
@@ -132,9 +133,9 @@ def _bytes(s: Ints, new: Bytes, old: Bytes, q: int, data: Bytes, span: Ints, at:
             in_span = True
         else:
             if address >= 0:
-                data[at : at + length] = new[address : address + length]
+                copy(new, address, data, at, length)
             else:
-                data[at : at + length] = old[-1 - address : -1 - address + length]
+                copy(old, -1 - address, data, at, length)
                 s[G_ARENA_LIVE] -= length
             at += length
             in_span = False

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
+from decode.copying import copy
+
 Ints = NDArray[np.int64]
 FRAME = 0  # kind of a row that is a segment; every other row is an agent's mark
 PORTS = 1 << 16
@@ -159,7 +161,7 @@ def _picked(values: NDArray[Any], at: Ints, rows: Ints) -> tuple[NDArray[Any], I
 def _copy_rows(values: NDArray[Any], start: Ints, new_at: Ints, out: NDArray[Any]) -> None:
     for i in range(len(start)):
         length = new_at[i + 1] - new_at[i]
-        out[new_at[i] : new_at[i + 1]] = values[start[i] : start[i] + length]
+        copy(values, start[i], out, new_at[i], length)
 
 
 def _ints(column: Any) -> Ints:
