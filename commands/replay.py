@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,10 +17,14 @@ from commands.ending import FOUND, Stop
 from commands.inputs import frames_of
 from commands.screen import as_json, console, legible, progress
 
+if TYPE_CHECKING:
+    from streaming.result import Result
+
 
 @click.command()
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...")
 @click.option("--out", type=options.PATH, help="Keep the result tables (Parquet) in this folder.")
+@click.option("--report", type=options.PATH, metavar="HTML", help="Write a page for a browser, too: one file.")
 @options.cluster()
 @options.ports()
 @options.dialect()
@@ -30,16 +34,23 @@ from commands.screen import as_json, console, legible, progress
 @options.form("json")
 @click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
-def replay(inputs: tuple[str, ...], form: str, fail_on: str, **choices: Any) -> None:
+def replay(inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None, **choices: Any) -> None:
     """Judge pcaps, or folders of an agent's frames, as if they were captured now.
 
     \b
     Examples:
       wirecheck replay incident.pcapng
       wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > verdict.json
+      wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
     """
-    result = judged(inputs, **choices)
+    claim_report(report, inputs)
+    found = judged(inputs, **choices)
+    result = found.json()
+    if report is not None:
+        from dashboards.report.page import page
+
+        report.write_text(page(legible(result), legible(found.connections())), "utf-8")
     if form == "json":
         click.echo(as_json(result))
         for line in result["coverage"]["input_errors"]:
@@ -57,8 +68,8 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, **choices: Any) -> 
 
 def judged(
     inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], keep_records: bool, **switches: Any
-) -> dict[str, Any]:
-    """Frames of all inputs, through the query, as the JSON object of a replay."""
+) -> "Result":
+    """Frames of all inputs, through the query."""
     from streaming import replay as query
     from streaming.settings import Settings
 
@@ -70,11 +81,24 @@ def judged(
         try:
             folders = frames_of(inputs, scratch / "frames", cluster, keep_records)
             with progress("judging") as advance:
-                return query.run(folders, out or scratch / "tables", scratch / "work", settings, advance).json()
+                return query.run(folders, out or scratch / "tables", scratch / "work", settings, advance)
         except query.ReplayError as error:
             raise Stop(str(error)) from error
         finally:
             query.give_up()
+
+
+def claim_report(report: Path | None, inputs: tuple[str, ...]) -> None:
+    """Fail before the work, not after it, where the page cannot be written; never write it over what is read."""
+    if report is None:
+        return
+    if any(report.resolve() == Path(path).resolve() for path in inputs):
+        raise Stop(f"{report}: is read by this command; choose another --report")
+    try:
+        with report.open("ab"):
+            pass
+    except OSError as error:
+        raise Stop(f"{report}: {error.strerror}") from error
 
 
 def claim_folder(out: Path | None) -> None:

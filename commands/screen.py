@@ -26,25 +26,34 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def legible(value: Any) -> Any:
-    """The same with every character that a terminal would obey written out, as \\x1b; inside lists and objects too."""
+    """The same with every character that a terminal would obey written out, as \\x1b.
+
+    Inside lists and objects too, and there tabs and newlines as well: no name begins a line of its own.
+    """
+    if isinstance(value, str):
+        return ORDERS.sub(lambda found: written_out(found[0]), value)
+    return inside(value)
+
+
+def inside(value: Any) -> Any:
     match value:
         case str():
-            return ORDERS.sub(lambda found: written_out(found[0]), value)
+            return legible(value).replace("\t", "\\t").replace("\n", "\\n")
         case dict():
-            return {legible(name): legible(item) for name, item in value.items()}
+            return {inside(name): inside(item) for name, item in value.items()}
         case list():
-            return [legible(item) for item in value]
+            return [inside(item) for item in value]
     return value
 
 
 def written_out(character: str) -> str:
     code = ord(character)
-    return f"\\\\x{code:02x}" if code < 0x100 else f"\\\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def as_json(value: Any) -> str:
     """One line of JSON, with the characters that terminals obey as JSON's own escapes."""
-    return ORDERS.sub(lambda found: f"\\\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 @contextmanager

@@ -5,13 +5,14 @@ what was seen first, then what is wrong, then what is known. Refuses to know how
 Rule: nothing is shown that is not in the object, and everything a line claims can be looked up in it.
 """
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from dashboards.topic_id import hex_id
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 KINDS = tuple(COLOURS)
@@ -125,11 +126,3 @@ def side_text(side: Row) -> str:
 def clock(time: str | None) -> str:
     """The time of day with milliseconds out of an RFC 3339 time: dates rarely differ inside one incident."""
     return f"{time[11:23]}Z" if time else ""
-
-
-def hex_id(topic_id: str | None) -> str:
-    """A topic id as the dashed hex that tshark and log directories show, from Kafka's base64."""
-    if not topic_id:
-        return ""
-    digits: str = base64.urlsafe_b64decode(topic_id + "==").hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

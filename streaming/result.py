@@ -70,6 +70,18 @@ class Result:
             "findings": [finding(row) for row in by_columns(self.rows["findings"], "first_seen", "code", "id")],
         }
 
+    def connections(self) -> list[Row]:
+        """One row per connection: its protocol and every measure that was counted on it, without details."""
+        found: dict[str, Row] = {}
+        for row in self.rows["coverage"]:
+            name, measure = row["connection"], row["measure"]
+            if name is not None:
+                counts = found.setdefault(row["id"].partition("|")[0], {"connection": name, "protocol": ""})
+                if measure == "connections":
+                    counts["protocol"] = row["detail"]
+                counts[measure] = counts.get(measure, 0) + row["count"]
+        return list(found.values())
+
 
 def coverage(rows: list[Row]) -> Row:
     """Totals of every measure, and of its details where it has some."""

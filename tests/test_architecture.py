@@ -24,6 +24,7 @@ BOUNDARIES = {
     "pyspark": {"streaming"},
     "pandas": {"streaming"},
     "py4j": {"streaming"},
+    "jinja2": {"dashboards/report"},
     "click": {"wirecheck.py", "commands"},
     "prometheus_client": {"capture/metrics.py", "streaming/metrics.py"},
 }

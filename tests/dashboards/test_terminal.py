@@ -4,60 +4,10 @@ import copy
 
 from rich.console import Console
 
+from commands.screen import legible
 from dashboards import terminal
-
-SIDE = {
-    "time": "2026-11-20T22:13:23.131025Z",
-    "claim": "broker 3 refuses id da2uCyqPT-6vP4yDIMcDSw",
-    "connection": "127.0.1.2:40112>127.0.1.3:19093",
-    "api": "LeaderAndIsr",
-    "version": 7,
-    "correlation_id": 4,
-    "frame": {"source": "capture.pcap", "first": 8123, "last": 8123},
-}
-FINDING = {
-    "id": "abcdefghij234567",
-    "code": "TID002",
-    "name": "leader-and-isr-inconsistent-topic-id",
-    "kind": "violation",
-    "cluster": "aqj98zPCSGyEHO5efX6mPg",
-    "topic": "shipments",
-    "topic_ids": ["da2uCyqPT-6vP4yDIMcDSw"],
-    "client_ids": [],
-    "brokers": [3],
-    "summary": "Broker 3 carries another id for shipments on disk.",
-    "first_seen": "2026-11-20T22:13:23.131025Z",
-    "last_seen": "2026-11-20T22:13:30.264000Z",
-    "count": 2,
-    "sides": [SIDE] * 6,
-}
-TOPIC = {
-    "cluster": "aqj98zPCSGyEHO5efX6mPg",
-    "name": "shipments",
-    "topic_id": "da2uCyqPT-6vP4yDIMcDSw",
-    "first_seen": "2026-11-20T22:13:08.994000Z",
-    "last_seen": "2026-11-20T22:13:46.000000Z",
-    "sources": ["leader-and-isr"],
-    "state": "current",
-    "earlier_ids": [],
-}
-RESULT = {
-    "coverage": {
-        "frames": 9045,
-        "connections": 61,
-        "messages": 4200,
-        "exchanges": 2100,
-        "decoded_messages": 4199,
-        "unseen_bytes": 0,
-        "encrypted_connections": 2,
-        "undecoded_messages": 1,
-        "input_errors": ["b.pcap: truncated packet at byte offset 77"],
-    },
-    "clusters": [{"label": "default", "cluster_id": "aqj98zPCSGyEHO5efX6mPg", "endpoints": ["127.0.1.3:19093"]}],
-    "topics": [TOPIC],
-    "clients": [],
-    "findings": [{**FINDING, "code": "TID001", "kind": "information", "name": "topic-recreated"}, FINDING],
-}
+from dashboards.topic_id import hex_id
+from tests.dashboards.results import HOSTILE, RESULT, TOPIC, hostile
 
 
 def page(result, width=200):
@@ -98,7 +48,7 @@ def test_a_narrow_terminal_cuts_no_id():
 
 
 def test_an_id_that_begins_with_a_dash_has_a_hex_form():
-    assert terminal.hex_id("-7mHRrhnRnmJp0IdlILMMw") == "fbb98746-b867-4679-89a7-421d9482cc33"
+    assert hex_id("-7mHRrhnRnmJp0IdlILMMw") == "fbb98746-b867-4679-89a7-421d9482cc33"
 
 
 def test_many_sides_are_cut_and_the_cut_is_said():
@@ -117,3 +67,10 @@ def test_a_topic_without_an_id_or_a_name_is_shown_as_such():
     lines = page(RESULT | {"topics": rows})
     assert any("(no id)" in line for line in lines)
     assert any("(not named)" in line and "unresolved" in line for line in lines)
+
+
+def test_no_name_reaches_the_terminal_as_a_command():
+    text = "\n".join(page(legible(hostile())))
+    assert not {letter for letter in text if ord(letter) < 32 and letter != "\n"} | {"\u202e", "\u2066"} & set(text)
+    assert r"\x1b]0;owned\x07" in text
+    assert all(name in text for name in HOSTILE if name.isascii() and name.isprintable())

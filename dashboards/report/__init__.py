@@ -1,0 +1,1 @@
+"""A replay's result as one page for a browser."""

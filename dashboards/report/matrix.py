@@ -1,0 +1,76 @@
+"""Who speaks which versions of which API: one row per software, one column per API.
+
+Knows: clients as the replay tells them, and that a finding may refuse or cut off what one of them sends. Refuses to
+know which versions exist: what is marked was found by a check.
+Rule: clients that never said their software stand for themselves, because they are the ones an upgrade breaks.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+ROWS_SHOWN = 150
+MARKING = {"VER001": "refused", "VER002": "refused", "VER005": "removed"}
+"""Checks whose sides name an API and a version that a client should leave, and how its cell is marked."""
+
+
+def matrix(result: Row) -> dict[str, Any]:
+    """Columns (most used first) and rows with one cell per column: the versions as text, and the mark or None."""
+    marks = marked(result["findings"])
+    rows: dict[tuple[str, ...], list[Row]] = {}
+    for client in result["clients"]:
+        rows.setdefault(who(client), []).append(client)
+    used: dict[str, int] = {}
+    for client in result["clients"]:
+        for api in client["apis"]:
+            used[api] = used.get(api, 0) + 1
+    apis = sorted(used, key=lambda api: (-used[api], api))
+    made = [line(key, clients, apis, marks) for key, clients in sorted(rows.items())]
+    made.sort(key=lambda row: not any(cell and cell["mark"] for cell in row["cells"]))
+    return {"apis": apis, "rows": made[:ROWS_SHOWN], "left": max(len(made) - ROWS_SHOWN, 0)}
+
+
+def who(client: Row) -> tuple[str, ...]:
+    """Software with its version where it was said, the client id otherwise."""
+    if client["software_name"]:
+        return ("software", client["software_name"], client["software_version"] or "")
+    return ("unsaid", client["client_id"] or "(empty client id)")
+
+
+def line(key: tuple[str, ...], clients: list[Row], apis: Iterable[str], marks: Mapping[Any, str]) -> dict[str, Any]:
+    cells = []
+    for api in apis:
+        versions = sorted({version for client in clients for version in client["apis"].get(api, ())})
+        found = {marks.get((client["client_id"], api, v)) for client in clients for v in client["apis"].get(api, ())}
+        mark = "refused" if "refused" in found else "removed" if "removed" in found else None
+        cells.append({"versions": ranges(versions), "mark": mark} if versions else None)
+    return {
+        "name": " ".join(part for part in key[1:] if part),
+        "said": key[0] == "software",
+        "clients": len(clients),
+        "cells": cells,
+    }
+
+
+def marked(findings: Iterable[Row]) -> dict[tuple[str, str, int], str]:
+    """(client id, API, version) to its mark; being refused is worse than being removed later."""
+    marks: dict[tuple[str, str, int], str] = {}
+    for finding in findings:
+        mark = MARKING.get(finding["code"])
+        if mark:
+            for client in finding["client_ids"]:
+                for side in finding["sides"]:
+                    if side["api"] != "ApiVersions" and marks.get((client, side["api"], side["version"])) != "refused":
+                        marks[client, side["api"], side["version"]] = mark
+    return marks
+
+
+def ranges(versions: Iterable[int]) -> str:
+    """Versions as people write them: 0-3, 9, 11-13."""
+    runs: list[list[int]] = []
+    for version in versions:
+        if runs and version == runs[-1][1] + 1:
+            runs[-1][1] = version
+        else:
+            runs.append([version, version])
+    return ", ".join(f"{first}" if first == last else f"{first}\u2013{last}" for first, last in runs)

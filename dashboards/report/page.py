@@ -1,0 +1,96 @@
+"""The report: a replay's result as one page that needs no network.
+
+Knows: jinja2, the template and its style and script, and that all three are one file in the end. Refuses to know
+Spark, packets and how a finding was made: it reads the replay's JSON object and, if given, the coverage of each
+connection.
+Rule: every text passes jinja's escaping; style and script are allowed by their hash, and nothing else runs or loads.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from dashboards.report import coverage, matrix, timeline, verdict
+from dashboards.topic_id import hex_id
+
+Row = Mapping[str, Any]
+CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000
+OPEN_EVIDENCE = 8
+"""As many findings show their evidence at once; the others on request."""
+SIDES_SHOWN = 40
+
+
+def page(result: Row, connections: Iterable[Row] = ()) -> str:
+    """The whole page as text. `connections`: {"connection": "ip:port>ip:port", "protocol", measure: count}."""
+    told = list(connections)
+    axis = timeline.axis_of(result)
+    style, script = asset("page.css"), asset("page.js")
+    return (
+        environment(axis)
+        .get_template("page.html.j2")
+        .render(
+            **result,
+            style=style,
+            script=script,
+            policy=policy(style, script),
+            verdict=verdict.sentence(result),
+            mood=verdict.mood(result),
+            counts=verdict.by_kind(result["findings"]),
+            groups=verdict.groups(result["findings"]),
+            tiles=coverage.tiles(result["coverage"]),
+            axis=axis,
+            timeline=timeline.rows(result, axis),
+            names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
+            matrix=matrix.matrix(result),
+            endpoints=coverage.endpoints(told),
+            incomplete=coverage.incomplete(told),
+            limits={
+                "clients": CLIENTS_SHOWN,
+                "topics": TOPICS_SHOWN,
+                "connections": coverage.CONNECTIONS_SHOWN,
+                "sides": SIDES_SHOWN,
+                "open": OPEN_EVIDENCE,
+            },
+        )
+    )
+
+
+def environment(axis: timeline.Axis) -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("dashboards", "report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "clock": axis.clock,
+        "hex": hex_id,
+        "ranges": matrix.ranges,
+        "file": lambda path: path.rpartition("/")[2],
+        "plural": verdict.plural,
+        "counted": lambda count, kind: verdict.counted(kind, count),
+    }
+    return made
+
+
+def asset(name: str) -> Markup:
+    """Style or script as it stands in the package: ours, hence not escaped."""
+    return Markup(resources.files("dashboards.report").joinpath(name).read_text("utf-8"))  # noqa: S704 - our own file
+
+
+def policy(style: str, script: str) -> str:
+    """Content-Security-Policy: this style, this script, nothing else."""
+    return (
+        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

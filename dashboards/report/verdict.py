@@ -1,0 +1,120 @@
+"""What a replay means, in one sentence, and how the findings are put in order for reading.
+
+Knows: kinds from worst to mildest, and that a verdict names what it rests on. Refuses to know how findings were made.
+Rule: nothing is called healthy that was not seen; the sentence says what was read of the traffic.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+KINDS = ("violation", "anomaly", "information", "visibility")
+PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
+SINGULARS = {**{kind: kind for kind in KINDS}, "information": "note", "visibility": "blind spot"}
+ORDER = ("topic", "client", "")
+
+
+def sentence(result: Row) -> str:
+    """The verdict and what it rests on."""
+    counts = by_kind(result["findings"])
+    if not result["coverage"]["messages"]:
+        return "Nothing can be said: no Kafka message could be read."
+    if counts["violation"]:
+        also = f" and {counted('anomaly', counts['anomaly'])}" if counts["anomaly"] else ""
+        return f"{counted('violation', counts['violation'])}{also}{about(result['findings'])}; {basis(result)}."
+    if counts["anomaly"]:
+        return f"No rule is broken, but {counted('anomaly', counts['anomaly'])} need a look; {basis(result)}.".replace(
+            "1 anomaly need ", "1 anomaly needs "
+        )
+    limit = " in what could be read" if blind(result) else ""
+    return f"No contradiction about topic ids or versions was found{limit}; {basis(result)}."
+
+
+def mood(result: Row) -> str:
+    """The kind that colours the verdict: the worst there is, or clear."""
+    counts = by_kind(result["findings"])
+    if not result["coverage"]["messages"] or (blind(result) and not counts["violation"] and not counts["anomaly"]):
+        return "visibility"
+    return next((kind for kind in KINDS[:2] if counts[kind]), "clear")
+
+
+def blind(result: Row) -> bool:
+    coverage = result["coverage"]
+    missing = ("unseen_bytes", "encrypted_connections", "undecoded_messages", "input_errors")
+    return any(coverage[name] for name in missing)
+
+
+def about(findings: Iterable[Row]) -> str:
+    """Which topics the violations are about, as long as they can be counted on one hand."""
+    topics = sorted({f["topic"] for f in findings if f["kind"] == "violation" and f["topic"]})
+    if not topics:
+        return ""
+    if len(topics) > 3:
+        return f" about {len(topics):,} topics"
+    return f" about topic{'s' * (len(topics) > 1)} {', '.join(topics)}"
+
+
+def basis(result: Row) -> str:
+    coverage = result["coverage"]
+    said = f"{share(coverage)} of {coverage['messages']:,} messages were decoded"
+    if coverage["encrypted_connections"]:
+        said += f", {plural(coverage['encrypted_connections'], 'connection')} encrypted"
+    if coverage["unseen_bytes"]:
+        said += f", {size(coverage['unseen_bytes'])} never captured"
+    return said
+
+
+def share(coverage: Row) -> str:
+    """Decoded of all, cut and not rounded: 100 % is only said of all."""
+    messages, decoded = coverage["messages"], coverage["decoded_messages"]
+    if not messages:
+        return "none"
+    return f"{decoded * 1000 // messages / 10:g}\u00a0%"
+
+
+def by_kind(findings: Iterable[Row]) -> dict[str, int]:
+    counts = dict.fromkeys(KINDS, 0)
+    for finding in findings:
+        counts[finding["kind"]] += 1
+    return counts
+
+
+def counted(kind: str, count: int) -> str:
+    return f"{count:,} {SINGULARS[kind] if count == 1 else PLURALS[kind]}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """Bytes in the largest binary unit that leaves at least one."""
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def groups(findings: Iterable[Row]) -> list[Row]:
+    """Findings by cluster and topic, or client where they are about no topic; the group with the worst comes first."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for finding in findings:
+        found.setdefault((finding["cluster"], *subject(finding)), []).append(finding)
+    made: list[Row] = [
+        {"cluster": cluster, "what": what, "name": name, "counts": by_kind(rows), "findings": sorted(rows, key=rank)}
+        for (cluster, what, name), rows in found.items()
+    ]
+    return sorted(made, key=lambda g: (rank(g["findings"][0])[0], ORDER.index(g["what"]), g["name"], g["cluster"]))
+
+
+def subject(finding: Row) -> tuple[str, str]:
+    if finding["topic"]:
+        return "topic", finding["topic"]
+    clients = finding["client_ids"]
+    return ("client", clients[0]) if len(clients) == 1 else ("", "")
+
+
+def rank(finding: Row) -> tuple[int, str, str, str]:
+    return KINDS.index(finding["kind"]), finding["code"], finding["first_seen"], finding["id"]

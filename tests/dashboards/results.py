@@ -1,0 +1,114 @@
+"""Results of a replay for the tests of this room: DESIGN-shaped objects and names that try to break out of them."""
+
+import copy
+import itertools
+
+SIDE = {
+    "time": "2026-11-20T22:13:23.131025Z",
+    "claim": "broker 3 refuses id da2uCyqPT-6vP4yDIMcDSw",
+    "connection": "127.0.1.2:40112>127.0.1.3:19093",
+    "api": "LeaderAndIsr",
+    "version": 7,
+    "correlation_id": 4,
+    "frame": {"source": "capture.pcap", "first": 8123, "last": 8123},
+}
+FINDING = {
+    "id": "abcdefghij234567",
+    "code": "TID002",
+    "name": "leader-and-isr-inconsistent-topic-id",
+    "kind": "violation",
+    "cluster": "aqj98zPCSGyEHO5efX6mPg",
+    "topic": "shipments",
+    "topic_ids": ["da2uCyqPT-6vP4yDIMcDSw"],
+    "client_ids": [],
+    "brokers": [3],
+    "summary": "Broker 3 carries another id for shipments on disk.",
+    "first_seen": "2026-11-20T22:13:23.131025Z",
+    "last_seen": "2026-11-20T22:13:30.264000Z",
+    "count": 2,
+    "sides": [SIDE] * 6,
+}
+TOPIC = {
+    "cluster": "aqj98zPCSGyEHO5efX6mPg",
+    "name": "shipments",
+    "topic_id": "da2uCyqPT-6vP4yDIMcDSw",
+    "first_seen": "2026-11-20T22:13:08.994000Z",
+    "last_seen": "2026-11-20T22:13:46.000000Z",
+    "sources": ["leader-and-isr"],
+    "state": "current",
+    "earlier_ids": [],
+}
+RESULT = {
+    "coverage": {
+        "frames": 9045,
+        "connections": 61,
+        "messages": 4200,
+        "exchanges": 2100,
+        "decoded_messages": 4199,
+        "unseen_bytes": 0,
+        "encrypted_connections": 2,
+        "undecoded_messages": 1,
+        "input_errors": ["b.pcap: truncated packet at byte offset 77"],
+    },
+    "clusters": [{"label": "default", "cluster_id": "aqj98zPCSGyEHO5efX6mPg", "endpoints": ["127.0.1.3:19093"]}],
+    "topics": [TOPIC],
+    "clients": [],
+    "findings": [{**FINDING, "code": "TID001", "kind": "information", "name": "topic-recreated"}, FINDING],
+}
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    '"><img src=x onerror="document.title=\'owned\'">',
+    "' onmouseover='document.title=1' x='",
+    "</style></svg></title><b>bold</b>",
+    "{{ 7 * 7 }}{% raw %}",
+    "\x1b]0;owned\x07\x1b[31mred\x1b[2J",
+    "\u202egnp.exe\u2066",
+    "javascript:document.title='owned'",
+    "&lt;already&gt;&amp;",
+)
+CLIENT = {
+    "cluster": "aqj98zPCSGyEHO5efX6mPg",
+    "client_id": "billing",
+    "address": "10.0.0.7",
+    "software_name": "apache-kafka-java",
+    "software_version": "3.9.1",
+    "apis": {"Fetch": [4, 5, 12], "Metadata": [11, 12]},
+    "requests": 1234,
+    "first_seen": "2026-11-20T22:13:08.994000Z",
+    "last_seen": "2026-11-20T22:13:46.000000Z",
+}
+KINDS = (("TID002", "violation"), ("TID005", "anomaly"), ("TID001", "information"), ("VIS001", "visibility"))
+
+
+def result(findings):
+    """A replay's object with that many findings, over a tenth as many topics."""
+    made = copy.deepcopy(RESULT)
+    made["coverage"]["details"] = {"connections": {"kafka": 61}}
+    made["clients"] = [copy.deepcopy(CLIENT)]
+    topics = [f"topic-{n:05}" for n in range(max(findings // 10, 1))]
+    made["topics"] = [{**TOPIC, "name": name} for name in topics]
+    kinds = itertools.cycle(KINDS)
+    made["findings"] = [
+        {**FINDING, "id": f"{n:016}", "topic": topics[n % len(topics)], "code": code, "kind": kind}
+        for n, (code, kind) in zip(range(findings), kinds, strict=False)
+    ]
+    return made
+
+
+def hostile():
+    """Every place that a stranger's text can reach holds a name that tries to break out."""
+    made = result(len(HOSTILE))
+    for n, name in enumerate(HOSTILE):
+        finding = made["findings"][n]
+        finding |= {"topic": name, "summary": f"Topic {name} is wrong.", "client_ids": [name], "name": name}
+        finding["sides"] = [{**finding["sides"][0], "claim": name, "connection": name, "api": name}]
+        finding["sides"][0]["frame"] = {"source": name, "first": 1, "last": 2}
+    made["topics"] = [{**TOPIC, "name": name} for name in HOSTILE]
+    made["clients"] = [
+        {**CLIENT, "client_id": name, "software_name": name, "software_version": name, "apis": {name: [1]}}
+        for name in HOSTILE
+    ]
+    made["coverage"]["input_errors"] = list(HOSTILE)
+    made["coverage"]["details"] = {"undecoded_messages": dict.fromkeys(HOSTILE, 1)}
+    made["clusters"][0] |= {"label": HOSTILE[0], "endpoints": list(HOSTILE), "brokers": [1]}
+    return made

@@ -1,0 +1,166 @@
+"""The report page: the verdict comes first, nothing of the capture is markup, and it opens with many findings."""
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from commands.screen import legible
+from dashboards.report import coverage, matrix, timeline, verdict
+from dashboards.report.page import page
+from tests.dashboards.results import CLIENT, HOSTILE, RESULT, TOPIC, hostile, result
+
+VOID = {"meta", "input", "br"}
+CHROMIUM = shutil.which("chromium")
+BROWSER = (CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr")
+
+
+class Document(HTMLParser):
+    """Elements in order and the visible text; a tag that does not close where it should fails."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.texts = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in {"style", "script"}:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return "".join(self.texts)
+
+
+@pytest.mark.parametrize("findings", [0, 1, 300])
+def test_the_page_is_whole_and_loads_nothing(findings):
+    document = Document(page(result(findings)))
+    assert document.tags.count("article") == findings
+    assert document.tags.count("script") == document.tags.count("style") == document.tags.count("h1") == 1
+    assert [
+        value for name, value in document.attributes if name in {"src", "action", "style"} or name[:2] == "on"
+    ] == []
+    assert all(value.startswith("#") for name, value in document.attributes if name == "href")
+
+
+def test_no_finding_is_said_in_words():
+    assert "found nothing to say" in Document(page(result(0))).text
+
+
+def test_names_that_try_markup_stay_text_wherever_they_stand():
+    plain = Document(page(legible(hostile())))
+    assert plain.tags.count("script") == 1
+    assert not {"img", "b"} & set(plain.tags)
+    assert not [name for name, _ in plain.attributes if name.startswith("on")]
+    for name in HOSTILE:
+        assert legible([name])[0] in plain.text
+    assert "\x1b" not in plain.text
+    assert "\u202e" not in plain.text
+
+
+def test_every_id_a_link_or_label_names_exists_once():
+    document = Document(page(result(30)))
+    ids = [value for name, value in document.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    named = {
+        value.removeprefix("#") for name, value in document.attributes if name in {"href", "aria-labelledby", "for"}
+    }
+    assert named - set(ids) == set()
+
+
+def test_every_table_has_a_caption_and_every_heading_cell_a_scope():
+    document = Document(page(result(3), [{"connection": "1.1.1.1:1>2.2.2.2:2", "protocol": "kafka", "frames": 3}]))
+    assert document.tags.count("table") == document.tags.count("caption") >= 4
+    assert document.tags.count("th") == sum(name == "scope" for name, _ in document.attributes)
+
+
+def test_the_verdict_names_the_topic_and_what_it_rests_on():
+    said = verdict.sentence(RESULT)
+    assert said == (
+        "1 violation about topic shipments; 99.9\u00a0% of 4,200 messages were decoded, 2 connections encrypted."
+    )
+
+
+def test_what_was_not_read_is_never_called_healthy():
+    unread = RESULT | {"findings": [], "coverage": {**RESULT["coverage"], "messages": 0, "decoded_messages": 0}}
+    assert verdict.sentence(unread).startswith("Nothing can be said")
+    assert verdict.mood(unread) == "visibility"
+    assert "in what could be read" in verdict.sentence(RESULT | {"findings": []})
+
+
+def test_a_share_is_cut_and_never_rounded_up_to_all():
+    assert verdict.share({"messages": 100_000, "decoded_messages": 99_999}) == "99.9\u00a0%"
+    assert verdict.share({"messages": 3, "decoded_messages": 3}) == "100\u00a0%"
+
+
+def test_the_worst_topic_is_read_first():
+    groups = verdict.groups(result(40)["findings"])
+    assert [group["findings"][0]["kind"] for group in groups] == ["violation", "anomaly", "information", "visibility"]
+
+
+def test_the_line_of_a_recreated_topic_has_a_bar_per_id_in_the_order_of_time():
+    first, second = "2026-11-20T22:13:08.994000Z", "2026-11-20T22:13:30.000000Z"
+    later = {**TOPIC, "topic_id": "B" * 22, "first_seen": second}
+    earlier = {**TOPIC, "topic_id": "A" * 22, "state": "replaced", "first_seen": first, "last_seen": first}
+    told = RESULT | {"topics": [later, earlier]}
+    (row,) = timeline.rows(told, timeline.axis_of(told))
+    assert [span["topic_id"][0] for span in row["spans"]] == ["A", "B"]
+    assert row["spans"][0]["width"] == timeline.THINNEST
+    assert row["spans"][1]["start"] > row["spans"][0]["start"]
+    assert [mark["code"] for mark in row["marks"]] == ["TID002"]
+
+
+def test_who_never_said_its_software_stands_for_itself_and_what_is_refused_is_marked():
+    old = {
+        **CLIENT,
+        "client_id": "old",
+        "software_name": None,
+        "software_version": None,
+        "apis": {"Produce": [0, 1, 3]},
+    }
+    side = {**RESULT["findings"][0]["sides"][0], "api": "Produce", "version": 1}
+    finding = {**RESULT["findings"][0], "code": "VER005", "client_ids": ["old"], "sides": [side]}
+    made = matrix.matrix(RESULT | {"clients": [CLIENT, old], "findings": [finding]})
+    assert [row["name"] for row in made["rows"]] == ["old", "apache-kafka-java 3.9.1"]
+    assert made["rows"][0]["cells"][made["apis"].index("Produce")] == {"versions": "0\u20131, 3", "mark": "removed"}
+
+
+def test_the_endpoint_that_misses_most_is_the_first_row():
+    rows = [
+        {"connection": "a:1>b:1", "protocol": "kafka", "messages": 4, "decoded_messages": 4},
+        {"connection": "a:2>c:1", "protocol": "kafka", "messages": 4, "decoded_messages": 3, "unseen_bytes": 9},
+    ]
+    assert [row["endpoint"] for row in coverage.endpoints(rows)] == ["c:1", "b:1"]
+    assert [row["connection"] for row in coverage.incomplete(rows)] == ["a:2>c:1"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page is not opened in a browser")
+def test_a_browser_runs_the_script_and_nothing_of_the_capture(tmp_path):
+    (tmp_path / "report.html").write_text(page(legible(hostile())))
+    told = subprocess.run(
+        [*BROWSER, f"--user-data-dir={tmp_path}/profile", "--dump-dom", (tmp_path / "report.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "<title>wirecheck report" in told.stdout
+    assert re.search(r'<form class="filter" id="filter">', told.stdout), "the script did not run"
+    assert "owned</title>" not in told.stdout
+    assert "CONSOLE" not in told.stderr
