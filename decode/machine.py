@@ -204,13 +204,14 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
     problem = OK
 
     while True:
-        op = program[pc, OP]
+        now = np.uint64(pc)
+        op = program[now, OP]
         number = np.int64(0)
         extent = np.int64(0)
-        what = program[pc, FIELD]
+        what = program[now, FIELD]
 
         if op <= UUID:
-            width = program[pc, A]
+            width = program[now, A]
             if limit - at < width:
                 problem = TRUNCATED if end - at + hidden < width else LEFT_OUT
                 break
@@ -235,7 +236,10 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
         elif op <= COMPACT_ARRAY:
             behind = at
             if op & 1:
-                count, behind = uvarint(data, at, limit)
+                if at < limit and data[np.uint64(at)] < 128:  # nearly all of them
+                    count, behind = np.int64(data[np.uint64(at)]), at + 1
+                else:
+                    count, behind = uvarint(data, at, limit)
                 if count < 0:
                     problem = BAD_VARINT if count == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
                     break
@@ -251,15 +255,15 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                 count = int16(data, at) if op == TEXT else int32(data, at)
                 behind += width
             if count < 0:
-                if count < -1 or program[pc, A] == 0:
+                if count < -1 or program[now, A] == 0:
                     problem = BAD_LENGTH if count < -1 else UNEXPECTED_NULL
                     break
                 at = behind
                 number = np.int64(-1)
                 extent = np.int64(-1)
-                pc = program[pc, D] + 1 if op >= ARRAY else pc + 1
+                pc = program[now, D] + 1 if op >= ARRAY else pc + 1
             else:
-                least = 1 if op < FIXED else program[pc, B]
+                least = 1 if op < FIXED else program[now, B]
                 if count * least > end - behind + hidden:
                     problem = TRUNCATED
                     break
@@ -270,7 +274,7 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                     frames[depth, 0] = count
                     frames[depth, 1] = here
                     depth += 1
-                    pc = program[pc, D]
+                    pc = program[now, D]
                 else:
                     rest = count * least
                     number = at
@@ -287,35 +291,37 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                     pc += 1
 
         elif op == NEXT:
-            if frames[depth - 1, 0] == 0:
+            top = np.uint64(depth - 1)
+            if frames[top, 0] == 0:
                 depth -= 1
                 here = frames[depth, 1]
                 pc += 1
                 continue
-            frames[depth - 1, 0] -= 1
-            number = frames[depth - 1, 1]
+            frames[top, 0] -= 1
+            number = frames[top, 1]
             extent = np.int64(1)
-            here = counters[program[pc, C]]
-            counters[program[pc, C]] += 1
-            pc = program[pc, D]
+            here = counters[program[now, C]]
+            counters[program[now, C]] += 1
+            pc = program[now, D]
 
         elif op == RUN:
-            if limit - at < program[pc, A]:
+            if limit - at < program[now, A]:
                 pc += 1  # field by field, to say which one fails
                 continue
             number = np.int64(at)
             extent = np.int64(1)
-            at += program[pc, A]
-            pc = program[pc, D]
+            at += program[now, A]
+            pc = program[now, D]
 
         elif op >= BLOCK:
-            left = frames[depth - 1, 0]
+            top = np.uint64(depth - 1)
+            left = frames[top, 0]
             if left == 0:
                 depth -= 1
                 here = frames[depth, 1]
                 pc += 1
                 continue
-            stride = program[pc, B]
+            stride = program[now, B]
             whole = min(left, (limit - at) // stride)
             if op == TAGGED_BLOCK:
                 most = whole
@@ -323,26 +329,26 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                 while whole < most and data[np.uint64(at + (whole + 1) * stride - 1)] == 0:
                     whole += 1
             extent = max(np.int64(1), whole)
-            number = frames[depth - 1, 1]
-            here = counters[program[pc, C]]
-            counters[program[pc, C]] += extent
-            frames[depth - 1, 0] -= extent
+            number = frames[top, 1]
+            here = counters[program[now, C]]
+            counters[program[now, C]] += extent
+            frames[top, 0] -= extent
             if whole == 0:  # one with tags, or cut off
-                pc = program[pc, D]
+                pc = program[now, D]
             else:
-                if wanted[what]:
+                if wanted[np.uint64(what)]:
                     if used == len(field):
                         problem = FULL
                         break
                     used = put(field, row, value, length, used, what, here, number, extent)
-                what = program[pc, A]
+                what = program[now, A]
                 number = np.int64(at)
                 at += whole * stride
 
         elif op == TAGS:
-            if at < limit and data[at] == 0:  # nearly all of them
+            if at < limit and data[np.uint64(at)] == 0:  # nearly all of them
                 at += 1
-                pc = program[pc, D]
+                pc = program[now, D]
                 continue
             count, behind = uvarint(data, at, limit)
             if count < 0:
@@ -361,16 +367,17 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
             continue
 
         elif op == NEXT_TAG:
-            if frames[depth - 1, 0] == 0:
+            top = np.uint64(depth - 1)
+            if frames[top, 0] == 0:
                 depth -= 1
-                pc = program[pc, D]
+                pc = program[now, D]
                 continue
-            frames[depth - 1, 0] -= 1
+            frames[top, 0] -= 1
             tag, behind = uvarint(data, at, limit)
             if tag < 0:
                 problem = BAD_VARINT if tag == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
                 break
-            if tag <= frames[depth - 1, 1]:
+            if tag <= frames[top, 1]:
                 problem = BAD_TAG
                 break
             extent, behind = uvarint(data, behind, limit)
@@ -384,24 +391,24 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                 problem = TRUNCATED
                 break
             at = behind
-            frames[depth - 1, 1] = tag
-            frames[depth - 1, 3] = end - at + hidden - extent  # bytes that must remain behind the tag
-            known = program[pc, A]
+            frames[top, 1] = tag
+            frames[top, 3] = end - at + hidden - extent  # bytes that must remain behind the tag
+            known = program[now, A]
             while known > 0:
                 if program[known, A] == tag:
                     break
-                if program[known, A] < 0 and program[known, B] == extent and frames[depth - 1, 4] != known:
-                    frames[depth - 1, 4] = known
+                if program[known, A] < 0 and program[known, B] == extent and frames[top, 4] != known:
+                    frames[top, 4] = known
                     break
                 known = program[known, D]
             if known > 0:
                 pc = known + 1
                 continue
-            if wanted[what]:
+            if wanted[np.uint64(what)]:
                 if used + 3 > len(field):
                     problem = FULL
                     break
-                level = program[pc, C]
+                level = program[now, C]
                 used = put(field, row, value, length, used, what, counters[level], here, 1)
                 used = put(field, row, value, length, used, what + 1, counters[level], tag, 0)
                 complete = extent <= limit - at
@@ -418,10 +425,11 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
             continue
 
         elif op == TAG_END:
-            if end - at + hidden != frames[depth - 1, 3]:
+            top = np.uint64(depth - 1)
+            if end - at + hidden != frames[top, 3]:
                 problem = BAD_TAG
                 break
-            pc = frames[depth - 1, 2]
+            pc = frames[top, 2]
             continue
 
         elif op == STRUCT:
@@ -437,7 +445,7 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                 pc += 1
             else:
                 extent = np.int64(-1)
-                pc = program[pc, D]
+                pc = program[now, D]
             at += 1
 
         elif op == END:
@@ -449,13 +457,13 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
             break
 
         else:  # MESSAGE
-            here = counters[program[pc, C]]
-            counters[program[pc, C]] += 1
+            here = counters[program[now, C]]
+            counters[program[now, C]] += 1
             number = np.int64(message)
             extent = np.int64(1)
             pc += 1
 
-        if wanted[what]:
+        if wanted[np.uint64(what)]:
             if used == len(field):
                 problem = FULL
                 break
@@ -466,10 +474,11 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
 
 @njit(cache=True)
 def put(field, row, value, length, used, what, here, number, extent):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, PLR0917
-    field[used] = what
-    row[used] = here
-    value[used] = number
-    length[used] = extent
+    at = np.uint64(used)
+    field[at] = what
+    row[at] = here
+    value[at] = number
+    length[at] = extent
     return used + 1
 
 
