@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-COMMANDS = ("replay", "topics", "clients", "capture", "decode", "explain")
+COMMANDS = ("replay", "topics", "clients", "capture", "monitor", "decode", "explain")
 
 
 class Rooms(click.Group):

@@ -37,6 +37,11 @@ class Agent:
     """Everything up to this capture time has been shown."""
     ended: bool = False
 
+    @property
+    def over(self) -> bool:
+        """It has ended, or all it has brought so far could not be read."""
+        return self.ended or (self.next_seq > 0 and not self.ts_ns)
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -55,6 +60,8 @@ class Marks:
     marks: tuple[frames.Mark, ...]
     missing_files: int
     """Files given up since the last time."""
+    file_seq: int = 0
+    """The last file followed."""
 
 
 class Bucket:
@@ -107,7 +114,7 @@ class Bucket:
     def all_ended(self) -> bool:
         known = {name for name, files in self.settings.agents.items() if files.label in {"", self.label}}
         expected = known | self.agents.keys()
-        return all(name in self.agents and self.agents[name].ended for name in expected)
+        return all(name in self.agents and self.agents[name].over for name in expected)
 
     def exchanges(self, learned: list[Exchanges]) -> Iterator[Tagged]:
         for exchanges in learned:
@@ -123,7 +130,8 @@ class Bucket:
         """Every bucket hears an agent's marks; the first passes them on."""
         for name in sorted({file.agent for file in ready}) if self.number == 0 else ():
             said = tuple(mark for file in ready if file.agent == name for mark in file.marks)
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0))))
+            seq = self.agents[name].next_seq - 1
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0), seq)))
 
     def snapshot(self) -> bytes:
         return to_cell((STATE_VERSION, to_cell(self.agents), self.follower.snapshot()))

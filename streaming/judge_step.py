@@ -14,13 +14,14 @@ from streaming import tagged
 from streaming.decode_udf import Claimed
 from streaming.follow import Marks, Progress
 from streaming.judge.claim import unpack
-from streaming.judge.step import Judge
+from streaming.judge.step import Judge, Row
 from streaming.packed import from_cell, to_cell
 from streaming.settings import Settings
 from streaming.tables import to_ipc
 from streaming.tagged import Tagged
+from streaming.totals import Totals
 
-FRONTS = "fronts"  # the shard this step keeps for itself
+FRONTS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself
 Load = Callable[[str], bytes | None]
 Shards = dict[str, bytes]
 
@@ -51,26 +52,38 @@ class Fronts:
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """One batch of one label: the rows to write, and the shards that changed."""
     judge = Judge(label, load, settings.judge)
-    fronts = Fronts(settings.buckets, load(FRONTS))
+    fronts, totals = Fronts(settings.buckets, load(FRONTS)), Totals(load(TOTALS))
     passing: list[Tagged] = []
     for row in rows:
         match row.route:
             case tagged.CLAIMS:
                 claimed: Claimed = from_cell(row.cell, Claimed)
-                judge.absorb(unpack(claimed.claims))
+                claims, oldest_ns = unpack(claimed.claims), judge.oldest_ns
+                totals.claims((claim for claim in claims if claim.last.ts_ns >= oldest_ns), judge.ledger)
+                judge.absorb(claims)
                 passing += [Tagged(label, -1, tagged.EXCHANGES, claimed.exchanges)] if claimed.exchanges else []
             case tagged.PROGRESS:
                 fronts.moved(row.bucket, from_cell(row.cell, Progress))
             case tagged.MARKS:
-                judge.hear(from_cell(row.cell, Marks, frames.Mark))
+                marks: Marks = from_cell(row.cell, Marks, frames.Mark)
+                judge.hear(marks)
+                totals.hear(marks)
+                totals.put("followed_files", marks.agent, marks.file_seq)
     for front in fronts.common():
+        if not front.ts_ns:  # nothing of this agent could be read so far
+            continue
         judge.progress(front.agent, front.ts_ns, front.ended)
-    told = [Tagged(label, -1, table, to_ipc(table, lines)) for table, lines in by_table(label, judge).items()]
-    return told + passing, {**judge.shards(), FRONTS: fronts.cell()}
+        totals.put("judged_ns", front.agent, front.ts_ns)
+    told = judge.rows()
+    totals.told(told)
+    tables = [Tagged(label, -1, table, to_ipc(table, lines)) for table, lines in by_table(label, told, totals).items()]
+    return tables + passing, {**judge.shards(), FRONTS: fronts.cell(), TOTALS: totals.cell()}
 
 
-def by_table(label: str, judge: Judge) -> dict[str, list[dict[str, Any]]]:
+def by_table(label: str, told: Iterable[Row], totals: Totals) -> dict[str, list[dict[str, Any]]]:
     lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in judge.rows():
+    for row in told:
         lines[row.route].append({"id": row.key, "revision": row.revision, "label": label, **row.body})
+    for total in totals.rows():
+        lines["totals"].append({"label": label, **total, "id": f"{label}|{total['id']}"})
     return lines

@@ -14,7 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streaming.operators import decode_cells, follow_buckets, judge_labels, pack_paths
 from streaming.settings import Settings
-from streaming.sinks import table_sink
+from streaming.sinks import Listener, table_sink
 
 FILES = "path string, modificationTime timestamp, length long, content binary"  # binaryFile's own columns
 
@@ -23,14 +23,16 @@ FILES = "path string, modificationTime timestamp, length long, content binary"  
 class Job:
     frames: str
     """Folder (or glob) of frames files, on any file system Spark can list."""
-    out: Path
-    """Folder of the result tables."""
-    checkpoint: Path
+    out: Path | str
+    """Folder of the result tables, on any file system of Arrow's."""
+    checkpoint: Path | str
     """What the query remembers between starts."""
     trigger: dict[str, object] = field(default_factory=lambda: {"availableNow": True})
     """{"availableNow": True} for replay, {"processingTime": "2 seconds"} for monitoring."""
     batch_bytes: int = 32 << 20
     """Frames files of one micro-batch, together, at least one: bounds memory. Trimmed, it is some GB of capture."""
+    file_age: str = "3650d"
+    """Files this much older than the newest are passed over; how long Spark remembers names."""
 
 
 def results(paths: DataFrame, settings: Settings) -> DataFrame:
@@ -43,11 +45,12 @@ def results(paths: DataFrame, settings: Settings) -> DataFrame:
 def frame_paths(spark: SparkSession, job: Job) -> DataFrame:
     """Paths only: each file is read by path, which costs a third of Spark's own Parquet reader."""
     files = spark.readStream.format("binaryFile").schema(FILES).option("pathGlobFilter", "*.parquet")
-    files = files.option("maxBytesPerTrigger", job.batch_bytes).option("maxFileAge", "3650d")
+    files = files.option("maxBytesPerTrigger", job.batch_bytes).option("maxFileAge", job.file_age)
     return files.load(job.frames).select("path")
 
 
-def start(spark: SparkSession, job: Job, settings: Settings) -> StreamingQuery:
+def start(spark: SparkSession, job: Job, settings: Settings, listener: Listener | None = None) -> StreamingQuery:
+    """`listener` is told each batch's tables once they are written."""
     sink = results(frame_paths(spark, job), settings).writeStream.outputMode("append")
     sink = sink.option("checkpointLocation", str(job.checkpoint)).trigger(**job.trigger)
-    return sink.foreachBatch(table_sink(job.out)).start()
+    return sink.foreachBatch(table_sink(job.out, listener)).start()

@@ -115,10 +115,10 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
     }
 
 
-def labelled(agents: dict[str, AgentFiles], folder: Path) -> dict[str, AgentFiles]:
+def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
     """Each agent with the label of its first file: one label's end does not wait for another's."""
-    first = {agent: folder / f"{agent}-{files.first:010d}.parquet" for agent, files in agents.items()}
-    return {agent: replace(files, label=label_of(str(first[agent]))) for agent, files in agents.items()}
+    first = {agent: f"{folder}/{agent}-{files.first:010d}.parquet" for agent, files in agents.items()}
+    return {agent: replace(files, label=label_of(first[agent])) for agent, files in agents.items()}
 
 
 def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> None:

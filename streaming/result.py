@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
-from streaming.tables import TABLES
+from streaming import batches
+from streaming.tables import TABLES, UNSHOWN
 
 Row = dict[str, Any]
 ALWAYS = (  # measures that are shown even where there is nothing to count
@@ -38,9 +37,9 @@ class Result:
     """Milliseconds of each batch by what Spark did, for measurements."""
 
     @classmethod
-    def read(cls, out: Path, run: str) -> "Result":
+    def read(cls, out: Path | str, run: str) -> "Result":
         return cls(
-            {table: list(last(revisions(out / table / f"run={run}"))) for table in TABLES if table != "exchanges"}
+            {table: list(last(revisions(f"{out}/{table}/run={run}"))) for table in TABLES if table not in UNSHOWN}
         )
 
     @classmethod
@@ -58,7 +57,7 @@ class Result:
     @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
         """From rows in the order they were told."""
-        return cls({table: list(last(iter(rows.get(table, [])))) for table in TABLES if table != "exchanges"})
+        return cls({table: list(last(iter(rows.get(table, [])))) for table in TABLES if table not in UNSHOWN})
 
     def json(self) -> Row:
         """Coverage comes first: what a verdict rests on."""
@@ -136,10 +135,10 @@ def by_columns(rows: list[Row], *columns: str) -> list[Row]:
     )
 
 
-def revisions(run: Path) -> Iterator[Row]:
+def revisions(run: Path | str) -> Iterator[Row]:
     """Every row of a run, in the order of its batches."""
-    for folder in sorted(run.glob("batch_id=*"), key=lambda path: int(path.name.partition("=")[2])):
-        yield from pq.read_table(folder / "part.parquet").to_pylist()
+    for part in batches.read(run):
+        yield from part.to_pylist()
 
 
 def last(rows: Iterator[Row]) -> Iterator[Row]:

@@ -136,6 +136,12 @@ EXCHANGES: Columns = (
     ("request_status", pa.string(), "decoded, or why not."),
     ("response_status", pa.string(), "decoded, or why not."),
 )
+TOTALS: Columns = (
+    *REVISION,
+    ("measure", pa.string(), "What is counted since the run began; metrics are made of it."),
+    ("detail", pa.string(), "Which one, where a measure has several: api:version, reason, code or agent."),
+    ("count", pa.int64(), "How much of it; of judged_ns a time in nanoseconds, of followed_files a file number."),
+)
 TABLES: Mapping[str, Columns] = {
     "findings": FINDINGS,
     "topics": TOPICS,
@@ -145,7 +151,10 @@ TABLES: Mapping[str, Columns] = {
     "clusters": CLUSTERS,
     "coverage": COVERAGE,
     "exchanges": EXCHANGES,
+    "totals": TOTALS,
 }
+UNSHOWN = ("exchanges", "totals")
+"""Tables that are no part of a verdict."""
 
 
 def schema(table: str) -> pa.Schema:

@@ -25,6 +25,7 @@ QUERY = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # time is data: a batch without rows changes nothing
     "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.streaming.fileSource.log.compactInterval": "200",  # the list of all files ever seen is rewritten then
     "spark.sql.session.timeZone": "UTC",
     # few large cells cross to Python, not many rows
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

@@ -82,12 +82,17 @@ class Judge:
         self.clusters = Clusters(label, self.ledger.cell(*SERVERS).values())
 
     def absorb(self, claims: Iterable[Claim]) -> None:
-        oldest = self.watermark_ns - self.settings.horizon_s * 1_000_000_000
+        oldest_ns = self.oldest_ns
         for claim in claims:
-            if claim.last.ts_ns < oldest:
+            if claim.last.ts_ns < oldest_ns:
                 self.late += 1
             else:
                 self.ledger.absorb(claim)
+
+    @property
+    def oldest_ns(self) -> int:
+        """The horizon: what was said last before it is counted as late, not judged."""
+        return self.watermark_ns - self.settings.horizon_s * 1_000_000_000
 
     def hear(self, said: Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from capture.frames import DROPPED, ENDED, PROGRESS, STARTED, Mark
+from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, STARTED, Mark
 from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
 from streaming.follow import Bucket, Marks, Progress, StateVersionMismatch
@@ -85,6 +85,15 @@ def test_a_replay_ends_an_agent_with_its_last_file_mark_or_not():
     assert [front.ended for front in fronts(bucket.receive([file(1)]))] == [False]
     assert [front.ended for front in fronts(bucket.receive([file(2)]))] == [True]
     assert bucket.all_ended()
+
+
+def test_an_agent_of_unreadable_files_keeps_no_other_from_its_end():
+    bucket = Bucket("L", 0, Settings())
+    unreadable = to_cell(FrameFile("b", 1, (Mark(INPUT_ERROR, 0, "b-0000000001.parquet", 1, "bad"),), None))
+    list(bucket.receive([unreadable, file(1, Mark(ENDED, 1000))]))
+    assert bucket.all_ended()
+    list(bucket.receive([file(2, agent="b")]))
+    assert not bucket.all_ended()
 
 
 def test_a_checkpoint_of_another_version_is_refused():

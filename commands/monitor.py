@@ -1,0 +1,131 @@
+"""`wirecheck monitor`: frames judged as they come, until it is told to stop.
+
+Knows: the options of the job, and that a flag goes before the file given with --config, and that before the default.
+Refuses to know how the job runs: that is `streaming.monitor`.
+"""
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from commands import options
+from commands.ending import Stop
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, written as 2s, 500ms, 10m, 6h, 7d, or a bare number."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?", str(value))
+        if not found:
+            self.fail(f"{value!r} is no duration (2s, 500ms, 10m, 6h, 7d)", param, ctx)
+        return float(found[1]) * UNITS[found[2] or "s"]
+
+
+class Size(click.ParamType[int]):
+    """Bytes, written as 32M, 1G, or a bare number."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"(\d+)([KMG]?)", str(value))
+        if not found or int(found[1]) < 1:
+            self.fail(f"{value!r} is no size (33554432, 32M, 1G)", param, ctx)
+        return int(found[1]) * SIZES[found[2]]
+
+
+def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+    """What the file says become the defaults of the flags; its table [judge] those of --judge."""
+    if path is None:
+        return None
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
+        raise Stop(f"{path}: {getattr(wrong, 'strerror', None) or wrong}") from wrong
+    judge = said.pop("judge", {})
+    known = {parameter.name: parameter for parameter in ctx.command.params}
+    names = {name.removesuffix("s") if name == "ports" else name for name in known} - {"config", "help", "judge", None}
+    strange = sorted(said.keys() - names)
+    if strange or not isinstance(judge, dict):
+        what = f"{strange[0]} is no setting" if strange else "[judge] is a table"
+        raise Stop(f"{path}: {what}; there are {', '.join(sorted(map(str, names)))} and the table [judge]")
+    defaults = {"ports" if name == "port" else name: value for name, value in said.items()}
+    ports = defaults.get("ports", [])
+    defaults["ports"] = ports if isinstance(ports, list) else [ports]
+    ctx.default_map = {**defaults, "judge": [f"{name}={value}" for name, value in judge.items()]}
+    ctx.meta["judge"] = ctx.default_map["judge"]
+    return path
+
+
+@click.command()
+@click.option("--frames", required=True, metavar="DIR", help="Folder the agents write to; a path or a URI.")
+@click.option("--out", required=True, metavar="DIR", help="Folder of the result tables; a path or a URI.")
+@click.option("--checkpoint", metavar="DIR", help="What is remembered between starts.  [default: OUT/_checkpoint]")
+@click.option("--once", is_flag=True, help="Judge what is there and end.")
+@click.option("--interval", type=Duration(), default="2s", show_default=True, help="A batch at most this often.")
+@click.option("--max-batch-bytes", type=Size(), default="32M", show_default=True, help="Frames files of one batch.")
+@click.option("--retain", type=Duration(), default="1h", show_default=True, help="Keep superseded revisions so long.")
+@click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
+@click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="... of this address.")
+@options.ports()
+@options.dialect()
+@click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
+@click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
+@click.option("--exchanges", is_flag=True, help="Also write one row per exchange.")
+@click.option(
+    "--config", type=options.PATH, is_eager=True, expose_value=False, callback=from_file, metavar="FILE.toml",
+    help="Settings under the names of these flags; a flag goes first.",
+)  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
+@click.pass_context
+def monitor(
+    ctx: click.Context, /, frames: str, out: str, checkpoint: str | None, interval: float, **choices: Any
+) -> None:
+    """Judge frames as agents write them; SIGTERM ends it in good order, the next start goes on.
+
+    \b
+    Examples:
+      wirecheck monitor --frames frames/ --out verdicts/ --metrics-port 9108
+      wirecheck monitor --frames frames/ --out verdicts/ --once
+      wirecheck monitor --config monitor.toml
+    """
+    from streaming import monitor as job
+    from streaming.settings import Settings
+
+    words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
+    switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
+    settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
+    checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
+    plan = job.Plan(frames, out, checkpoint, interval_s=interval, retain_s=choices.pop("retain"), **choices)
+    try:
+        job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))
+    except job.MonitorError as error:
+        raise Stop(str(error)) from error
+
+
+def pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Stop(f"--judge {text}: write NAME=N, as broker_grace_s=60")
+    return name, value
+
+
+def judge_settings(words: dict[str, str]) -> Any:
+    from streaming.judge.settings import Settings
+
+    names = [field.name for field in fields(Settings)]
+    for name, value in words.items():
+        if name not in names:
+            raise Stop(f"judge: {name} is no setting; there are {', '.join(names)}")
+        if not value.isdigit():
+            raise Stop(f"judge: {name} is a number of at least 0, not {value}")
+    return Settings(**{name: int(value) for name, value in words.items()})

@@ -1,0 +1,126 @@
+"""What a checkpoint was made with, in a file beside it, and the refusal to go on with anything else.
+
+Knows: which settings and versions a checkpoint's state has a meaning under only (buckets, ports, dialect, versions of
+state and of Spark, where its tables lie). Knows nothing of what the state holds.
+Rule: a checkpoint that does not fit is refused before Spark starts, in one line that says how to go on.
+"""
+
+import fcntl
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyarrow import fs
+
+from streaming import batches, follow
+from streaming.judge import ledger
+from streaming.settings import Settings
+from streaming.storage import at, is_local, local
+
+NAME = "wirecheck.json"
+QUERY = "query"
+"""Spark's own folder, beside the manifest."""
+
+
+class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
+    """Why this checkpoint cannot be gone on with, in one line with the fix."""
+
+
+def facts(settings: Settings, out: str) -> dict[str, Any]:
+    """What must be the same for ever."""
+    return {
+        "buckets": settings.buckets,
+        "ports": sorted(settings.ports),
+        "dialect": settings.dialect,
+        "out": str(local(out)) if is_local(out) else out,
+        "follow_state_version": follow.STATE_VERSION,
+        "judge_state_version": ledger.STATE_VERSION,
+        "spark": pyspark.__version__,
+    }
+
+
+def claim(checkpoint: str, now: dict[str, Any]) -> str:
+    """Take the checkpoint, new or fitting; where Spark is to keep its part."""
+    try:
+        before = read(checkpoint)
+        if before is None:
+            write(checkpoint, now)
+            before = now
+    except (OSError, ValueError) as wrong:
+        raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; {FIX}") from wrong
+    for name, value in now.items():
+        if before.get(name) != value:
+            words = name.replace("_", " ")
+            other = f"made with {words} {said(before.get(name))}, this is {said(value)}"
+            raise CheckpointRefused(f"{checkpoint}: {other}; go on as before or {FIX}")
+    return f"{checkpoint.rstrip('/')}/{QUERY}"
+
+
+FIX = "begin anew with another --checkpoint and --out"
+
+
+def why(wrong: Exception) -> str:
+    if isinstance(wrong, json.JSONDecodeError | UnicodeDecodeError):
+        return f"cannot be read ({NAME} is damaged)"
+    return str(getattr(wrong, "strerror", None) or wrong).splitlines()[0]
+
+
+def said(value: Any) -> str:
+    return ",".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def read(checkpoint: str) -> dict[str, Any] | None:
+    """None where nothing is. Raises OSError and ValueError."""
+    system, folder = at(checkpoint)
+    if system.get_file_info(folder).type == fs.FileType.File:
+        raise ValueError("is a file, not a folder")
+    there = {name for name in batches.names(system, folder) if not name.startswith(".")}
+    if NAME in there:
+        with system.open_input_file(f"{folder}/{NAME}") as file:
+            found = json.loads(file.read())
+        if QUERY in there:
+            run_of(checkpoint)
+        if not isinstance(found, dict):
+            raise ValueError(f"cannot be read ({NAME} is damaged)")
+        return found
+    if there:
+        raise ValueError(f"holds {min(there)}, and no {NAME}: it is no checkpoint of a monitor")
+    return None
+
+
+def write(checkpoint: str, now: dict[str, Any]) -> None:
+    system, folder = at(checkpoint)
+    system.create_dir(folder, recursive=True)
+    batches.put(system, f"{folder}/{NAME}", (json.dumps(now, indent=1) + "\n").encode())
+
+
+def run_of(checkpoint: str) -> str | None:
+    """The run's id, once Spark has given it one. Raises ValueError where it cannot be read."""
+    system, folder = at(checkpoint)
+    with suppress(FileNotFoundError), system.open_input_file(f"{folder}/{QUERY}/metadata") as file:
+        try:
+            return str(json.loads(file.read())["id"])
+        except (ValueError, KeyError, TypeError) as wrong:
+            raise ValueError("cannot be read (Spark's metadata is damaged)") from wrong
+    return None
+
+
+def lock(checkpoint: str) -> int | None:
+    """Keep a second monitor out, on this machine; the handle, to be closed at the end."""
+    if not is_local(checkpoint):
+        return None
+    folder = Path(local(checkpoint))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as wrong:
+        raise CheckpointRefused(f"{checkpoint}: {wrong.strerror}; name another --checkpoint") from wrong
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as taken:
+        os.close(handle)
+        raise CheckpointRefused(f"{checkpoint}: another monitor is at work on it; end that one first") from taken
+    return handle

@@ -1,0 +1,120 @@
+"""What the monitor measures: every metric's name, type, labels and sentence, and how time is put into bounds.
+
+Knows: names and units by Prometheus' rules. Knows nothing of its client library (`metrics.py`) or of values.
+Rule: a name, its labels and its meaning are final; labels come from closed sets. docs/metrics.md is made from METRICS.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+PREFIX = "wirecheck_"
+SECONDS = (0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+TICK_NS = 100_000_000
+"""Capture time is observed in tenths of a second."""
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Named:
+    """One metric: its name without prefix, as Prometheus shows it."""
+
+    name: str
+    kind: str
+    labels: Labels
+    meaning: str
+
+
+CLUSTER = ("cluster",)
+METRICS = (
+    Named("frames_total", "counter", CLUSTER, "Frames (TCP segments) judged."),
+    Named("dropped_frames_total", "counter", CLUSTER, "Packets that agents say were lost before they saw them."),
+    Named("skipped_frames_total", "counter", CLUSTER, "Packets that are no TCP segments an agent can read."),
+    Named("unseen_bytes_total", "counter", CLUSTER, "Bytes of connections that were on the wire and not captured."),
+    Named("input_errors_total", "counter", CLUSTER, "Inputs that could not be read to their end."),
+    Named("quarantined_files_total", "counter", CLUSTER, "Frames files set aside because they could not be read."),
+    Named(
+        "connections_total",
+        "counter",
+        ("cluster", "transport"),
+        "Connections by what they turned out to carry: plaintext (Kafka), encrypted (TLS), other.",
+    ),
+    Named("exchanges_total", "counter", ("cluster", "api", "version"), "Exchanges by api and request version."),
+    Named("messages_total", "counter", ("cluster", "outcome"), "Messages by outcome: decoded, undecoded or malformed."),
+    Named("undecoded_messages_total", "counter", ("cluster", "reason"), "Messages that were not decoded, by reason."),
+    Named("findings", "gauge", ("cluster", "code", "kind"), "Findings that stand open, by check."),
+    Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "Times a finding was told or changed."),
+    Named("topics", "gauge", ("cluster", "state"), "Topics by state: current, replaced, deleted or unresolved."),
+    Named("topics_recreated_total", "counter", CLUSTER, "Topic ids that were replaced by another of the same name."),
+    Named("clients", "gauge", CLUSTER, "Clients (client id at an address) seen."),
+    Named("clients_on_removed_versions", "gauge", CLUSTER, "Clients that send versions Kafka 4.0 has removed."),
+    Named("judged_lag_seconds", "gauge", CLUSTER, "From the capture time of the newest judged frame to now."),
+    Named(
+        "frame_to_judged_seconds",
+        "histogram",
+        CLUSTER,
+        "From capture to judgement, once per tenth of a second of capture time and agent.",
+    ),
+    Named("agent_judged_timestamp_seconds", "gauge", ("cluster", "agent"), "Capture time up to which it is judged."),
+    Named("batch_duration_seconds", "histogram", (), "Wall time of a batch."),
+    Named("last_batch_timestamp_seconds", "gauge", (), "When the last batch was written."),
+    Named("backlog_files", "gauge", (), "Frames files that are not judged yet."),
+    Named("backlog_bytes", "gauge", (), "Size of these files."),
+    Named("state_bytes", "gauge", ("step",), "Memory of the state stores, by step: follow or judge."),
+    Named("build_info", "info", (), "The version at work."),
+)
+
+
+@dataclass
+class Histogram:
+    """Counts by upper bound in seconds; of this process, as batches are told to it."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
+    seconds: float = 0.0
+
+    def observe(self, seconds: float, times: int = 1) -> None:
+        self.counts[bisect_left(SECONDS, seconds)] += times
+        self.seconds += seconds * times
+
+    def observe_ticks(self, from_ns: int, to_ns: int, now_ns: int) -> None:
+        """Each tick of capture time in (from, to], as old as it is now; as many per bound as fit, not one by one."""
+        first, last = from_ns // TICK_NS + 1, to_ns // TICK_NS
+        if last < first:
+            return
+        ages = [now_ns - round(bound * 1e9) for bound in SECONDS]  # a tick not before this is within the bound
+        within = [max(0, last - max(first, -(-edge // TICK_NS)) + 1) for edge in ages]
+        edges = [0, *within, last - first + 1]
+        for index in range(len(self.counts)):
+            self.counts[index] += edges[index + 1] - edges[index]
+        middle_ns = (first + last) * TICK_NS / 2
+        self.seconds += (now_ns - middle_ns) / 1e9 * (last - first + 1)
+
+    def buckets(self) -> list[tuple[str, float]]:
+        shown, sum_so_far = [], 0
+        for bound, count in zip([*map(str, SECONDS), "+Inf"], self.counts, strict=True):
+            sum_so_far += count
+            shown.append((bound, float(sum_so_far)))
+        return shown
+
+
+def document() -> str:
+    """docs/metrics.md: what the monitor exports."""
+    rows = [
+        f"| `{PREFIX}{named.name}` | {named.kind} | {', '.join(named.labels) or '-'} | {named.meaning} |"
+        for named in METRICS
+    ]
+    return "\n".join([HEAD, "| name | type | labels | meaning |", "|---|---|---|---|", *rows, TAIL])
+
+
+HEAD = """# Metrics of the monitor
+
+Generated by `make docs` from `streaming/measured.py`. `wirecheck monitor --metrics-port P` serves them at `/metrics`,
+beside `/-/healthy` (the process runs) and `/-/ready` (the query has started).
+"""
+TAIL = """
+`cluster` is the label given to the agent; `api` and `version` are those of the layouts, `other` where they know none;
+`code` and `kind` are those of [CHECKS.md](../CHECKS.md). No label is taken from a client id, a topic or an address.
+
+Counters are totals kept with the query's checkpoint and written with each batch (table `totals`): they go on over a
+restart, and a batch that is repeated after a crash counts once. The two histograms belong to the process and begin
+anew with it.
+"""

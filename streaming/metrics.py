@@ -1,0 +1,219 @@
+"""The monitor's page of metrics: the values behind the names.
+
+Knows: Prometheus' client, and how rows of the result tables become samples. What is counted stands in
+the tables (`totals.py`); here it is only shown. Knows nothing of Spark.
+Rule: labels come from closed sets, never from traffic; counters are totals committed with a batch, so that being told
+of a batch twice, or a restart, changes nothing.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from threading import Lock, Thread
+from typing import Any
+from wsgiref.simple_server import WSGIServer, make_server
+
+import pyarrow as pa
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import ThreadingWSGIServer, _SilentHandler
+from prometheus_client.registry import Collector
+
+from streaming.judge import apis
+from streaming.judge.catalogue import CHECKS
+from streaming.judge.releases import removed_in_4
+from streaming.measured import METRICS, PREFIX, Histogram, Labels, Named
+
+PER_TOTAL = {
+    "frames_total": "frames",
+    "dropped_frames_total": "dropped_frames",
+    "skipped_frames_total": "skipped_frames",
+    "unseen_bytes_total": "unseen_bytes",
+    "input_errors_total": "input_errors",
+    "quarantined_files_total": "quarantined_files",
+    "connections_total": "connections",
+    "messages_total": "messages",
+    "undecoded_messages_total": "undecoded_messages",
+}
+"""Metrics that are a measure of the totals table as it stands."""
+Samples = dict[Labels, float]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What the query says of itself, after a batch or in between."""
+
+    state_bytes: Mapping[str, int]
+    backlog_files: int = 0
+    backlog_bytes: int = 0
+
+
+class Page(Collector):
+    """All of it, from batches told by `take` and words of the query by `hear`. Threads may scrape meanwhile."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.totals: dict[tuple[str, str, str], int] = {}
+        """(label, measure, detail) to count."""
+        self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
+        """Per table the rows that stand, by label and id: what they count as."""
+        self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
+        """What was counted once stays on the page, at 0."""
+        self.judged: dict[str, Histogram] = {}
+        self.batches = Histogram()
+        self.query = Query({"follow": 0, "judge": 0})
+        self.last_batch_s = 0.0
+        self.ready = False
+
+    def take(self, told: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
+        """The tables of one batch; without a time, of an earlier one, read back."""
+        with self.lock:
+            for table, known in self.open.items():
+                for row in told[table].to_pylist() if table in told else ():
+                    self.stand(table, known, row)
+            for row in told["totals"].to_pylist() if "totals" in told else ():
+                key = (row["label"], row["measure"], row["detail"] or "")
+                if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
+                    histogram = self.judged.setdefault(key[0], Histogram())
+                    histogram.observe_ticks(self.totals[key], row["count"], now_ns)
+                self.totals[key] = row["count"]
+            self.last_batch_s = now_ns / 1e9 if now_ns else self.last_batch_s
+
+    def stand(self, table: str, known: dict[str, tuple[str, ...]], row: Mapping[str, Any]) -> None:
+        gone = row.get("withdrawn") or row.get("state") == "withdrawn"
+        name, counted = f"{row['label']}|{row['id']}", counts_as(table, row)
+        self.once[table].add(counted)
+        if gone:
+            known.pop(name, None)
+        else:
+            known[name] = counted
+
+    def hear(self, query: Query, batch_s: float | None = None) -> None:
+        with self.lock:
+            self.query = query
+            if batch_s is not None:
+                self.batches.observe(batch_s)
+
+    def followed(self) -> dict[str, int]:
+        """The last file followed of each agent."""
+        with self.lock:
+            return {detail: count for (_, measure, detail), count in self.totals.items() if measure == "followed_files"}
+
+    def collect(self) -> Iterable[Metric]:
+        with self.lock:
+            samples = self.samples()
+            for named in METRICS:
+                if named.kind == "histogram":
+                    yield from self.histograms(named)
+                elif named.kind == "info":
+                    yield InfoMetricFamily(PREFIX + "build", named.meaning, {"version": installed()})
+                else:
+                    yield family(named, samples[named.name])
+
+    def samples(self) -> dict[str, Samples]:
+        found = {named.name: Samples() for named in METRICS}
+        for named in METRICS:
+            if named.name in PER_TOTAL:
+                found[named.name] = self.total(PER_TOTAL[named.name], detailed=len(named.labels) > 1)
+        found["exchanges_total"] = {
+            (label, *detail.rsplit(":", 1)): count for (label, detail), count in self.total("exchanges").items()
+        }
+        found["finding_revisions_total"] = {
+            (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
+        }
+        found |= {name: dict.fromkeys(self.once[name], 0.0) for name in ("findings", "topics")}
+        for name in ("findings", "topics"):
+            found[name].update(Counter(self.open[name].values()))
+        clients = Counter(self.open["clients"].values())
+        for label in {label for label, _ in self.once["clients"]}:
+            found["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]
+            found["clients_on_removed_versions"][label,] = clients[label, "removed"]
+        for label in {label for label, _ in self.once["topics"]}:
+            found["topics_recreated_total"][label,] = found["topics"].get((label, "replaced"), 0)
+        return found | self.times()
+
+    def total(self, measure: str, *, detailed: bool = True) -> Samples:
+        return {
+            (label, detail) if detailed else (label,): float(count)
+            for (label, name, detail), count in self.totals.items()
+            if name == measure
+        }
+
+    def times(self) -> dict[str, Samples]:
+        agents = {labels: ns / 1e9 for labels, ns in self.total("judged_ns").items() if ns}
+        newest: dict[str, float] = {}
+        for (label, _), judged_s in agents.items():
+            newest[label] = max(judged_s, newest.get(label, 0.0))
+        now_s = time.time_ns() / 1e9
+        return {
+            "agent_judged_timestamp_seconds": agents,
+            "judged_lag_seconds": {(label,): now_s - judged_s for label, judged_s in newest.items()},
+            "last_batch_timestamp_seconds": {(): self.last_batch_s} if self.last_batch_s else {},
+            "backlog_files": {(): self.query.backlog_files},
+            "backlog_bytes": {(): self.query.backlog_bytes},
+            "state_bytes": {(step,): size for step, size in self.query.state_bytes.items()},
+        }
+
+    def histograms(self, named: Named) -> Iterator[Metric]:
+        shown = HistogramMetricFamily(PREFIX + named.name, named.meaning, labels=named.labels)
+        by_labels = {(label,): h for label, h in self.judged.items()} if named.labels else {(): self.batches}
+        for labels, histogram in by_labels.items():
+            shown.add_metric(labels, histogram.buckets(), histogram.seconds)
+        yield shown
+
+
+def family(named: Named, samples: Samples) -> Metric:
+    kind = CounterMetricFamily if named.kind == "counter" else GaugeMetricFamily
+    shown = kind(PREFIX + named.name, named.meaning, labels=named.labels)
+    for labels, value in sorted(samples.items()):
+        shown.add_metric(labels, value)
+    return shown
+
+
+def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The labels under which a row is counted."""
+    if table == "findings":
+        return row["label"], row["code"], row["kind"]
+    if table == "topics":
+        return row["label"], row["state"]
+    removed = any(
+        removed_in_4(key, version)
+        for used in row["apis"]
+        if (key := apis.keys().get(used["api"])) is not None
+        for version in used["versions"]
+    )
+    return row["label"], "removed" if removed else "kept"
+
+
+def installed() -> str:
+    try:
+        return version("wirecheck")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def serve(page: Page, address: str, port: int) -> WSGIServer:
+    """/metrics, /-/healthy and /-/ready, from a thread of their own. Raises OSError where the port is taken."""
+    registry = CollectorRegistry()
+    registry.register(page)
+    metrics = make_wsgi_app(registry)
+
+    def app(environ: dict[str, Any], respond: Any) -> Any:
+        path = environ.get("PATH_INFO", "")
+        if path in {"/-/healthy", "/-/ready"}:
+            good = path == "/-/healthy" or page.ready
+            respond("200 OK" if good else "503 Service Unavailable", [("Content-Type", "text/plain")])
+            return [b"ok\n" if good else b"starting\n"]
+        return metrics(environ, respond)
+
+    server = make_server(address, port, app, ThreadingWSGIServer, handler_class=_SilentHandler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    return server

@@ -1,0 +1,268 @@
+"""The query as a service: started, watched, stopped in good order, and gone on with where it stopped.
+
+Knows: the order of a monitor's life (checkpoint, metrics, Spark, query, end) and how each of its failures is said in
+one line. Knows nothing of what is judged.
+Rule: whatever ends it, and whenever, the next start goes on from the checkpoint; what is told elsewhere (metrics) is
+read back from the tables that were written.
+"""
+
+import logging
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from types import FrameType
+from typing import Any
+
+from pyarrow import fs
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streaming import batches, compaction, manifest
+from streaming.gateway import JavaDiedError
+from streaming.java import JavaMissing
+from streaming.manifest import CheckpointRefused
+from streaming.metrics import Page, Query, serve
+from streaming.pipeline import Job, start
+from streaming.replay import agents_of, labelled, reason
+from streaming.session import Session, close_session, open_session
+from streaming.settings import AgentFiles, Settings
+from streaming.sinks import Told
+from streaming.storage import at, is_local, local
+from streaming.unreadable import whose
+
+Say = Callable[[str], None]
+LOOK_S = 0.2
+ROUNDS, COMPACT_ROUNDS = 25, 3000
+"""So many looks are 5 s and 10 minutes."""
+REMEMBERED = "2d"
+"""Twice the judge's horizon: how long Spark remembers the names of files."""
+STEPS = ("judge", "follow")
+"""The stateful steps in the order Spark tells of them: the last first."""
+SHOWN = ("findings", "topics", "clients", "totals")
+"""Tables the metrics are made of."""
+
+
+class MonitorError(Exception):
+    """Why the monitor cannot run, in one line for a person."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    frames: str
+    """Folder of frames files, on any file system Spark can list; agents may appear later."""
+    out: str
+    """Folder of the result tables."""
+    checkpoint: str
+    once: bool = False
+    """Judge what is there and end."""
+    interval_s: float = 2.0
+    """A batch at most this often."""
+    max_batch_bytes: int = 32 << 20
+    """Frames files of one batch, together."""
+    retain_s: float = 3600.0
+    """Superseded revisions stay this long in the tables."""
+    metrics_port: int | None = None
+    metrics_address: str = "127.0.0.1"
+
+
+def run(plan: Plan, settings: Settings, say: Say) -> None:
+    """Until the end (`once`), SIGTERM or SIGINT. Raises MonitorError."""
+    try:
+        with taken(plan), stop_signals() as stopping, served(plan) as page:
+            begin(plan, settings, page, stopping, say)
+    except (CheckpointRefused, JavaMissing, JavaDiedError) as failure:
+        raise MonitorError(str(failure)) from failure
+    except KeyboardInterrupt as failure:
+        raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
+    except PySparkException as failure:
+        raise MonitorError(f"the query failed: {reason(str(failure))}") from failure
+
+
+def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say) -> None:
+    job, settings = prepared(plan, settings, page)
+    with workplace(plan.checkpoint) as work:
+        try:
+            attend(
+                open_session(Session(work, verbose=settings.verbose)), job, settings, Watch(plan, page, stopping, say)
+            )
+        finally:
+            close_session()
+
+
+def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
+    """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
+    agents = present(plan.frames)
+    checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan.out))
+    recall(page, plan)
+    job = Job(escaped(plan.frames), plan.out, checkpoint, trigger(plan), plan.max_batch_bytes, REMEMBERED)
+    return job, replace(settings, agents=agents)
+
+
+def trigger(plan: Plan) -> dict[str, object]:
+    return {"availableNow": True} if plan.once else {"processingTime": f"{round(plan.interval_s * 1000)} milliseconds"}
+
+
+def present(frames: str) -> dict[str, AgentFiles]:
+    """The agents that are there now and where their files begin. More of each may come, and more agents."""
+    there = agents_of([Path(info.path) for info in listed(frames)])
+    folder = local(frames) if is_local(frames) else frames.rstrip("/")
+    return {agent: replace(files, missing=(), last=0) for agent, files in labelled(there, folder).items()}
+
+
+def listed(frames: str) -> list[fs.FileInfo]:
+    """The frames files there. Raises MonitorError where there is no such folder."""
+    try:
+        system, folder = at(frames)
+        if system.get_file_info(folder).type != fs.FileType.Directory:
+            raise MonitorError(f"{frames}: no such folder; make it, or name the one the agents write to with --frames")
+        found = system.get_file_info(fs.FileSelector(folder))
+    except (OSError, ValueError) as wrong:
+        raise MonitorError(f"{frames}: {str(wrong).splitlines()[0]}") from wrong
+    return [info for info in found if info.is_file and whose(info.path) and info.base_name[0] not in "._"]
+
+
+def escaped(frames: str) -> str:
+    """Spark takes a folder's name for a pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(local(frames))) if is_local(frames) else frames
+
+
+def recall(page: Page, plan: Plan) -> None:
+    """What an earlier start has told: from the tables, as a reader finds them."""
+    run = manifest.run_of(plan.checkpoint)
+    for table in SHOWN if run else ():
+        for part in batches.read(f"{plan.out}/{table}/run={run}"):
+            page.take({table: part})
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What goes on beside the query."""
+
+    plan: Plan
+    page: Page
+    stopping: Event
+    say: Say
+
+    def told(self, tables: Told) -> None:
+        """A batch is written."""
+        self.page.take(tables, time.time_ns())
+        for row in tables["coverage"].to_pylist() if "coverage" in tables else ():
+            if row["measure"] == "quarantined_files" and not row["withdrawn"]:
+                self.say(f"set aside: {row['detail']}")
+
+
+def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:
+    """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
+    query = start(spark, job, settings, watch.told)
+    watch.page.ready = True
+    watch.say(f"judging {watch.plan.frames} into {watch.plan.out}")
+    shown, rounds = -1, 0
+    while not query.awaitTermination(LOOK_S):
+        progress = query.lastProgress
+        if progress and progress["batchId"] != shown and progress["numInputRows"]:
+            shown = progress["batchId"]
+            batch_s = progress["durationMs"]["triggerExecution"] / 1000
+            watch.page.hear(measured(progress, watch.plan, watch.page), batch_s)
+        elif rounds % ROUNDS == 0:
+            watch.page.hear(measured(progress, watch.plan, watch.page))
+        if rounds % COMPACT_ROUNDS == COMPACT_ROUNDS - 1:
+            tidy(watch.plan)
+        if watch.stopping.is_set() and not query.status["isTriggerActive"]:
+            query.stop()
+            break
+        rounds += 1
+    tidy(watch.plan)
+    return query
+
+
+def tidy(plan: Plan) -> None:
+    run = manifest.run_of(plan.checkpoint)
+    if run and is_local(plan.out):
+        compaction.compact(local(plan.out), run, time.time_ns() / 1e9 - plan.retain_s)
+
+
+def measured(progress: Any, plan: Plan, page: Page) -> Query:
+    steps = zip(STEPS, progress["stateOperators"] if progress else (), strict=False)
+    state_bytes = dict.fromkeys(STEPS, 0) | {step: operator["memoryUsedBytes"] for step, operator in steps}
+    followed = page.followed()
+    waiting = [info for info in listed(plan.frames) if beyond(info.path, followed)]
+    return Query(state_bytes, len(waiting), sum(info.size for info in waiting))
+
+
+def beyond(path: str, followed: dict[str, int]) -> bool:
+    name = whose(path)
+    return name is not None and name[1] > followed.get(name[0], 0)
+
+
+@contextmanager
+def taken(plan: Plan) -> Iterator[None]:
+    listed(plan.frames)
+    handle = manifest.lock(plan.checkpoint)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def served(plan: Plan) -> Iterator[Page]:
+    page = Page()
+    if plan.metrics_port is None:
+        yield page
+        return
+    try:
+        server = serve(page, plan.metrics_address, plan.metrics_port)
+    except OSError as wrong:
+        where = f"{plan.metrics_address}:{plan.metrics_port}"
+        raise MonitorError(
+            f"metrics cannot be served at {where}: {wrong.strerror}; choose another --metrics-port"
+        ) from wrong
+    try:
+        yield page
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def stop_signals() -> Iterator[Event]:
+    """SIGTERM and SIGINT ask for an end after the batch that runs; a second one is obeyed at once."""
+    stopping = Event()
+
+    def stop(_number: int, _: FrameType | None) -> None:
+        if stopping.is_set():
+            logging.disable(logging.CRITICAL)  # py4j logs each sentence that is interrupted
+            raise KeyboardInterrupt
+        stopping.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def workplace(checkpoint: str) -> Iterator[Path]:
+    """What Spark leaves behind while it runs; beside a local checkpoint, so that the next start clears up a crash."""
+    if not is_local(checkpoint):
+        with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder:
+            yield Path(folder)
+        return
+    work = local(checkpoint) / ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,112 @@
+"""Totals of one label since its run began: what metrics count, kept with the judge's state and written with each batch.
+
+Knows: which claims, marks and findings add to which total, and that a connection's facts only grow. Knows nothing of
+Prometheus (`metrics.py`).
+Rule: a total is part of the batch that moved it: a batch that Spark repeats, or a restart, gives the same row again and
+counts nothing twice. Details come from closed sets: what the layouts do not know is `other`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from decode.message import Status
+from streaming.judge import apis
+from streaming.judge.claim import Claim
+from streaming.judge.ledger import Ledger
+from streaming.judge.step import MARKS, Marks, Row
+from streaming.packed import from_cell, to_cell
+
+OTHER = "other"
+GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes"}
+"""Facts of a connection and the totals they grow."""
+TRANSPORTS = {"kafka": "plaintext", "tls": "encrypted", "other": OTHER}
+MALFORMED = frozenset(status.name.lower() for status in Status if status >= Status.TRUNCATED)
+ALONE = ("exchanges:request_unseen", "exchanges:orphan")
+"""Exchanges whose request, and so their api, nobody saw."""
+
+
+class Totals:
+    """Measure and detail to a count; `detail` may be empty."""
+
+    def __init__(self, cell: bytes | None = None) -> None:
+        self.known: dict[tuple[str, str], tuple[int, int]] = from_cell(cell) if cell else {}
+        """(measure, detail) to (revision, count)."""
+        self.changed: set[tuple[str, str]] = set()
+
+    def add(self, measure: str, detail: str, count: int) -> None:
+        if count > 0:
+            self.put(measure, detail, self.known.get((measure, detail), (0, 0))[1] + count)
+
+    def put(self, measure: str, detail: str, count: int) -> None:
+        revision, before = self.known.get((measure, detail), (0, 0))
+        if count != before:
+            told = (measure, detail) in self.changed
+            self.known[measure, detail] = (revision + (not told), count)
+            self.changed.add((measure, detail))
+
+    def claims(self, claims: Iterable[Claim], ledger: Ledger) -> None:
+        """Before the ledger has absorbed them: it says how far a connection was counted."""
+        for claim in claims:
+            if claim.kind == "connection":
+                cell = next(claim.cells())
+                self.connection(claim, ledger.cell(*cell).get(claim.identity))
+            elif claim.kind == "client":
+                for word, count in claim.tally.items():
+                    self.add("exchanges", spoken(word), count)
+
+    def connection(self, claim: Claim, before: Claim | None) -> None:
+        peak = before.peak if before else {}
+        for fact, measure in GROWING.items():
+            self.add(measure, "", claim.peak.get(fact, 0) - peak.get(fact, 0))
+        was, now = transport(peak), transport({**peak, **newer(claim.peak, peak)})
+        if now and not was:
+            self.add("connections", now, 1)
+        for word, count in claim.tally.items():
+            measure, _, detail = word.partition(":")
+            if word == "decoded_messages":
+                self.add("messages", "decoded", count)
+            elif measure == "undecoded_messages":
+                self.add("messages", "malformed" if detail in MALFORMED else "undecoded", count)
+                self.add("undecoded_messages", detail, count)
+            elif word in ALONE:
+                self.add("exchanges", f"{OTHER}:{OTHER}", count)
+
+    def hear(self, said: Marks) -> None:
+        for mark in said.marks:
+            if mark.kind in MARKS:
+                self.add(MARKS[mark.kind], "", max(1, mark.count))
+
+    def told(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if row.route == "findings":
+                self.add("finding_revisions", str(row.body["code"]), 1)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """What has changed in this batch, each as a revision."""
+        for measure, detail in sorted(self.changed):
+            revision, count = self.known[measure, detail]
+            body = {"id": f"{measure}|{detail}", "revision": revision, "measure": measure, "detail": detail or None}
+            yield {**body, "count": count}
+
+    def cell(self) -> bytes:
+        return to_cell(self.known)
+
+
+def spoken(word: str) -> str:
+    """api:version of a request, from the sets the layouts know."""
+    api, _, version = word.rpartition(":")
+    key = apis.keys().get(api)
+    if key is None:
+        return f"{OTHER}:{OTHER}"
+    return f"{api}:{version}" if 0 <= int(version) <= apis.newest(key) else f"{api}:{OTHER}"
+
+
+def newer(peak: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    return {name: max(value, before.get(name, value)) for name, value in peak.items()}
+
+
+def transport(peak: dict[str, Any]) -> str | None:
+    """What a connection speaks, once it is known: by its content, or because it closed without any."""
+    protocol = str(peak.get("protocol", ["undecided"])[-1])
+    closed = bool(peak.get("closed_by", [""])[-1])
+    return TRANSPORTS.get(protocol, OTHER if closed else None)

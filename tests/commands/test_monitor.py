@@ -1,0 +1,78 @@
+"""Flags over the file over the defaults; what cannot be is one line."""
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from streaming import monitor
+from streaming.judge.settings import Settings as JudgeSettings
+from streaming.monitor import Plan
+from streaming.settings import Settings
+
+FILE = """
+frames = "f"
+out = "o"
+interval = "500ms"
+max_batch_bytes = "1G"
+port = [9092, 9093]
+metrics_port = 9000
+once = true
+[judge]
+broker_grace_s = 60
+"""
+
+
+@pytest.fixture
+def told(monkeypatch):
+    found = []
+    monkeypatch.setattr(monitor, "run", lambda plan, settings, _say: found.append((plan, settings)))
+    return found
+
+
+def ran(*arguments):
+    return CliRunner().invoke(wirecheck.main, ["monitor", *map(str, arguments)])
+
+
+def written(tmp_path, text):
+    (tmp_path / "m.toml").write_text(text)
+    return tmp_path / "m.toml"
+
+
+def test_the_defaults(told):
+    assert ran("--frames", "f", "--out", "o/").exit_code == 0
+    assert told == [(Plan("f", "o/", "o/_checkpoint"), Settings())]
+
+
+def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_path):
+    result = ran("--config", written(tmp_path, FILE), "--metrics-port", 9001, "--judge", "client_grace_s=5")
+    assert result.exit_code == 0, result.output
+    plan = Plan("f", "o", "o/_checkpoint", once=True, interval_s=0.5, max_batch_bytes=1 << 30, metrics_port=9001)
+    judge = JudgeSettings(broker_grace_s=60, client_grace_s=5)
+    assert told == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge))]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("framse = 'f'", "framse is no setting; there are buckets, checkpoint"),
+        ("frames = ", "Invalid value"),
+        ("judge = 3", "[judge] is a table"),
+        ("[judge]\ngrace = 3", "judge: grace is no setting; there are broker_grace_s"),
+        ("[judge]\nbroker_grace_s = -3", "is a number of at least 0, not -3"),
+    ],
+)
+def test_a_file_that_is_wrong_is_one_line(told, tmp_path, text, words):
+    result = ran("--config", written(tmp_path, text), "--frames", "f", "--out", "o")
+    assert (result.exit_code, told, result.output.count("\n")) == (2, [], 1)
+    assert words in result.output
+
+
+def test_a_file_that_is_not_there_is_one_line(told, tmp_path):
+    result = ran("--config", tmp_path / "none.toml")
+    assert (result.exit_code, result.output) == (2, f"wirecheck: {tmp_path}/none.toml: No such file or directory\n")
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--interval", "soon"), ("--max-batch-bytes", "0"), ("--judge", "x")])
+def test_a_flag_that_is_wrong_names_what_is_right(told, flag, value):
+    assert ran("--frames", "f", "--out", "o", flag, value).exit_code == 2
+    assert told == []

@@ -1,0 +1,152 @@
+"""The monitor's life: what it refuses before Spark starts, and that arriving bit by bit changes nothing."""
+
+import os
+import socket
+from dataclasses import replace
+from threading import Event
+
+import pyarrow as pa
+import pytest
+
+from streaming import manifest, monitor
+from streaming.loop import Loop
+from streaming.metrics import Page
+from streaming.monitor import MonitorError, Plan, Watch, attend, prepared, run
+from streaming.replay import agents_of
+from streaming.result import Result
+from streaming.settings import Settings
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "a [b]").mkdir()
+    return Plan(str(tmp_path / "a [b]"), str(tmp_path / "out"), str(tmp_path / "out" / "_checkpoint"), once=True)
+
+
+def refusal(plan, settings=Settings()):
+    with pytest.raises(MonitorError) as refused:
+        run(plan, settings, print)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_a_missing_folder_is_one_line(tmp_path):
+    assert "no such folder" in refusal(Plan(str(tmp_path / "none"), "out", "c"))
+    assert "no such folder" in refusal(Plan(f"file://{tmp_path}/none", "out", "c"))
+
+
+def test_a_taken_port_is_one_line(plan):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        words = refusal(Plan(plan.frames, plan.out, plan.checkpoint, metrics_port=port))
+    assert f"127.0.0.1:{port}: Address already in use" in words
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (Settings(buckets=9), "made with buckets 8, this is 9"),
+        (Settings(ports=frozenset({9092})), "made with ports none, this is 9092"),
+        (Settings(dialect="kafka"), "made with dialect auto, this is kafka"),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused(plan, settings, words):
+    prepared(plan, Settings(), Page())
+    assert words in refusal(plan, settings)
+    assert "another --checkpoint" in refusal(plan, settings)
+
+
+@pytest.mark.parametrize("fact", ["spark", "follow_state_version", "judge_state_version", "out"])
+def test_a_checkpoint_of_other_versions_is_refused(plan, fact):
+    manifest.claim(plan.checkpoint, manifest.facts(Settings(), plan.out) | {fact: "0"})
+    assert f"made with {fact.replace('_', ' ')} 0, this is" in refusal(plan)
+
+
+def test_a_damaged_checkpoint_is_refused(plan):
+    prepared(plan, Settings(), Page())
+    (monitor.local(plan.checkpoint) / "query").mkdir()
+    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text("{")
+    assert "Spark's metadata is damaged" in refusal(plan)
+    (monitor.local(plan.checkpoint) / manifest.NAME).write_text("{")
+    assert "wirecheck.json is damaged" in refusal(plan)
+
+
+def test_a_folder_of_something_else_is_no_checkpoint(plan, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").touch()
+    assert "holds cat.jpg" in refusal(Plan(plan.frames, plan.out, str(tmp_path / "photos")))
+
+
+def test_one_monitor_at_a_time_has_a_checkpoint(plan):
+    handle = manifest.lock(plan.checkpoint)
+    assert "another monitor is at work" in refusal(plan)
+    os.close(handle)
+
+
+@pytest.mark.spark
+def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judged_like_a_replay(
+    spark, plan, frames_files
+):
+    """The second start sees the rest, a file per batch: a half written one, all others but one, and that one."""
+    loop = Loop(Settings(agents=agents_of(frames_files)))
+    loop.batch(frames_files)
+    expected = loop.result().json()
+    said, folder = [], monitor.local(plan.frames)
+    plan = replace(plan, max_batch_bytes=1)
+    poison = frames_files[0].with_name("b-0000000001.parquet")
+    for arrived in (frames_files[:1], [poison, *frames_files[2:], frames_files[1]]):
+        for age, file in enumerate(arrived):
+            source = frames_files[0] if file == poison else file
+            (folder / file.name).write_bytes(source.read_bytes()[: 1000 if file == poison else None])
+            os.utime(folder / file.name, (1_700_000_000 + age,) * 2)
+        page = Page()
+        job, settings = prepared(plan, Settings(), page)
+        query = attend(spark, job, settings, Watch(plan, page, Event(), said.append))
+    verdict = Result.read(plan.out, str(query.id)).json()
+    (told,) = verdict["coverage"].pop("input_errors")
+    assert told.startswith("b-0000000001.parquet: ")
+    assert [line for line in said if line.startswith("set aside")] == [f"set aside: {told}"]
+    assert verdict["coverage"].pop("quarantined_files") == 1
+    assert verdict["coverage"]["details"].pop("quarantined_files") == {told: 1}
+    assert expected["coverage"].pop("input_errors") == []
+    assert verdict == expected
+    assert shown(page) == totals_of(verdict)
+    again = Page()
+    prepared(plan, Settings(), again)
+    assert shown(again) == shown(page)
+
+
+def shown(page):
+    """What the page says of the label, in the words of a verdict."""
+    samples = {
+        (sample.name.removeprefix("wirecheck_"), *sample.labels.values()): sample.value
+        for family in page.collect()
+        for sample in family.samples
+    }
+    summed = {name: sum(v for k, v in samples.items() if k[0] == name) for name in {k[0] for k in samples}}
+    return {
+        "frames": samples["frames_total", "L"],
+        "exchanges": summed["exchanges_total"],
+        "decoded_messages": samples["messages_total", "L", "decoded"],
+        "findings": summed["findings"],
+        "topics": summed["topics"],
+        "clients": samples["clients", "L"],
+        "connections": summed["connections_total"],
+    }
+
+
+def totals_of(verdict):
+    counted = {name: verdict["coverage"][name] for name in ("frames", "exchanges", "decoded_messages", "connections")}
+    return counted | {name: len(verdict[name]) for name in ("findings", "topics", "clients")}
+
+
+def test_tables_go_to_any_file_system_with_an_entry_for_each_batch(tmp_path):
+    from streaming import batches
+
+    run_folder = (pa.fs.SubTreeFileSystem(str(tmp_path), pa.fs.LocalFileSystem()), "t/run=r")
+    for rows in ([1], [2]):
+        batches.write_committed(pa.table({"id": rows}), run_folder, 0)
+    batches.write_committed(pa.table({"id": [3]}), run_folder, 1)
+    (tmp_path / "t/run=r/batch_id=2").mkdir()
+    (tmp_path / "t/run=r/batch_id=2/part.parquet").write_bytes(b"no entry: a crash came before it")
+    assert [part["id"].to_pylist() for part in batches.read(str(tmp_path / "t/run=r"))] == [[1], [3]]
