@@ -24,6 +24,7 @@ from streaming.judge.checks import (
     metadata_log,
     others,
     replicas,
+    sessions,
     topic_id_uses,
     topic_ids,
     versions,
@@ -39,7 +40,7 @@ Function = Callable[[Cell, Group, Scene], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
-    "FET": ("Fetching", (fetching,)),
+    "FET": ("Fetching", (fetching, sessions)),
     "CTL": ("Controllers, leaders and replicas", (control, leadership, replicas)),
     "LOG": ("The metadata log", (metadata_log,)),
     "GRP": ("Groups, offsets and producers", (others, groups)),
@@ -62,8 +63,8 @@ HEADINGS = ("Finds.", "Why it matters.", "When it is innocent.", "Source.")
 class Check(Rule):
     status: str
     """planned, preview or stable."""
-    unit: str
-    """The space of the ledger whose cells it looks at."""
+    units: tuple[str, ...]
+    """The spaces of the ledger whose cells it looks at."""
     subject: str
     """What makes it one finding."""
     function: Function | None
@@ -74,7 +75,7 @@ def read() -> dict[str, Check]:
     checks = {}
     for code, name, kind, status, unit, subject, summary in (line.split("\t") for line in lines[1:]):
         function = None if status == "planned" else function_of(code, name)
-        checks[code] = Check(code, name, kind, summary, status, unit, subject, function)
+        checks[code] = Check(code, name, kind, summary, status, tuple(unit.split(",")), subject, function)
     return checks
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from streaming.judge.kinds import KINDS, Cell
 
-__all__ = ["METADATA_LOG", "RESERVED", "SLOT_NS", "ZERO", "Cell", "Claim", "Key"]
+__all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Cell", "Claim", "Key"]
 __all__ += ["Sighting", "merged", "pack", "unpack"]
 
 Key = tuple[Any, ...]
@@ -25,6 +25,10 @@ SLOT_NS = 10_000_000_000
 """Tallies over time count in slots of 10 s."""
 MOST_SLOTS = 720
 """Two hours of slots are kept per claim: the longest window of a check is one."""
+LEAST = "least:"
+"""Before the members of a set among the peaks, which are written so that they sort as they are."""
+MOST_MEMBERS = 128
+"""Of a set the least members stay."""
 
 
 class Sighting(NamedTuple):
@@ -78,6 +82,8 @@ class Claim:
             self.tally[name] = self.tally.get(name, 0) + count
         for name, value in other.peak.items():
             self.peak[name] = max(self.peak[name], value) if name in self.peak else value
+        if len(self.peak) > MOST_MEMBERS:
+            self.peak = least(self.peak)
         if len(self.tally) + len(self.peak) > MOST_SLOTS:
             self.tally, self.peak = newest(self.tally), newest(self.peak)
 
@@ -139,6 +145,13 @@ def newest(counters: dict[str, Any]) -> dict[str, Any]:
     slots = sorted({slot for name in counters if (slot := slot_of(name)) is not None})
     oldest = slots[-MOST_SLOTS] if len(slots) > MOST_SLOTS else -1
     return {name: value for name, value in counters.items() if (slot_of(name) or oldest) >= oldest}
+
+
+def least(peak: dict[str, Any]) -> dict[str, Any]:
+    """Without the greatest members of a set that is too large: what is dropped once is dropped whenever it comes."""
+    members = sorted(name for name in peak if name.startswith(LEAST))
+    gone = set(members[MOST_MEMBERS:])
+    return {name: value for name, value in peak.items() if name not in gone} if gone else peak
 
 
 def slot_of(name: str) -> int | None:

@@ -21,8 +21,10 @@ from streaming.judge.extract import (
     errors,
     log,
     offsets,
+    producers,
     replicas,
     servers,
+    sessions,
     uses,
     wire,
 )
@@ -45,6 +47,7 @@ FAMILIES = (
     wire,
     log,
     drafts,
+    sessions,
 )
 
 
@@ -52,8 +55,9 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     batch = Batch(exchanges, answering(exchanges, decoded))
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     forwarded = inner_claims(exchanges, decoded)
-    facts = merged([*forwarded, *wire.connections(batch), *log.orders(batch)])
-    return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *facts])
+    sets = [*sessions.members(batch), *producers.members(batch)] if len(decoded) else []
+    facts = merged([*forwarded, *wire.connections(batch), *log.orders(batch), *sets])
+    return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *servers.idless(stated), *facts])
 
 
 def inner_claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:

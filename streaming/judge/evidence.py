@@ -58,6 +58,8 @@ class Evidence:
     client_ids: tuple[str | None, ...] = ()
     brokers: tuple[int | None, ...] = ()
     count: int = 1
+    kind: str | None = None
+    """Where it is less than the check's own."""
     first_ns: int | None = None
     """Where the sides do not show the first time."""
     last_ns: int | None = None

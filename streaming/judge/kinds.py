@@ -180,6 +180,22 @@ KINDS: Mapping[str, Kind] = {
     ),
     "described": kind("name topic_id group endpoint", "id:topic_id", "group {group} is said to read {name}"),
     "assigned": kind("topic_id group endpoint", "id:topic_id", "group {group} is assigned partitions of {topic_id}"),
+    # sets, of which the least members are kept (`claim.py`)
+    "session_asks": kind(
+        "client_id host endpoint", "client:client_id:host", "{client_id} keeps a fetch session at {endpoint}"
+    ),
+    "session_forgets": kind(
+        "client_id host endpoint", "client:client_id:host", "{client_id} leaves partitions out of its fetch session"
+    ),
+    "session_answers": kind(
+        "client_id host endpoint", "client:client_id:host", "{endpoint} answers in the fetch session of {client_id}"
+    ),
+    "idless": kind("endpoint", "server:", "topics are named without an id"),
+    "fetch_odd": kind(
+        "client_id host endpoint what", "client:client_id:host", "{endpoint} answers a full fetch: {what}"
+    ),
+    "wrote": kind("client_id host endpoint", "client:client_id:host", "{client_id} writes to topics by name"),
+    "told": kind("client_id host endpoint", "client:client_id:host", "{endpoint} tells {client_id} of topics"),
     # what was seen and read
     "connection": kind("host endpoint client started_ns", "link:endpoint", "connection {client}>{endpoint}"),
     "gap": kind(

@@ -83,6 +83,26 @@ def estimate(text: str) -> str | None:
     return None if best < ENOUGH else lines[0] if len(lines) == 1 else f"{lines[0]} to {lines[-1]}"
 
 
+@cache
+def of_no_release(text: str) -> bool:
+    """Whether ranges lie between the oldest and the newest release known here and are none's."""
+    ranges, known = read(text), schemas.releases()
+    oldest = known[min(known, key=numbers)]
+    beyond = any(high > newest_of(key) for key, (_, high) in ranges.items())
+    older = all(key in oldest and high <= oldest[key].high for key, (_, high) in ranges.items())
+    return bool(ranges) and not beyond and not older and estimate(text) is None
+
+
+@cache
+def newest_of(key: int) -> int:
+    """The highest version of an API in any release; -1 of APIs that none has."""
+    return max((ranges[key].high for ranges in schemas.releases().values() if key in ranges), default=-1)
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
 def order_of(line: str) -> tuple[int, ...]:
     """A release line as numbers, for comparing; of several the first."""
     return tuple(int(part) for part in line.split(" ", maxsplit=1)[0].split("."))

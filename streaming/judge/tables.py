@@ -30,8 +30,9 @@ def topics_of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
         topic = topic_of(name, group, scene)
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
-            state = "replaced" if history is not current else "deleted" if topic.deleted(history) else "current"
-            earlier = [other.topic_id for other in topic.histories if other is not current]
+            replaced = topic.successor(history) is not None
+            state = "replaced" if replaced else "deleted" if topic.deleted(history) else "current"
+            earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
             ended = topic.ended(history)
             ended_ns = ended.last_word.ts_ns if ended and ended["topic_id"] else 0
             yield topic_row(

@@ -3,10 +3,13 @@
 Knows: which sources bind an id to a name and how strong each is, when an id was born, whether a deletion lies between
 two ids. Does not know which of this is worth a finding.
 Rule: an id is a topic's identity for ever and is never reused; the order of ids is the order of the metadata log where
-it is known, else of their first sightings. An id that only an error answer or a request named is never bound.
+it is known, else that in which one broker or the controllers told them, else that of their first sightings; by the last
+alone none is called the other's successor while both are told. An id that only an error answer or a request named is
+never bound.
 """
 
-from functools import cached_property
+from functools import cached_property, cmp_to_key
+from itertools import pairwise
 
 from streaming.judge.claim import ZERO, Cell, Claim
 from streaming.judge.clusters import Group
@@ -67,6 +70,16 @@ class History:
         """The controller introduced its partitions as new."""
         return any(claim.tally.get("is_new") for claim in self.partitions)
 
+    @cached_property
+    def since(self) -> dict[str | None, int]:
+        """When each broker told it first, and when a controller did (None)."""
+        found: dict[str | None, int] = {}
+        for claim in self.bindings:
+            if claim["source"] in {*CONTROL, "metadata"}:
+                who = claim["endpoint"] if claim["source"] == "metadata" else None
+                found[who] = min(claim.first.ts_ns, found.get(who, claim.first.ts_ns))
+        return found
+
     @property
     def sources(self) -> list[str]:
         return sorted({claim["source"] for claim in self.bindings})
@@ -90,7 +103,27 @@ class Topic:
                 by_id.setdefault(claim["topic_id"], []).append(claim)
         found = [History(topic_id, claims, self.scene, self.group) for topic_id, claims in by_id.items()]
         found.sort(key=lambda history: (history.born_ns, history.topic_id))
-        return in_log_order(found)
+        return sorted(found, key=cmp_to_key(told_order)) if len(found) > 1 else found
+
+    def successor(self, history: History) -> History | None:
+        """The id that took its place, if one is known to have."""
+        for old, new in pairwise(self.histories):
+            if old is history:
+                return new if self.follows(old, new) else None
+        return None
+
+    def follows(self, old: History, new: History) -> bool:
+        """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
+        creation, or because the one was told no more when the other was.
+        """
+        if told_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
+            return True
+        created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
+        return created or old.last.last_word.ts_ns < new.born_ns
+
+    def replaces(self) -> bool:
+        """Whether its current id is known to have taken another one's place."""
+        return len(self.histories) > 1 and self.follows(*self.histories[-2:])
 
     @cached_property
     def without_id(self) -> list[Claim]:
@@ -127,10 +160,13 @@ def times(claim: Claim) -> tuple[int, int]:
     return claim.first.ts_ns, claim.last.ts_ns
 
 
-def in_log_order(histories: list[History]) -> list[History]:
-    """Those the metadata log created take the order of its offsets among themselves."""
-    logged = iter(sorted((h for h in histories if h.offset is not None), key=lambda h: h.offset or 0))
-    return [next(logged) if history.offset is not None else history for history in histories]
+def told_order(one: History, other: History) -> int:
+    """Below zero if one id came before the other, above if after, 0 if nobody who told both tells."""
+    if one.offset is not None and other.offset is not None:
+        return one.offset - other.offset
+    mine, theirs = one.since, other.since
+    later = {mine[who] < theirs[who] for who in mine.keys() & theirs.keys() if mine[who] != theirs[who]}
+    return 0 if len(later) != 1 else -1 if later.pop() else 1
 
 
 def name_of(cell: Cell, group: Group, scene: Scene) -> str | None:

@@ -32,7 +32,7 @@ def told(cell: Cell, scene: Scene) -> Iterator[Told]:
     if cell[0] in TABLES:
         yield from TABLES[cell[0]](cell, scene)
     for check in catalogue.CHECKS.values():
-        if check.function is not None and check.unit == cell[0]:
+        if check.function is not None and cell[0] in check.units:
             yield from findings(check, cell, scene)
 
 
@@ -45,7 +45,8 @@ def findings(check: catalogue.Check, cell: Cell, scene: Scene) -> Iterator[Told]
             key = (group.key, identity(check.code, group.key, evidence.subject))
             found[key] = both(found[key], evidence) if key in found else evidence
     for (cluster, name), evidence in found.items():
-        yield Told("findings", name, {"state": "open", **finding(check, cluster, evidence)})
+        row = finding(check, cluster, evidence)
+        yield Told("findings", name, {"state": "open", **row, "kind": evidence.kind or check.kind})
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:

@@ -5,6 +5,7 @@ Rule: two words contradict only if both were said again after the grace; a chang
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from streaming.judge.claim import ZERO, Cell, Claim
@@ -126,11 +127,13 @@ def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iter
         fresh = [c for c in answers if c["topic_id"] == new.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
         if stale and {claim["endpoint"] for claim in fresh} - {claim["endpoint"] for claim in stale}:
             words = {"one": old.topic_id, "other": new.topic_id}
-            yield disagreement(topic, (stale, fresh), words, scene)
+            found = disagreement(topic, (stale, fresh), words, scene)
+            yield found if topic.follows(old, new) else replace(found, brokers=brokers_of([*stale, *fresh], scene))
     for history in topic.histories[-1:]:
         deaf = list(ignorant(topic, history, scene))
         if deaf:
-            told = [claim for claim in answers if claim["topic_id"] == history.topic_id]
+            denying = {claim["endpoint"] for claim in deaf}
+            told = [c for c in answers if c["topic_id"] == history.topic_id and c["endpoint"] not in denying]
             words = {"one": "no such topic", "other": history.topic_id}
             yield disagreement(topic, (deaf, told), words, scene)
 
@@ -174,11 +177,15 @@ def disagreement(
         tuple(side for claim in (*one, *other) for side in (first_of(claim), last_of(claim))),
         topic=topic.name,
         topic_ids=tuple(sorted(ids)),
-        brokers=tuple(scene.broker(claim) for claim in one),
+        brokers=brokers_of(one, scene),
         count=sum(claim.count for claim in one),
         last_ns=max(claim.last.ts_ns for claim in one),
         words={**words, "these": ", ".join(brokers), "those": ", ".join(against)},
     )
+
+
+def brokers_of(claims: list[Claim], scene: Scene) -> tuple[int | None, ...]:
+    return tuple(scene.broker(claim) for claim in claims)
 
 
 def topic_id_has_two_names(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -34,7 +34,11 @@ def topic_id_lost(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """
     topic = topic_of(cell[1], group, scene)
     for old, new in pairwise(topic.histories):
-        if renumbered(topic, old, new) and whole(old.last.first.ts_ns, new.born_ns, group, scene):
+        if (
+            topic.follows(old, new)
+            and renumbered(topic, old, new)
+            and whole(old.last.first.ts_ns, new.born_ns, group, scene)
+        ):
             yield lost(topic, old, (last_of(old.last), first_of(new.first)), (old.topic_id, new.topic_id), RENUMBERED)
     if topic.histories:
         yield from zeroed(topic, topic.histories[-1], scene)

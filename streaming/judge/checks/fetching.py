@@ -15,7 +15,7 @@ from streaming.judge.times import clock
 from streaming.judge.topic import name_of, topic_of
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
-SESSION_NOT_FOUND, INVALID_SESSION_EPOCH, SESSION_TOPIC_ID = 70, 71, 106
+SESSION_TOPIC_ID = 106
 NAMES = {100: "UNKNOWN_TOPIC_ID (100)", 103: "INCONSISTENT_TOPIC_ID (103)"}
 
 
@@ -119,33 +119,6 @@ def deletions_of(group: Group, scene: Scene) -> list[int]:
         for word in claim.tally
         for ts_ns in (start_ns(int(word)),)
     ]
-
-
-def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A client whose fetches at one broker are answered FETCH_SESSION_ID_NOT_FOUND (70) or
-    INVALID_FETCH_SESSION_EPOCH (71) at least 10 times over at least 30 s without a success.
-
-    Why it matters. Client and broker have lost count of each other: a proxy in between, two clients on one session, or
-    a broker whose session cache is far too small.
-
-    When it is innocent. Single ones, and bursts after a broker's start, are normal.
-
-    Source. KIP-227; FetchSession.newContext of Kafka 3.9.
-    """
-    settings = scene.settings
-    for claim in scene.claims("answer", group, *cell):
-        for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH) if claim["api"] == "Fetch" else ():
-            run = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-            if run is not None:
-                yield Evidence(
-                    (*cell[1:], scene.node(claim), error),
-                    (first_of(claim), last_of(claim)),
-                    client_ids=(claim["client_id"],),
-                    brokers=(scene.broker(claim),),
-                    count=run.count,
-                    first_ns=start_ns(run.first),
-                    words={"server": claim["endpoint"], "error": error, "since": clock(start_ns(run.first))},
-                )
 
 
 def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

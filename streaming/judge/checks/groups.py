@@ -1,4 +1,4 @@
-"""GRP: offsets of groups across the recreation of a topic.
+"""GRP: offsets of groups, and producers, across the recreation of a topic.
 
 Knows which id a name meant when, and that an id's offsets are no other id's. Does not know messages.
 Rule: only topics that were seen to be created again are judged: an offset beyond a topic's end alone may come from an
@@ -7,11 +7,18 @@ unclean election.
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from streaming.judge.claim import Cell, Claim
+import numpy as np
+
+from streaming.judge.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
 from streaming.judge.clusters import Group
+from streaming.judge.connections import seen_whole
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.extract.members import hashed, named
+from streaming.judge.extract.reduce import Column
 from streaming.judge.scene import Scene
+from streaming.judge.times import clock
 from streaming.judge.topic import Topic, topic_of
 
 
@@ -29,7 +36,7 @@ def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[E
     """
     topic = topic_of(cell[1], group, scene)
     commits = scene.claims("committed", group, *cell)
-    if not commits or len(topic.histories) < 2:
+    if not commits or not topic.replaces():
         return
     scene.watch()
     current, grace_ns = topic.histories[-1], scene.settings.broker_grace_ns
@@ -68,7 +75,7 @@ def offset_invalidated_by_recreation(cell: Cell, group: Group, scene: Scene) -> 
     Source. KIP-848; OffsetFetch v10; GroupMetadataManager of Kafka 4.1.
     """
     topic = topic_of(cell[1], group, scene)
-    if len(topic.histories) < 2:
+    if not topic.replaces():
         return
     scene.watch()
     current = topic.histories[-1]
@@ -95,3 +102,88 @@ def earlier_commits(topic: Topic, scene: Scene) -> list[Claim]:
     for history in topic.histories[:-1]:
         found = found + scene.claims("committed", topic.group, "id", history.topic_id)
     return found
+
+
+BEGIN = len(LEAST) + 8
+"""Of a member's name what it shares with all that were told of one topic."""
+
+
+@dataclass(frozen=True, order=True)
+class Said:
+    """A topic in a set of names: where it was seen last, and with which answer."""
+
+    seen: Sighting
+    name: str
+    answer: str
+
+
+def producer_crosses_recreation(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A producer that goes on writing by name, 300 s and more after the topic was created again, while every
+    Metadata answer to it since the change still carries the earlier id.
+
+    Why it matters. Its records land in the new topic and it does not know: what it believes to continue (sequence
+    numbers, partition counts, offsets it keeps) belongs to a topic that is gone. Brokers tell it wrongly, see TID007.
+
+    When it is innocent. A producer that was told the new id, once at least, knows. Where one of its Metadata answers
+    may have been missed (a connection joined late, encrypted or with a gap, a broker whose traffic is not captured, a
+    Metadata version without ids, more than 128 topics), nothing is said.
+
+    Source. KIP-516; Produce to v12 names topics only; metadata.max.age.ms.
+    """
+    topic = topic_of(cell[1], group, scene)
+    if not topic.replaces():
+        return
+    for client in sorted(scene.ledger.cells("client")):
+        last = max(members("wrote", client, topic, scene), default=None)
+        if last is not None and last.seen.ts_ns >= topic.histories[-1].born_ns + scene.settings.client_grace_ns:
+            yield from misled(client, last, topic, scene)
+
+
+def misled(client: Cell, wrote: Said, topic: Topic, scene: Scene) -> Iterator[Evidence]:
+    """A client that writes, if it was told nothing but the earlier id since the change."""
+    old, new = topic.histories[-2:]
+    told = [said for said in members("told", client, topic, scene) if said.seen.ts_ns > new.born_ns]
+    if not told or {said.answer for said in told} != {old.topic_id}:
+        return
+    scene.watch()
+    if not all_seen(client, topic.group, scene):
+        return
+    if scene.passed(wrote.seen.ts_ns + scene.settings.broker_grace_ns):
+        latest = max(told)
+        yield Evidence(
+            (*client[1:], topic.name, new.topic_id),
+            (
+                first_of(new.first),
+                Side(latest.seen, f"{topic.name} has id {latest.answer}"),
+                Side(wrote.seen, f"{client[1]} writes to {topic.name}"),
+            ),
+            topic=topic.name,
+            topic_ids=(new.topic_id, old.topic_id),
+            client_ids=(client[1],),
+            words={
+                "old": old.topic_id,
+                "since": clock(new.born_ns),
+                "told": clock(latest.seen.ts_ns),
+                "last": clock(wrote.seen.ts_ns),
+            },
+        )
+
+
+def members(kind: str, client: Cell, topic: Topic, scene: Scene) -> Iterator[Said]:
+    """What a client's sets say of a topic; members of one name begin alike."""
+    (whole,) = named(hashed(Column(np.zeros(1, np.int64), [topic.name])))
+    for claim in scene.claims(kind, topic.group, *client):
+        values = [claim.peak[whole]] if whole in claim.peak else []
+        if kind == "told":
+            values = [value for name, value in claim.peak.items() if name.startswith(whole[:BEGIN])]
+        yield from (said for value in values if (said := Said(Sighting(*value[:-2]), *value[-2:])).name == topic.name)
+
+
+def all_seen(client: Cell, group: Group, scene: Scene) -> bool:
+    """Whether every Metadata answer to a client must have been seen, and kept."""
+    spoke = {claim["endpoint"] for claim in scene.claims("client", group, *client)}
+    addresses = {claim["address"] for claim in scene.claims("address", group, "server")}
+    told = scene.claims("told", group, *client)
+    full = any(sum(name.startswith(LEAST) for name in claim.peak) >= MOST_MEMBERS for claim in told)
+    everywhere = addresses <= set(group.endpoints)
+    return everywhere and not full and seen_whole(client[1] or None, client[2], spoke, group, scene)

@@ -6,13 +6,12 @@ Rule: a roll may take its hour; only what no release can send is found at once.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
 
 from streaming.judge.apis import key_of
-from streaming.judge.claim import Cell, Claim, Key
+from streaming.judge.claim import LEAST, Cell, Claim, Key, Sighting
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.releases import Ranges, digest, estimate, order_of, read
+from streaming.judge.releases import Ranges, digest, read
 from streaming.judge.runs import by_slot, end_ns, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
@@ -31,6 +30,10 @@ LEVELS = (
 """LeaderAndIsr, UpdateMetadata and StopReplica versions of one inter-broker protocol, oldest first."""
 WITH_IDS = 13
 """The first Fetch version that carries topic ids."""
+LASTING_SLOTS = 4
+"""So many slots of 10 s by name are no passing thing."""
+SHOWN = 3
+"""So many topics a summary names."""
 EXEMPT = {"ApiVersions"}
 """Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
 
@@ -161,11 +164,14 @@ def half_rolled(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
 
 def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A broker that follows partitions by name (Fetch v12) later than the grace after it followed by id (v13+).
+    """Finds. A broker that follows partitions by name (Fetch v12) later than the grace after it followed by id (v13+),
+    while it still follows others by id, or while brokers name some topics without an id and others with one. Those
+    named without one are listed: the topic that drags the fetch down is one of them.
 
     Why it matters. One topic without an id drags the whole fetch back to names: look for the topic whose id was lost.
 
-    When it is innocent. Before the inter-broker protocol reaches 3.1, v12 is right. Seconds around a deletion.
+    When it is innocent. Before the inter-broker protocol reaches 3.1, and after it is rolled back, v12 is right: then a
+    broker follows everything by name, and no topic has lost its id. Seconds around a deletion.
 
     Source. RemoteLeaderEndPoint.buildFetch of Kafka 3.9.
     """
@@ -179,17 +185,40 @@ def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -
         if not by_kind[True] or not by_kind[False]:
             continue
         after = end_ns(min(by_kind[True])) + scene.settings.broker_grace_ns
-        late = [slot for slot in by_kind[False] if start_ns(slot) > after]
-        if len(late) >= 4:
+        late = sorted({slot for slot in by_kind[False] if start_ns(slot) > after})
+        if len(late) < LASTING_SLOTS:
+            continue
+        since = start_ns(late[0])
+        bare = idless_since(since, group, scene)
+        beside = max(by_kind[True]) > late[LASTING_SLOTS - 1]
+        if beside or (bare and ids_since(since, group, scene)):
             mine = [claim for claim in claims if claim["broker"] == broker]
+            topics = ", ".join(name for name, _ in bare[:SHOWN])
             yield Evidence(
                 (broker,),
-                tuple(side for claim in mine for side in (first_of(claim), last_of(claim))),
+                tuple(side for claim in mine for side in (first_of(claim), last_of(claim)))
+                + tuple(Side(seen, f"{name} has no id") for name, seen in bare[:SHOWN]),
+                topic=bare[0][0] if len(bare) == 1 else None,
                 brokers=(broker,),
                 count=len(late),
-                first_ns=start_ns(min(late)),
-                words={"broker": broker, "since": clock(start_ns(min(late)))},
+                first_ns=since,
+                words={"broker": broker, "since": clock(since), "topics": f": {topics}" if topics else ""},
             )
+
+
+def idless_since(since_ns: int, group: Group, scene: Scene) -> list[tuple[str, Sighting]]:
+    """Topics that somebody named without an id after some time."""
+    found: dict[str, Sighting] = {}
+    for claim in scene.claims("idless", group, "server"):
+        for name, value in claim.peak.items():
+            if name.startswith(LEAST) and value[0] >= since_ns:
+                found[value[-1]] = max(Sighting(*value[:-1]), found.get(value[-1], Sighting(*value[:-1])))
+    return sorted(found.items())
+
+
+def ids_since(since_ns: int, group: Group, scene: Scene) -> bool:
+    """Whether topics had ids after some time."""
+    return any(claim.last.ts_ns >= since_ns for claim in scene.claims("carries", group, "server"))
 
 
 def legacy_control_request_after_kraft(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -221,38 +250,3 @@ def legacy_control_request_after_kraft(cell: Cell, group: Group, scene: Scene) -
             count=sum(claim.count for claim in claims),
             words={"controller": controller, "since": clock(since)},
         )
-
-
-def advertised_range_anomaly(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A server that goes back to the versions of an earlier release, or that changes between two releases to and
-    fro.
-
-    Why it matters. A downgrade is rarely planned; to and fro means several brokers behind one address.
-
-    When it is innocent. A planned downgrade; a load balancer.
-
-    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
-    """
-    by_endpoint: dict[str, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("advertised", group, *cell):
-        by_endpoint[claim["endpoint"]].append(claim)
-    for endpoint, claims in sorted(by_endpoint.items()):
-        for before, after in pairwise(claims):
-            old, new = estimate(before["ranges"]), estimate(after["ranges"])
-            if old is None or new is None or old == new:
-                continue
-            back = order_of(new) < order_of(old)
-            to_and_fro = before.last.ts_ns > after.first.ts_ns + scene.settings.broker_grace_ns
-            if back or to_and_fro:
-                yield Evidence(
-                    (scene.node(after), endpoint),
-                    (first_of(before), last_of(before), first_of(after)),
-                    brokers=(scene.broker(after),),
-                    count=before.count + after.count,
-                    words={
-                        "server": endpoint,
-                        "before": old,
-                        "after": new,
-                        "how": "and back" if to_and_fro else "down",
-                    },
-                )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streaming.judge.claim import METADATA_LOG, RESERVED, Cell, Claim
+from streaming.judge.claim import METADATA_LOG, RESERVED, ZERO, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.runs import by_slot, start_ns
@@ -19,6 +19,9 @@ from streaming.judge.topic import name_of, topic_of
 
 FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+$")
 LOG_NAME = "__cluster_metadata"
+VERSION_BITS, RANDOM = 76, 4
+VARIANT_BITS, LEACH_SALZ = 62, 2
+"""Where RFC 9562 keeps the version and the variant of a UUID, and which those of java.util.UUID.randomUUID are."""
 LAST_RESERVED = 99
 """Kafka keeps the ids 0 to 99 for itself: 0 none, 1 the metadata log."""
 
@@ -89,13 +92,13 @@ def end_of(cell: Cell, group: Group, scene: Scene) -> tuple[str, Side] | None:
     if name is None:
         return None
     topic = topic_of(name, group, scene)
-    for number, history in enumerate(topic.histories):
+    for history in topic.histories:
         if history.topic_id == cell[1]:
-            ended = topic.ended(history)
+            ended, successor = topic.ended(history), topic.successor(history)
             if ended is not None and ended.first.ts_ns >= history.born_ns:
                 return name, first_of(ended)
-            if number + 1 < len(topic.histories):
-                return name, first_of(topic.histories[number + 1].first)
+            if successor is not None:
+                return name, first_of(successor.first)
     return None
 
 
@@ -126,31 +129,68 @@ def zero_topic_id_requested(cell: Cell, group: Group, scene: Scene) -> Iterator[
 
 def reserved_topic_id_misused(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. The id of the metadata log (1) bound to another name, that name bound to another id, or one of the ids 2
-    to 99 that Kafka keeps for itself.
+    to 99 that Kafka keeps for itself, bound to a name or used by a client. As information: an id that is not random (a
+    UUID of version 4), as Kafka's are.
 
     Why it matters. Such a topic collides with the cluster's own: requests for one reach the other.
 
-    When it is innocent. Never on Apache Kafka. Other servers' ids may have any form; one that is not random (version 4)
-    is not meant.
+    When it is innocent. Never on Apache Kafka. Other servers' ids may have any form, which is why one that is merely
+    not random is no violation. Ids of log directories are another matter and are not looked at.
 
     Source. Uuid of Kafka 3.9 (reserved ids); KIP-595.
     """
+    if cell[0] == "id":
+        yield from reserved_in_use(cell, group, scene)
+        return
+    by_id: dict[str, list[Claim]] = {}
     for claim in scene.claims("binding", group, *cell):
-        topic_id = claim["topic_id"]
-        if topic_id is None or topic_id == "AAAAAAAAAAAAAAAAAAAAAA":
-            continue
-        if (topic_id == METADATA_LOG) != (claim["name"] == LOG_NAME) or 1 < number_of(topic_id) <= LAST_RESERVED:
+        if claim["topic_id"] not in {None, ZERO}:
+            by_id.setdefault(claim["topic_id"], []).append(claim)
+    for topic_id, claims in sorted(by_id.items()):
+        why = misuse(topic_id, cell[1])
+        odd = why is None and topic_id not in RESERVED and not is_random(topic_id)
+        if why is not None or odd:
             yield Evidence(
-                (topic_id, claim["name"]),
-                (first_of(claim), last_of(claim)),
-                topic=claim["name"],
+                (topic_id, cell[1]),
+                (first_of(claims[0]), last_of(claims[-1])),
+                topic=cell[1],
                 topic_ids=(topic_id,),
-                count=claim.count,
+                count=sum(claim.count for claim in claims),
+                kind="information" if odd else None,
+                words={"why": why or "is not random, as Kafka's ids are: another server made it"},
             )
+
+
+def misuse(topic_id: str, name: str) -> str | None:
+    """What is wrong with an id for a name, by the ids that Kafka reserves."""
+    if topic_id == METADATA_LOG and name != LOG_NAME:
+        return f"is that of {LOG_NAME}"
+    if name == LOG_NAME and topic_id != METADATA_LOG:
+        return f"is not {METADATA_LOG}"
+    return "Kafka keeps for itself" if 1 < number_of(topic_id) <= LAST_RESERVED else None
+
+
+def reserved_in_use(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """A reserved id that requests use and nothing names."""
+    uses = scene.claims("use", group, *cell)
+    if uses and 1 < number_of(cell[1]) <= LAST_RESERVED and not scene.claims("binding", group, *cell):
+        yield Evidence(
+            (cell[1], None),
+            (first_of(uses[0]), last_of(uses[-1])),
+            topic_ids=(cell[1],),
+            client_ids=tuple(sorted({claim["client_id"] for claim in uses}, key=str)),
+            count=sum(claim.count for claim in uses),
+            words={"why": "Kafka keeps for itself"},
+        )
 
 
 def number_of(topic_id: str) -> int:
     return int.from_bytes(base64.urlsafe_b64decode(topic_id + "=="), "big")
+
+
+def is_random(topic_id: str) -> bool:
+    number = number_of(topic_id)
+    return (number >> VERSION_BITS) & 0xF == RANDOM and (number >> VARIANT_BITS) & 0x3 == LEACH_SALZ
 
 
 def topic_id_unresolved(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -30,7 +30,7 @@ def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence
     topic = topic_of(cell[1], group, scene)
     for old, new in pairwise(topic.histories):
         reason = recreation(topic, old, new)
-        if reason is not None:
+        if reason is not None and topic.follows(old, new):
             sides = (last_before(old, new), first_of(new.first), *reason)
             yield Evidence(
                 (topic.name, new.topic_id),

@@ -13,7 +13,7 @@ from streaming.judge.apis import key_of
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.releases import accepts, estimate, lowest_in_4, read
+from streaming.judge.releases import accepts, estimate, lowest_in_4, of_no_release, order_of, read
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 
@@ -148,3 +148,43 @@ def rolling_upgrade_seen(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
                 brokers=(where,) if isinstance(where, int) else (),
                 words={"where": where, "before": old, "after": new, "time": clock(after.first.ts_ns)},
             )
+
+
+def advertised_range_anomaly(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A server that goes back to the versions of an earlier release, that changes between two releases to and
+    fro, or that advertises ranges which no release of Kafka has.
+
+    Why it matters. A downgrade is rarely planned; to and fro means several brokers behind one address; ranges of no
+    release come from a proxy that narrows them, or from another server: what is known of releases does not hold there.
+
+    When it is innocent. A planned downgrade; a load balancer; a server that is not Apache Kafka. Ranges that reach
+    beyond the newest release known here, or that are older than the oldest, are not judged.
+
+    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
+    """
+    by_endpoint: dict[str, list[Claim]] = {}
+    for claim in scene.claims("advertised", group, *cell):
+        by_endpoint.setdefault(claim["endpoint"], []).append(claim)
+    for endpoint, claims in sorted(by_endpoint.items()):
+        for before, after in pairwise(claims):
+            old, new = estimate(before["ranges"]), estimate(after["ranges"])
+            if old is None or new is None or old == new:
+                continue
+            to_and_fro = before.last.ts_ns > after.first.ts_ns + scene.settings.broker_grace_ns
+            if to_and_fro or order_of(new) < order_of(old):
+                how = "and back" if to_and_fro else "down"
+                said = f"the versions of Kafka {old} and then those of {new} ({how})"
+                yield ranges_of(endpoint, [before, after], said, scene)
+        for claim in claims:
+            if of_no_release(claim["ranges"]):
+                yield ranges_of(endpoint, [claim], "versions that no release of Kafka has", scene)
+
+
+def ranges_of(endpoint: str, claims: list[Claim], said: str, scene: Scene) -> Evidence:
+    return Evidence(
+        (scene.node(claims[-1]), endpoint),
+        tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+        brokers=(scene.broker(claims[-1]),),
+        count=sum(claim.count for claim in claims),
+        words={"server": endpoint, "said": said},
+    )

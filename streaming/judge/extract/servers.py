@@ -10,8 +10,9 @@ import numpy as np
 
 from decode.columns import Table
 from decode.wire import RESPONSE
-from streaming.judge.claim import RESERVED, Claim
+from streaming.judge.claim import RESERVED, ZERO, Claim
 from streaming.judge.extract.batch import Batch, connection_key, value_per
+from streaming.judge.extract.members import hashed, named
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
 from streaming.judge.releases import digest, written
 
@@ -126,3 +127,12 @@ def deletions(claims: list[Claim]) -> Iterator[Claim]:
     for claim in claims:
         if claim.kind == "deletion" and claim["source"] != "metadata-log":
             yield Claim("deletions", (claim.server(),), claim.first, claim.last, tally=dict(claim.tally))
+
+
+def idless(claims: list[Claim]) -> Iterator[Claim]:
+    """Topics that are named without an id where the version carries one: a set, of which the least names stay."""
+    for claim in claims:
+        if claim.kind == "binding" and claim["topic_id"] == ZERO and claim["name"] is not None:
+            (name,) = named(hashed(Column(np.zeros(1, np.int64), [claim["name"]])))
+            peak = {name: [*claim.last, claim["name"]]}
+            yield Claim("idless", (claim.server(),), claim.first, claim.last, count=claim.count, peak=peak)

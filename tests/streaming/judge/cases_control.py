@@ -276,6 +276,10 @@ def tid015_fires(lab):
     full_orders(lab, [("calm", ID_2, 5)])
 
 
+def tid015_fires__other_id(lab):
+    full_orders(lab, [("orders", ID_3, 5), ("calm", ID_2, 5)])
+
+
 def tid015_near_miss(lab):
     """Everything is named; and a topic that was deleted is not."""
     full_orders(lab, [("orders", ID_1, 5), ("calm", ID_2, 5)])

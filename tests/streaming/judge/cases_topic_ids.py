@@ -249,8 +249,20 @@ def tid013_fires(lab):
 
 
 def tid013_near_miss(lab):
-    """The log's own id under its own name; an id of another form than Kafka's."""
-    lab.metadata(0, [("__cluster_metadata", LOG_ID), ("orders", "AAAAAAAAAAAAAAAAAAAD6A")])
+    """The log's own id under its own name; ids as Kafka makes them."""
+    lab.metadata(0, [("__cluster_metadata", LOG_ID), ("orders", ID_1)])
+    lab.fetches([1], LOG_ID, version=17)
+
+
+def tid013_fires__in_use(lab):
+    """Nobody names the id."""
+    lab.metadata(0)
+    lab.fetches([1], FIFTY)
+
+
+def tid013_fires__of_another_form(lab):
+    """Information only: another server's ids may look so."""
+    lab.metadata(0, [("orders", "AAAAAAAAAAAAAAAAAAAD6A")])
 
 
 def tid013_cannot_know(lab):
@@ -302,3 +314,29 @@ def tid017_near_miss(lab):
 
 def tid017_cannot_know(lab):
     lab.fetches(range(0, 120, 10), ID_3, 0, client_id="broker-2-fetcher-0")
+
+
+def two_words(lab, *, since, again):
+    """Two brokers that tell different ids for one topic and go on doing so; which is the older one was not seen."""
+    lab.metadata(since, [("orders", ID_2)], server=B1)
+    lab.metadata(since + 5, [("orders", ID_1)], server=B3)
+    lab.metadata(again, [("orders", ID_2)], server=B1)
+    lab.metadata(again, [("orders", ID_1)], server=B3)
+
+
+def tid017_cannot_know__which_is_older(lab):
+    """A broker that is cut off tells the old id after another has told the new one."""
+    two_words(lab, since=0, again=100)
+    lab.fetches(range(0, 120, 5), ID_2, client_id="broker-2-fetcher-0")
+
+
+def tid005_cannot_know__which_is_older(lab):
+    two_words(lab, since=0, again=500)
+    lab.fetches(range(0, 600, 50), ID_2)
+
+
+def tid017_fires__told_by_one_broker(lab):
+    """The same, but one of them changes its mind: now it is known."""
+    two_words(lab, since=0, again=100)
+    lab.metadata(110, [("orders", ID_2)], server=B3)
+    lab.fetches(range(0, 200, 5), ID_1, client_id="broker-2-fetcher-0")

@@ -2,7 +2,7 @@
 
 from decode import schemas
 from decode.following.exchanges import CLOSED_BY_CLIENT
-from tests.streaming.judge.lab import B2, ID_1
+from tests.streaming.judge.lab import B1, B2, ID_1, ID_2, NO_ID
 
 
 def ranges(release, listener="B"):
@@ -77,8 +77,8 @@ def ver003_cannot_know(lab):
     lab.control(0, "UpdateMetadata", [("t", None, 1)], version=8)
 
 
-def follows(lab, version, times, topics=True):
-    talk = lab.talk(client_id="broker-2-fetcher-0", host="10.0.0.2")
+def follows(lab, version, times, server=B1):
+    talk = lab.talk(server, client_id="broker-2-fetcher-0", host="10.0.0.2")
     row = {"topicId": ID_1} if version >= 13 else {"topic": "orders"}
     asked = {"replicaId": 2, "replicaState": {"replicaId": 2}, "topics": [{**row, "partitions": [{}]}]}
     if version < 15:
@@ -89,8 +89,17 @@ def follows(lab, version, times, topics=True):
 
 
 def ver004_fires(lab):
+    """Some topics have ids, and one is named without."""
     follows(lab, 13, [0, 10])
     follows(lab, 12, range(60, 120, 5))
+    lab.metadata(80, [("orders", ID_1), ("lost", NO_ID)])
+
+
+def ver004_fires__beside(lab):
+    """By name from one leader, by id from another."""
+    lab.metadata(0)
+    follows(lab, 13, range(0, 120, 5))
+    follows(lab, 12, range(60, 120, 5), server=B2)
 
 
 def ver004_near_miss(lab):
@@ -99,9 +108,17 @@ def ver004_near_miss(lab):
     follows(lab, 12, [15])
 
 
+def ver004_near_miss__rolled_back(lab):
+    """The inter-broker protocol goes back to 3.0: everything is followed by name, and every topic keeps its id."""
+    follows(lab, 13, range(0, 60, 5))
+    follows(lab, 12, range(60, 180, 5))
+    lab.metadata(90, [("orders", ID_1), ("payments", ID_2)])
+
+
 def ver004_cannot_know(lab):
     """Never seen to follow by id: perhaps it cannot yet."""
     follows(lab, 12, range(0, 120, 5))
+    lab.metadata(80, [("orders", ID_1), ("lost", NO_ID)])
 
 
 def ver005_fires(lab):
@@ -151,9 +168,26 @@ def ver007_near_miss(lab):
     restarted(lab, ranges("3.7.2"), ranges("3.9.1"))
 
 
+def ver007_fires__of_no_release(lab):
+    """A proxy that narrows every second API."""
+    told = ranges("3.9.1")
+    lab.versions(1, {key: (low, min(high, 1) if key % 2 else high) for key, (low, high) in told.items()})
+
+
+def ver007_near_miss__every_release(lab):
+    for number, (release, listener) in enumerate((r, x) for r in schemas.releases() for x in "ZBC"):
+        if ranges(release, listener):
+            lab.versions(1, ranges(release, listener), server=f"10.0.9.{number}:9092")
+
+
 def ver007_cannot_know(lab):
-    """Ranges of no release."""
+    """Ranges beyond those of any release known here."""
     restarted(lab, {0: (0, 99), 1: (0, 99)}, {0: (0, 1)})
+
+
+def ver007_cannot_know__older(lab):
+    """Kafka 1.1: older than the oldest release known here."""
+    lab.versions(1, {0: (0, 5), 1: (0, 7), 2: (0, 2), 3: (0, 5), 8: (0, 3), 9: (0, 3), 10: (0, 1), 18: (0, 1)})
 
 
 def ver008_fires(lab):

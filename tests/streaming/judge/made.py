@@ -4,7 +4,7 @@ from streaming.judge.claim import Claim, Sighting
 
 S = 1_000_000_000
 EAST, WEST = "10.0.0.1:9092", "10.0.9.1:9092"
-ID_1, ID_2, ID_3 = "aaaaaaaaaaaaaaaaaaaaaA", "bbbbbbbbbbbbbbbbbbbbbA", "ccccccccccccccccccccccA"
+ID_1, ID_2, ID_3 = "aaaaaaaaSaaaaaaaaaaaaA", "bbbbbbbbTbabbbbbbbbbbA", "ccccccccQceccccccccccA"
 
 
 def seen(second, server=EAST, api="Metadata", version=12):

@@ -10,26 +10,32 @@ from tests.streaming.judge import (
     cases_drafts,
     cases_fetching,
     cases_offsets,
+    cases_sessions,
     cases_topic_ids,
     cases_versions,
     cases_wire,
 )
 from tests.streaming.judge.lab import Lab
 
-MODULES = (cases_topic_ids, cases_versions, cases_fetching, cases_control, cases_drafts, cases_offsets, cases_wire)
+MODULES = (
+    cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
+    cases_wire,
+)  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {
     (name[:6].upper(), name[7:]): function
     for module in MODULES
     for name, function in vars(module).items()
-    if name[7:] in KINDS
+    if name[7:].partition("__")[0] in KINDS
 }
+"""By code and kind; further cases of a kind have two underscores and what they are about behind it."""
 
 
-@pytest.mark.parametrize(("code", "kind"), sorted(CASES), ids=lambda part: part)
-def test_case(code, kind):
+@pytest.mark.parametrize(("code", "case"), sorted(CASES), ids=lambda part: part)
+def test_case(code, case):
     lab = Lab()
-    CASES[code, kind](lab)
+    CASES[code, case](lab)
+    kind = case.partition("__")[0]
     found = lab.findings()
     measures = {row["measure"] for row in lab.judge()["coverage"].values()}
     assert code.startswith("WIR") or "undecoded_messages" not in measures
@@ -54,3 +60,9 @@ def test_a_check_with_an_empty_body_fails_its_case(code, monkeypatch):
     monkeypatch.setitem(catalogue.CHECKS, code, silent)
     with pytest.raises(AssertionError):
         test_case(code, "fires")
+
+
+def test_an_id_of_another_form_is_information_only():
+    lab = Lab()
+    CASES["TID013", "fires__of_another_form"](lab)
+    assert [finding["kind"] for finding in lab.findings("TID013")] == ["information"]

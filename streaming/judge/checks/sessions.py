@@ -1,0 +1,151 @@
+"""FET: fetch sessions (KIP-227) in which client and broker do not mean the same.
+
+Knows what belongs into a session and into the answer to a full fetch. Does not know messages.
+Rule: what was not asked is only said of a client whose connections with that broker were all seen from their beginning
+and without a gap; what a bounded set has dropped is not judged.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from streaming.judge.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
+from streaming.judge.clusters import Group
+from streaming.judge.connections import seen_whole
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.extract.sessions import UNASKED
+from streaming.judge.runs import longest, start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import clock
+from streaming.judge.topic import name_of, topic_of
+
+SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 70, 71
+WITH_IDS = 13
+"""The first Fetch version that carries topic ids."""
+SHOWN = 3
+"""So many partitions a summary names."""
+
+
+def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client whose fetches at one broker are answered FETCH_SESSION_ID_NOT_FOUND (70) or
+    INVALID_FETCH_SESSION_EPOCH (71) at least 10 times over at least 30 s without a success; a full fetch that is
+    answered without some of the partitions it asks for, or with others; an answer in a session with a partition that
+    the client never asked for.
+
+    Why it matters. Client and broker have lost count of each other: a proxy in between, two clients on one session, or
+    a broker whose session cache is far too small.
+
+    When it is innocent. Single 70 and 71, and bursts after a broker's start, are normal. Answers that are throttled, or
+    an error as a whole, list nothing. What was asked where the capture did not see it is not missed: a connection that
+    it joined late, or with a gap, proves nothing, nor do sessions of more than 128 partitions beyond those kept.
+
+    Source. KIP-227; FetchSession.newContext of Kafka 3.9.
+    """
+    settings = scene.settings
+    for claim in scene.claims("answer", group, *cell):
+        for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH) if claim["api"] == "Fetch" else ():
+            run = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+            if run is not None:
+                yield replace(
+                    disagreed(claim, error, f"error {error}", start_ns(run.first), scene),
+                    count=run.count,
+                    first_ns=start_ns(run.first),
+                )
+    for claim in scene.claims("fetch_odd", group, *cell):
+        yield disagreed(claim, claim["what"], claim["what"], claim.first.ts_ns, scene)
+    for claim in scene.claims("session_answers", group, *cell):
+        odd = never_asked(claim, group, scene)
+        if odd:
+            what = f"partition {odd[0].partition} of {odd[0].topic} answered and never asked for"
+            told = disagreed(claim, UNASKED, what, odd[0].seen.ts_ns, scene)
+            yield replace(told, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
+
+
+def disagreed(claim: Claim, error: int | str, what: str, since_ns: int, scene: Scene) -> Evidence:
+    return Evidence(
+        (claim["client_id"], claim["host"], scene.node(claim), error),
+        (first_of(claim), last_of(claim)),
+        client_ids=(claim["client_id"],),
+        brokers=(scene.broker(claim),),
+        count=claim.count,
+        words={"server": claim["endpoint"], "error": what, "since": clock(since_ns)},
+    )
+
+
+@dataclass(frozen=True, order=True)
+class Member:
+    """A partition in a set of a fetch session, and where it was seen last."""
+
+    seen: Sighting
+    topic: str
+    partition: int
+
+    @property
+    def text(self) -> str:
+        return f"partition {self.partition} of {self.topic}"
+
+
+def never_asked(claim: Claim, group: Group, scene: Scene) -> list[Member]:
+    """Partitions that a client forgets or is answered, and surely asked for in no session with that endpoint."""
+    asked: set[str] = set()
+    for asks in scene.claims("session_asks", group, "client", *who(claim)):
+        if asks["endpoint"] == claim["endpoint"]:
+            asked |= {name for name in asks.peak if name.startswith(LEAST)}
+    beyond = max(asked) if len(asked) >= MOST_MEMBERS else None
+    odd = [
+        Member(Sighting(*value[:-2]), *value[-2:])
+        for name, value in claim.peak.items()
+        if name.startswith(LEAST) and name not in asked and (beyond is None or name < beyond)
+    ]
+    if not odd:
+        return []
+    scene.watch()
+    passed = [member for member in odd if scene.passed(member.seen.ts_ns + scene.settings.broker_grace_ns)]
+    if not passed or not seen_whole(claim["client_id"], claim["host"], {claim["endpoint"]}, group, scene):
+        return []
+    return sorted(passed)
+
+
+def who(claim: Claim) -> tuple[str, str]:
+    return claim["client_id"] or "", claim["host"]
+
+
+def forgets_unknown_partition(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A client that takes a partition out of its fetch session which it never had in one with that broker.
+
+    Why it matters. Client and broker do not mean the same session: what the client believes it fetches and what the
+    broker sends may differ from here on.
+
+    When it is innocent. Java clients group what they forget by name, and may file partitions of a topic that was
+    created again under one of its ids: topics with several ids, or without a known name, are not judged. Nor is a
+    client of which a connection was joined late or has a gap, or what lies beyond the 128 partitions kept per session.
+    Brokers' own fetches are left out.
+
+    Source. KIP-227; FetchSession.update and FetchRequest.Builder of Kafka 3.9.
+    """
+    found = {claim["endpoint"]: claim for claim in scene.claims("session_forgets", group, *cell)}
+    odd = [
+        (claim, member)
+        for claim in found.values()
+        for member in never_asked(claim, group, scene)
+        if one_id(member, group, scene)
+    ]
+    if odd:
+        members = sorted({member.text for _, member in odd})
+        yield Evidence(
+            cell[1:],
+            tuple(Side(member.seen, f"{claim['client_id']} forgets {member.text}") for claim, member in odd),
+            client_ids=(odd[0][0]["client_id"],),
+            brokers=tuple(scene.broker(claim) for claim, _ in odd),
+            count=len(members),
+            words={
+                "partitions": ", ".join(members[:SHOWN]),
+                "server": ", ".join(sorted({claim["endpoint"] for claim, _ in odd})),
+            },
+        )
+
+
+def one_id(member: Member, group: Group, scene: Scene) -> bool:
+    """Whether a topic that a fetch names, by name or by id, is known to have had one id only."""
+    by_id = member.seen.version >= WITH_IDS
+    name = name_of(("id", member.topic), group, scene) if by_id else member.topic
+    return name is not None and len(topic_of(name, group, scene).histories) < 2

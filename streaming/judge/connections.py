@@ -1,0 +1,38 @@
+"""Which connections of a client were seen from beginning to end: where something missing means that it was not said.
+
+Knows: what following found out about each connection, and who spoke on it. Does not know what was said.
+Rule: a connection on which nobody was recognised may be anybody's. One gap, one message that could not be read, or a
+beginning that was not seen, and nothing is known to be missing.
+"""
+
+from streaming.judge.claim import Claim
+from streaming.judge.clusters import Group
+from streaming.judge.coverage import protocol_of
+from streaming.judge.scene import Scene
+
+IDENTITY = 4
+"""Of a connection's key: host, endpoint, client, start."""
+
+
+def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, scene: Scene) -> bool:
+    """Whether everything a client asked of these endpoints, and was answered, is in the capture."""
+    return all(whole(c) for endpoint in sorted(endpoints) for c in theirs(client_id, host, endpoint, group, scene))
+
+
+def theirs(client_id: str | None, host: str, endpoint: str, group: Group, scene: Scene) -> list[Claim]:
+    """The connections that are a client's, or may be."""
+    spoken: dict[tuple[object, ...], set[str | None]] = {}
+    for claim in scene.claims("spoken", group, "link", endpoint):
+        spoken.setdefault(claim.key[:IDENTITY], set()).add(claim["client_id"])
+    return [
+        claim
+        for claim in scene.claims("connection", group, "link", endpoint)
+        if claim["host"] == host and client_id in spoken.get(claim.key[:IDENTITY], {client_id})
+    ]
+
+
+def whole(connection: Claim) -> bool:
+    facts = connection.peak
+    missing = facts["unseen_bytes"] or facts["resynchronised"] or facts["skipped_bytes"] or facts["limits_hit"]
+    unread = any(word.startswith("undecoded_messages") for word in connection.tally)
+    return bool(facts["from_start"]) and not missing and not unread and protocol_of(connection) == "kafka"

@@ -1,0 +1,73 @@
+"""Bounded sets inside claims: what a client keeps asking for, without one claim per client and partition.
+
+Knows: that a set is a claim's peaks named `least:` and 16 hexadecimal digits of a hash, and that only the least of them
+are kept (`streaming.judge.claim.MOST_MEMBERS`). Does not know what the members are.
+Rule: which members are kept depends on the members alone, so sets merge in any order; of a full set nobody can say
+whether what lies beyond its greatest member is missing.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decode.columns import Table
+from streaming.judge.claim import LEAST, MOST_MEMBERS, Claim
+from streaming.judge.extract.bindings import numbered
+from streaming.judge.extract.reduce import Column, Ints, Rows, Sightings, grouped, mixed, reduced, texts
+
+Hashes = NDArray[np.uint64]
+DIGITS = 16
+Value = Callable[[int], Any]
+"""What a set keeps with a member, by row."""
+
+
+def label_of(table: Table, name: str) -> Column:
+    """Per topic its id, or its name in versions that carry names."""
+    by_id, by_name = numbered(table), texts(table[name])
+    names, ids = list(by_name.values or ()), list(by_id.values or ())
+    numbers = np.where(table.present("topic_id"), by_id.codes % len(ids) + len(names), by_name.codes % len(names))
+    return Column(numbers, [*names, *ids])
+
+
+def hashed(labels: Column) -> Hashes:
+    """Of each label 64 bits that are the same everywhere and always."""
+    unique = [hashlib.blake2b(str(v).encode(), digest_size=8).digest() for v in labels.values or ()]
+    return np.frombuffer(b"".join(unique), ">u8").astype(np.uint64)[labels.codes]
+
+
+def of_partition(topic: Hashes, partition: Ints) -> Hashes:
+    return mixed(topic + mixed(partition.astype(np.uint64) + np.uint64(1)))
+
+
+def named(hashes: Hashes) -> list[str]:
+    return [f"{LEAST}{value:0{DIGITS}x}" for value in hashes.tolist()]
+
+
+def sets(rows: Rows, members: Rows, hashes: Hashes, sightings: Sightings, value: Value) -> Iterator[Claim]:
+    """One claim per key of `rows`, with the least members that `members` gives to the same key; of a member that comes
+    again the latest row's value.
+    """
+    found = {claim.key: claim for claim in reduced(rows, sightings)}
+    if len(members.message):
+        group, sample = grouped(members.key)
+        keys = [tuple(column.value(row) for column in members.key) for row in sample.tolist()]
+        for row, owner, name in least(group, hashes, sightings.rank[members.message]):
+            found[keys[owner]].peak[name] = value(row)
+    yield from found.values()
+
+
+def least(group: Ints, hashes: Hashes, rank: Ints) -> Iterator[tuple[int, int, str]]:
+    """The latest rows of the least members of each group: row, group, name."""
+    order = np.lexsort((-rank, hashes, group))
+    sorted_group, sorted_hash = group[order], hashes[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(sorted_group) != 0) | (sorted_hash[1:] != sorted_hash[:-1])
+    number = np.cumsum(new)
+    begins = np.flatnonzero(np.append(True, np.diff(sorted_group) != 0))
+    within: Ints = number - np.repeat(number[begins], np.diff(np.append(begins, len(order))))
+    kept = new & (within < MOST_MEMBERS)
+    names = named(sorted_hash[kept])
+    yield from zip(order[kept].tolist(), sorted_group[kept].tolist(), names, strict=True)
