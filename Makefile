@@ -55,7 +55,7 @@ docs: $(READY) ## write the generated pages (CHECKS.md)
 schemas: $(READY) ## import Kafka's layouts anew: make schemas FACTS=folder
 	@$(BIN)/python -m tools.import_schemas $(FACTS)
 
-bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|capture|replay]
+bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|following|capture|replay]
 	@$(BIN)/python -m bench $(ONLY)
 
 fuzz: $(READY) ## ten million mutated inputs over the interpreter

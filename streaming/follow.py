@@ -18,7 +18,8 @@ from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
 from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
-STATE_VERSION = 1
+STATE_VERSION = 2
+FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
 
 
 class StateVersionMismatch(Exception):  # noqa: N818 - reads as what happened
@@ -76,12 +77,15 @@ class Bucket:
         """All rows that one batch has for this bucket."""
         ready, missing = self.in_order(cells)
         pieces = [file.segments for file in ready if file.segments is not None]
-        learned = [self.follower.receive(together(pieces))] if pieces else []
+        refused = self.follower.refused
+        parts = together(pieces).parts(FRAMES_A_CALL) if pieces else ()
+        learned = [self.follower.receive(part) for part in parts]
         for file in ready:
             learned += self.advance(file)
         if self.all_ended():
             learned.append(self.follower.drain())
-        return chain(self.exchanges(learned), self.progress(ready), self.marks(ready, missing))
+        not_followed = self.not_followed(ready, self.follower.refused - refused)
+        return chain(self.exchanges(learned), self.progress(ready), self.marks(ready, missing), not_followed)
 
     def in_order(self, cells: Iterable[bytes]) -> tuple[list[FrameFile], dict[str, int]]:
         """The files that can be followed now, each agent's in order; the number of files given up per agent."""
@@ -132,6 +136,13 @@ class Bucket:
             said = tuple(mark for file in ready if file.agent == name for mark in file.marks)
             seq = self.agents[name].next_seq - 1
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0), seq)))
+
+    def not_followed(self, ready: list[FrameFile], count: int) -> Iterator[Tagged]:
+        """Frames of connections beyond the follower's bound, as this batch's last agent would have said it."""
+        if count:
+            agent = ready[-1].agent
+            mark = frames.Mark(frames.SKIPPED, self.agents[agent].ts_ns, None, count, "too many open connections")
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
 
     def snapshot(self) -> bytes:
         return to_cell((STATE_VERSION, to_cell(self.agents), self.follower.snapshot()))

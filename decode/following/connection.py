@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.following import checkpoint, slots
+from decode.following import checkpoint, relief, slots
 from decode.following.exchanges import Connection, Exchanges
 from decode.following.handout import Handout
 from decode.following.heap import give_connection
 from decode.following.keeping import spare_words
-from decode.following.kernels import follow, lapse, pack, settle, touched, unsettled
+from decode.following.kernels import follow, lapse, pack, relieve, settle, touched, unsettled
 from decode.following.limits import Limits
 from decode.following.places import Placed
 from decode.following.segments import Segments, distinct, unique_pairs
@@ -71,10 +71,15 @@ class Follower:
         pairs, frames = self._frames(segments)
         self._begin(slots.fixed(segments.payload, np.uint8))
         self.placed = Placed(*frames.where.T)
+        if relief.too_many(self._heap):
+            self._each(lapse, relief.let_go(self._heap, self._rows()), slots.UNSET)
         start = 0
         while start < len(segments):
             start = follow(self._heap, self._new, self._old, frames, start)
             self._grow(start < len(segments))
+            if relief.too_much(self._heap):
+                rows = np.union1d(self._rows(), touched(self._heap))
+                self._each(relieve, relief.giving_way(self._heap, rows))
         for pair, slot in zip(pairs, frames.slot.tolist(), strict=True):
             if slot >= 0 and self._slots.get(pair) != slot:
                 self._slots[pair] = slot
@@ -92,6 +97,11 @@ class Follower:
     def drain(self) -> Exchanges:
         """The capture has ended: everything still open is closed and said."""
         return self._lapse(self._rows(), slots.UNSET)
+
+    @property
+    def refused(self) -> int:
+        """Frames of connections that were not followed because too many were open, since the beginning."""
+        return int(self._heap[slots.G_REFUSED])
 
     def decided(self) -> list[tuple[int, int, int]]:
         """(connection, direction, offset) of all that is open: every byte before it is handed out or given up."""
@@ -129,8 +139,8 @@ class Follower:
         """A follower that goes on where snapshot() was taken; ValueError if another version took it."""
         self = cls(limits, ports)
         heap, self._old, texts = checkpoint.unpack(blob)
-        fixed = slice(slots.LIMITS, slots.KNOWN + known().size)
-        heap[fixed] = self._heap[fixed]
+        for fixed in (slice(slots.LIMITS, slots.LIMITS_END), slice(slots.KNOWN_KEYS, slots.KNOWN + known().size)):
+            heap[fixed] = self._heap[fixed]
         self._heap = heap
         self.label = texts["label"]
         self._names = {name: index for index, name in enumerate(texts["names"])}
@@ -189,11 +199,14 @@ class Follower:
 
     def _lapse(self, rows: Ints, now_ns: int) -> Exchanges:
         self._begin(slots.no_bytes())
+        self._each(lapse, rows, now_ns)
+        return self._hand_out([])
+
+    def _each(self, kernel: Any, rows: Ints, *more: int) -> None:
         start = 0
         while start < len(rows):
-            start = lapse(self._heap, self._new, self._old, rows, start, now_ns)
+            start = kernel(self._heap, self._new, self._old, rows, start, *more)
             self._grow(start < len(rows))
-        return self._hand_out([])
 
     def _grow(self, wanted: bool) -> None:
         if wanted:

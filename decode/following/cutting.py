@@ -100,6 +100,7 @@ if TYPE_CHECKING:
 
 
 RAW_TOKEN = -2  # W_KEY of a frame that is no message
+GIVEN_UP = 2  # W_LOST of a message that could wait no longer (relief.py): only its end is still of interest
 TOKEN_BYTES = 1 << 20  # sasl.server.max.receive.size is 512 KiB by default
 PEEK = 64  # enough for the header of most requests
 PEEK_FAR = 1024  # enough for client id, transactional id and acks
@@ -118,6 +119,9 @@ def cut(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> None:
                 return
         elif s[w + W_NEXT] < s[w + W_END]:
             s[w + W_NEED] = s[w + W_END]
+            if s[w + W_LOST] == GIVEN_UP:
+                drop(s, w, s[w + W_NEXT])
+                s[w + W_NEED] = s[w + W_NEXT] + 1
             return
         else:
             _complete(s, new, old, c, w)
@@ -308,6 +312,8 @@ def _complete(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> None:
     due, flags = True, 0
     if useful and is_request:
         due, flags = _look_into_request(s, new, old, c, w, end - at)
+    if s[w + W_LOST] == GIVEN_UP:
+        drop(s, w, end)
     first = detach(s, w, end)
     s[w + W_AT] = end
     s[w + W_END] = -1

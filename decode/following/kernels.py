@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from decode.following.slots import Bytes, Frames, Ints
 
 SOURCES = (
-    "walk", "slots", "heap", "pieces", "stream", "cutting", "resync", "pairing", "recognise", "keeping", "output",
-    "../wire", "../copying",
+    "walk", "slots", "heap", "pieces", "stream", "cutting", "resync", "pairing", "recognise", "relief", "keeping",
+    "output", "../wire", "../copying",
 )  # fmt: skip
 
 
@@ -42,7 +42,11 @@ def _following(stamp: int) -> tuple[Callable[..., Any], ...]:
     def lapse(s: Ints, new: Bytes, old: Bytes, rows: Ints, start: int, now: int) -> Any:  # noqa: PLR0917
         return walk.lapse(s, new, old, rows, start, now) if stamp >= 0 else 0
 
-    return follow, lapse
+    @njit(cache=True)
+    def relieve(s: Ints, new: Bytes, old: Bytes, rows: Ints, start: int) -> Any:
+        return walk.relieve(s, new, old, rows, start) if stamp >= 0 else 0
+
+    return follow, lapse, relieve
 
 
 def _between_calls(stamp: int) -> tuple[Callable[..., Any], ...]:
@@ -72,5 +76,5 @@ def _between_calls(stamp: int) -> tuple[Callable[..., Any], ...]:
 
 
 STAMP = _stamp()
-follow, lapse = _following(STAMP)
+follow, lapse, relieve = _following(STAMP)
 touched, unsettled, settle, pack, empty_lines = _between_calls(STAMP)

@@ -2,7 +2,13 @@
 
 Knows numbers. Refuses to know what is held. All times are capture time.
 Rule: a bound that is hit is counted on its connection (`limits_hit`), never silent; none of them changes a message,
-they only decide when we stop waiting for one.
+they only decide when we stop waiting for one. What a connection gives up is skipped (bytes seen), a gap (bytes not seen
+before them), or a request whose response is unseen; nobody is blamed for it.
+
+What a follower holds: CONNECTION_BYTES (slots.py) for every connection and some 600 bytes of names for it, its pending
+bytes at one byte each, PIECE_BYTES for every piece out of order or unrecognised, WAIT_BYTES for every message that
+waits. Heap and arena grow by doubling and are packed between calls when more than half empty. Beside it, one call needs
+room for what its largest payload and the bytes it sets free can become: up to 46 bytes for each of them.
 """
 
 from __future__ import annotations
@@ -50,7 +56,12 @@ class Limits:
     linger_ns: int = 10 * SECOND
     """How long a closed connection is remembered, to absorb late packets."""
     connections: int = 200_000
-    """Connections open at once; beyond, the follower refuses to follow new ones."""
+    """Connections open at once. Half full, a call begins by letting go of those that never showed Kafka, the ones
+    silent longest first; beyond, new ones are not followed. So a call should bring at most a quarter as many frames."""
+    pending_bytes: int = 512 * MIB
+    """Memory of all that waits in a follower, records for its bookkeeping included: two of the largest messages.
+    Beyond, connections give up what waits on them, those first that hold most and, sixteen times sooner, those that
+    never showed Kafka, until a quarter is free."""
 
     def row(self) -> NDArray[np.int64]:
         """As an array for jitted code; the L_ indices of slots.py are the order of the fields."""

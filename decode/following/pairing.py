@@ -26,7 +26,10 @@ from decode.following.slots import (
     C_CLOSED_BY,
     C_LIMITS,
     C_OUT_OF_ORDER,
+    C_STRAYS,
+    C_STRAYS_ASKED,
     C_WAITING_BYTES,
+    C_WAITING_KEPT,
     CLIENT_FIN,
     CLIENT_RST,
     CLOSED,
@@ -79,6 +82,10 @@ if TYPE_CHECKING:
     from decode.following.slots import Ints
 
 
+PATIENCE = 16  # strays after which only half as many waiting messages are compared
+AHEAD = 8  # clients keep 1 to 5 requests in flight
+
+
 @njit
 def losses(s: Ints, w: int) -> Any:
     """Bytes of direction w of which we do not know what they were: whatever needed them is not to blame."""
@@ -94,6 +101,7 @@ def _push(s: Ints, c: int, q: int, column: int) -> None:
     s[c + column + 1] = q
     s[c + column + 2] += 1
     s[c + C_WAITING_BYTES] += s[q + Q_SIZE]
+    s[c + C_WAITING_KEPT] += s[q + Q_KEPT]
 
 
 @njit
@@ -107,6 +115,21 @@ def _unlink(s: Ints, c: int, before: int, q: int, column: int) -> None:
         s[c + column + 1] = before
     s[c + column + 2] -= 1
     s[c + C_WAITING_BYTES] -= s[q + Q_SIZE]
+    s[c + C_WAITING_KEPT] -= s[q + Q_KEPT]
+
+
+@njit
+def _reach(s: Ints, strays: int) -> Any:
+    """How many waiting messages are compared: fewer, the longer nothing has been where it should be."""
+    return max(s[L_WAITING] >> min(strays // PATIENCE, 30), AHEAD)
+
+
+@njit
+def _learned(s: Ints, c: int, column: int, position: int, found: bool) -> None:
+    if found and position <= AHEAD:
+        s[c + column] = 0
+    elif position > AHEAD:
+        s[c + column] += 1
 
 
 @njit
@@ -118,21 +141,33 @@ def request(s: Ints, c: int, q: int, due: bool) -> None:
     if not due:
         _write(s, c, q, -1, NO_RESPONSE_DUE, 0)
         return
-    before, r = -1, s[c + C_ANSWERS]
-    while r >= 0 and not s[q + Q_FLAGS] & F_RAW:
+    before, r, position = -1, s[c + C_ANSWERS], 0
+    reach = 0 if s[q + Q_FLAGS] & F_RAW else _reach(s, s[c + C_STRAYS_ASKED])
+    while r >= 0 and position < reach:
         if s[r + Q_CORRELATION] == s[q + Q_CORRELATION]:
+            _learned(s, c, C_STRAYS_ASKED, position, True)
             _unlink(s, c, before, r, C_ANSWERS)
             _write(s, c, q, r, ANSWERED, 0)
             return
-        before, r = r, s[r + Q_NEXT]
+        before, r, position = r, s[r + Q_NEXT], position + 1
+    _learned(s, c, C_STRAYS_ASKED, position, False)
     _push(s, c, q, C_ASKED)
     while s[c + C_ASKED_COUNT] > s[L_WAITING] or s[c + C_WAITING_BYTES] > s[L_WAITING_BYTES]:
-        first = s[c + C_ASKED]
-        if first < 0:
+        if s[c + C_ASKED] < 0:
             break
         s[c + C_LIMITS] += 1
-        _unlink(s, c, -1, first, C_ASKED)
-        _write(s, c, first, -1, unanswered(s, c, first), 0)
+        give_up_request(s, c)
+
+
+@njit
+def give_up_request(s: Ints, c: int) -> None:
+    """We wait no longer for the response to the oldest request: if it comes, it is unseen, whatever it says."""
+    first = s[c + C_ASKED]
+    _unlink(s, c, -1, first, C_ASKED)
+    if s[first + Q_FLAGS] & F_RAW:
+        give_wait(s, first)
+    else:
+        _write(s, c, first, -1, RESPONSE_UNSEEN, 0)
 
 
 @njit
@@ -171,8 +206,12 @@ def response(s: Ints, c: int, r: int) -> None:
     """A response is complete."""
     w = way_of(c, 1 - s[c + C_CLIENT])
     before, q, position = -1, s[c + C_ASKED], 0
+    reach = _reach(s, s[c + C_STRAYS])
     while q >= 0 and (s[q + Q_CORRELATION] != s[r + Q_CORRELATION] or s[q + Q_FLAGS] & F_RAW):
         before, q, position = q, s[q + Q_NEXT], position + 1
+        if position == reach:
+            q = -1
+    _learned(s, c, C_STRAYS, position, q >= 0)
     if q < 0:
         _push(s, c, r, C_ANSWERS)
         _bound_answers(s, c)
@@ -218,7 +257,7 @@ def give_up_answer(s: Ints, c: int) -> None:
     r = s[c + C_ANSWERS]
     w = way_of(c, s[c + C_CLIENT])
     _unlink(s, c, -1, r, C_ANSWERS)
-    innocent = losses(s, w) > 0 or s[w + W_SYN] == 0 or has_hole(s, w)
+    innocent = losses(s, w) > 0 or s[w + W_SYN] == 0 or has_hole(s, w) or s[c + C_LIMITS] > 0
     _write(s, c, -1, r, REQUEST_UNSEEN if innocent else ORPHAN, 0)
 
 

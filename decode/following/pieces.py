@@ -199,11 +199,6 @@ def read(s: Ints, new: Bytes, old: Bytes, p: int, at: int, out: Bytes, limit: in
 
 
 @njit
-def byte_at(new: Bytes, old: Bytes, address: int) -> Any:
-    return new[address] if address >= 0 else old[-1 - address]
-
-
-@njit
 def seen_last(s: Ints, p: int) -> Any:
     """Of the list: (time, frame) of its newest packet, bytes never seen, bytes that are there, runs that are not."""
     ts, frame, gap, kept, runs = s[p + P_TS_LAST], s[p + P_FRAME_LAST], 0, 0, 0
@@ -224,15 +219,25 @@ def seen_last(s: Ints, p: int) -> Any:
 
 
 @njit
-def fills_packets(s: Ints, p: int, at: int, end: int) -> Any:
-    """Whether [at, end) of the list begins where a packet begins and ends where one ends."""
-    while p >= 0 and s[p + P_AT] + s[p + P_LENGTH] <= at:
+def piece_of(s: Ints, p: int, at: int) -> Any:
+    """The piece of the list, from p on, in which this offset lies."""
+    while s[p + P_AT] + s[p + P_LENGTH] <= at:
         p = s[p + P_NEXT]
-    if p < 0 or s[p + P_PACKET] != at or s[p + P_KIND] == GAP:
-        return False
-    while p >= 0 and s[p + P_AT] + s[p + P_LENGTH] < end:
+    return p
+
+
+@njit
+def fills_packets(s: Ints, p: int, at: int, end: int, most: int) -> Any:
+    """(whether [at, end), which begins within p, begins where a packet begins and ends where one ends, pieces walked);
+    no if that takes more than `most`.
+    """
+    if s[p + P_PACKET] != at or s[p + P_KIND] == GAP:
+        return False, 0
+    walked = 0
+    while p >= 0 and s[p + P_AT] + s[p + P_LENGTH] < end and walked < most:
         p = s[p + P_NEXT]
-    return p >= 0 and s[p + P_PACKET_END] == end and s[p + P_KIND] != GAP
+        walked += 1
+    return p >= 0 and s[p + P_PACKET_END] == end and s[p + P_KIND] != GAP, walked
 
 
 @njit

@@ -18,7 +18,7 @@ from numba import njit
 
 from decode.following.cutting import RESCAN_BYTES, at_boundary, drop, turn_off
 from decode.following.heap import other_way, side_of
-from decode.following.pieces import begins_packet, fills_packets, read
+from decode.following.pieces import begins_packet, fills_packets, piece_of, read
 from decode.following.recognise import (
     API_VERSIONS,
     NO,
@@ -79,6 +79,7 @@ FAR = 1 << 16  # correlation ids of consecutive requests we see differ by less, 
 NEAR = 64
 IDS = 64  # unanswered requests looked for at once
 WAITING, CONFIRMED, REFUTED = 0, 1, 2
+WALK = 8192  # pieces looked at, in one search, for a message that ends with a packet
 HEADER = 300  # longest believable request header
 PATIENCE_BYTES = 4 << 20  # after so much of an unrecognised connection, hold only what a candidate needs
 
@@ -144,7 +145,7 @@ def _scan(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
             p = s[p + P_NEXT]
         run = np.empty(length, np.uint8)
         read(s, new, old, first, at, run, length)
-        stop, found = _scan_run(s, w, run, at, ids, p < 0)
+        stop, found = _scan_run(s, w, run, at, first, ids, p < 0)
         if found >= 0:
             return found
         if s[c + C_PROTOCOL] == UNDECIDED:
@@ -155,9 +156,9 @@ def _scan(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
 
 
 @njit
-def _scan_run(s: Ints, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> Any:
-    """(positions tested, offset of a request that needs no further proof or -1) of contiguous bytes at offset `at`."""
-    largest, n = s[L_MESSAGE_BYTES], len(run)
+def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: bool) -> Any:
+    """(positions tested, offset of a request that needs no further proof or -1) of bytes at offset `at`, in piece p."""
+    largest, n, steps = s[L_MESSAGE_BYTES], len(run), WALK
     highest = largest >> 24
     for i in range(n):
         if n - i < 8:
@@ -167,7 +168,10 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> An
         if len(ids):
             size = int32(run, i)
             if _asked(ids, int32(run, i + 4)) >= 0 and 4 <= size <= largest:
-                if fills_packets(s, s[w + W_HEAD], at + i, at + i + 4 + size):
+                p = piece_of(s, p, at + i)
+                fills, walked = fills_packets(s, p, at + i, at + i + 4 + size, steps)
+                steps -= walked
+                if fills:
                     return i, at + i
                 _note(s, w, at + i, size, int32(run, i + 4), 0)
             continue
@@ -182,8 +186,12 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, ids: Ints, last: bool) -> An
         ahead = int32(run, i + 8) - s[w + W_LAST_CORRELATION]
         if verdict == STRONG and known_client and 0 < ahead <= FAR:
             return i, at + i
-        if verdict == STRONG and fills_packets(s, s[w + W_HEAD], at + i, at + i + 4 + int32(run, i)):
-            return i, at + i
+        if verdict == STRONG:
+            p = piece_of(s, p, at + i)
+            fills, walked = fills_packets(s, p, at + i, at + i + 4 + int32(run, i), steps)
+            steps -= walked
+            if fills:
+                return i, at + i
         if verdict == STRONG or (verdict == WEAK and known_client and 0 < ahead <= NEAR):
             _note(s, w, at + i, int32(run, i), int32(run, i + 8), client)
     return n, -1

@@ -8,7 +8,7 @@ Rule: no copy of payload bytes here unless the table comes in several chunks; no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -18,6 +18,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from decode.copying import copy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Ints = NDArray[np.int64]
 FRAME = 0  # kind of a row that is a segment; every other row is an agent's mark
@@ -72,6 +75,14 @@ class Segments:
             payload=payload, payload_at=payload_at,
             left_at=left_at, left_offset=left_offset, left_length=left_length,
         )  # fmt: skip
+
+    def parts(self, most: int) -> Iterator[Segments]:
+        """The rows in their order, at most so many at a time; payloads are not copied."""
+        columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len")
+        for start in range(0, len(self), most):
+            rows, edges = slice(start, start + most), slice(start, start + most + 1)
+            mine = {name: getattr(self, name)[rows] for name in columns}
+            yield replace(self, **mine, payload_at=self.payload_at[edges], left_at=self.left_at[edges])
 
     def buckets(self, count: int) -> NDArray[np.int32]:
         """Bucket of every row: the same for both directions, in every process, at all times."""

@@ -35,9 +35,10 @@ G_ARENA, G_ARENA_LIVE, G_REFUSED, G_NEED, NOW_OFFSET, G_SERIAL = 34, 35, 36, 37,
 # ... the limits, in the order of Limits' fields ...
 L_SLACK_FRAMES, L_SLACK_NS, L_HOLE_NS, L_HELD_BYTES, L_HELD_PIECES = 40, 41, 42, 43, 44
 L_SEARCH_BYTES, L_SEARCH_PIECES, L_GIVE_UP_BYTES, L_MESSAGE_BYTES = 45, 46, 47, 48
-L_WAITING, L_WAITING_BYTES, L_IDLE_NS, L_LINGER_NS, L_CONNECTIONS = 49, 50, 51, 52, 53
-LIMITS = 40
-G_EARLY = 54  # 1: requests are handed out when they are complete, not when they are answered
+L_WAITING, L_WAITING_BYTES, L_IDLE_NS, L_LINGER_NS, L_CONNECTIONS, L_PENDING_BYTES = 49, 50, 51, 52, 53, 54
+LIMITS, LIMITS_END = 40, 55
+G_EARLY = 55  # 1: requests are handed out when they are complete, not when they are answered
+G_PENDING = 56  # memory of all that waits: the sum of relief.pending() over all connections
 # ... and known request headers: KNOWN_KEYS, then per key lowest, highest and first flexible version
 KNOWN_KEYS, KNOWN = 60, 61
 SCRATCH_BYTES = 1 << 12  # the arena's first bytes are for reading headers that lie in pieces
@@ -85,7 +86,7 @@ W_MODE = 20
 W_NEED = 21  # offset below which cutting has nothing to do
 W_AT = 22  # where the current message begins
 W_END = 23  # where it ends, -1 unknown
-W_LOST = 24  # 1: its header was not seen
+W_LOST = 24  # 1: its header was not seen; cutting.GIVEN_UP
 W_KEY = 25
 W_VERSION = 26
 W_CORRELATION = 27
@@ -144,7 +145,10 @@ C_SEARCHED = 31
 C_AGENT = 32
 C_TOUCH_NEXT = 33  # next connection touched in this call
 C_SERIAL = 34  # number of the connection, never used again
-C_COUNT = 35
+C_WAITING_KEPT = 35  # of C_WAITING_BYTES, those that are here
+C_STRAYS = 36  # responses, then requests, in a row whose other half was not where it should be
+C_STRAYS_ASKED = 37
+C_COUNT = 38
 C_SIZE = C_COUNT + 2 * W_COUNT  # a record of a connection holds its two directions
 FREE, LIVE, GONE, RELEASED = (
     0,
@@ -178,6 +182,7 @@ Q_SIDE = 16
 Q_KEPT = 17  # bytes of it that we have
 Q_SPANS = 18  # runs of it that we have not
 Q_COUNT = 19
+CONNECTION_BYTES, PIECE_BYTES, WAIT_BYTES = 8 * C_SIZE, 8 * P_COUNT, 8 * Q_COUNT
 F_RAW, F_ACKS_UNKNOWN, F_TOLD = 1, 2, 4
 
 # --- a line of a call's output: an exchange (its waiting messages go with it), or a gap

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from numba import njit
 
 from decode.following.heap import side_of, take_line, way_of
-from decode.following.pieces import advance_front, append, byte_at, copy_stamp, free_piece, new_piece, stamp
+from decode.following.pieces import advance_front, append, copy_stamp, free_piece, new_piece, stamp
 from decode.following.slots import (
     A_GAP,
     C_GRID,
@@ -261,12 +261,20 @@ def _overlap(s: Ints, new: Bytes, old: Bytes, w: int, p: int, a: int, b: int, ki
             stamp(s, p)
             s[w + W_HELD_BYTES] += b - a
         return
-    there = s[p + P_ADDRESS]
-    skip = a - s[p + P_AT]
-    for k in range(b - a):
-        first = byte_at(new, old, there + skip + k if there >= 0 else there - skip - k)
-        if first != new[address + k]:
-            s[w + W_CONFLICTING] += 1
+    there, skip = s[p + P_ADDRESS], a - s[p + P_AT]
+    if there >= 0:
+        s[w + W_CONFLICTING] += _differing(new, there + skip, new, address, b - a)
+    else:
+        s[w + W_CONFLICTING] += _differing(old, -1 - there + skip, new, address, b - a)
+
+
+@njit
+def _differing(one: Bytes, at: int, other: Bytes, begin: int, count: int) -> Any:
+    total = 0
+    for k in range(count):
+        if one[at + k] != other[begin + k]:
+            total += 1
+    return total
 
 
 @njit
@@ -339,6 +347,17 @@ def declare_gaps(s: Ints, c: int, w: int, now: int) -> Any:
 @njit
 def close_holes(s: Ints, c: int, w: int, now: int) -> None:
     """Nothing more will come: every hole of direction w is final."""
+    close_held(s, c, w, now)
+    end = max(s[w + W_ACKED], s[w + W_TOP])
+    if s[w + W_FIN] != UNSET:
+        end = min(end, s[w + W_FIN])
+    if s[w + W_OPEN] == RUNNING and end > s[w + W_NEXT]:
+        _gap(s, c, w, end, now)
+
+
+@njit
+def close_held(s: Ints, c: int, w: int, now: int) -> None:
+    """Wait for nothing before what is held."""
     while s[w + W_OPEN] != CLOSED and s[w + W_HELD] >= 0:
         edge = s[s[w + W_HELD] + P_AT]
         if s[w + W_OPEN] == HELD:
@@ -346,11 +365,6 @@ def close_holes(s: Ints, c: int, w: int, now: int) -> None:
         elif edge > s[w + W_NEXT]:
             _gap(s, c, w, edge, now)
         catch_up(s, w)
-    end = max(s[w + W_ACKED], s[w + W_TOP])
-    if s[w + W_FIN] != UNSET:
-        end = min(end, s[w + W_FIN])
-    if s[w + W_OPEN] == RUNNING and end > s[w + W_NEXT]:
-        _gap(s, c, w, end, now)
 
 
 @njit

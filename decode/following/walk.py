@@ -19,6 +19,7 @@ from decode.following.heap import other_way, take_connection, touch, way_of
 from decode.following.pairing import answer_deadline, finish, give_up_answer
 from decode.following.pieces import free_list
 from decode.following.recognise import tls_record
+from decode.following.relief import give_up, pending
 from decode.following.resync import last_chance, search
 from decode.following.slots import (
     BY_SYN,
@@ -35,6 +36,7 @@ from decode.following.slots import (
     C_DUE,
     C_GRID,
     C_LAST,
+    C_LIMITS,
     C_PAIR,
     C_PAYLOADS,
     C_PROTOCOL,
@@ -53,6 +55,7 @@ from decode.following.slots import (
     G_EARLY,
     G_LINES,
     G_NEED,
+    G_PENDING,
     G_PIECES,
     G_REFUSED,
     G_SERIAL,
@@ -64,6 +67,7 @@ from decode.following.slots import (
     L_CONNECTIONS,
     L_IDLE_NS,
     L_LINGER_NS,
+    L_PENDING_BYTES,
     L_SLACK_NS,
     LIVE,
     MIDDLE,
@@ -127,6 +131,7 @@ from decode.following.stream import (
     arrive,
     begin,
     begin_late,
+    close_held,
     close_holes,
     declare_gaps,
     has_hole,
@@ -450,7 +455,7 @@ def _fin(s: Ints, w: int, seq: int) -> None:
 
 @njit
 def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
-    """Frames from `start` on; the first frame for which there was no room, or how many there are."""
+    """Frames from `start` on; where it stopped for want of room or because too much waits, or how many there are."""
     slot, pair, bit, ts_ns, frame_no, source, agent, seq, ack, flags, wire, at, left_at, left, where = f
     for i in range(start, len(wire)):
         c = slot[pair[i]]
@@ -460,9 +465,13 @@ def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
         s[NOW_AGENT], s[NOW_PAIR], s[NOW_BIT] = agent[i], pair[i], bit[i]
         s[NOW_SEQ], s[NOW_ACK], s[NOW_FLAGS], s[NOW_WIRE] = seq[i], ack[i], flags[i], wire[i]
         s[NOW_ADDRESS], s[NOW_END], s[NOW_LEFT], s[NOW_LEFT_END] = at[i], at[i + 1], left_at[i], left_at[i + 1]
+        before, held = c, pending(s, c) if c >= 0 else 0
         c = _whose(s, new, old, c)
+        if before >= 0 and before != c:
+            s[G_PENDING] += pending(s, before) - held
         if c < 0:
             continue
+        held = held if c == before else 0
         slot[pair[i]] = c
         if s[c + C_STATE] == GONE:
             _late(s, c)
@@ -471,6 +480,9 @@ def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
             s[NOW_OFFSET] = -1
             _frame(s, new, old, left, c)
             where[i, 2] = s[NOW_OFFSET]
+        s[G_PENDING] += pending(s, c) - held
+        if s[G_PENDING] > s[L_PENDING_BYTES]:
+            return i + 1
     return len(wire)
 
 
@@ -481,11 +493,31 @@ def lapse(s: Ints, new: Bytes, old: Bytes, rows: Ints, start: int, now: int) -> 
         c = rows[k]
         if not room(s, c, 0, 0):
             return k
+        held = pending(s, c)
         if now != UNSET:
             expire(s, new, old, c, now)
-            continue
-        if s[c + C_STATE] == LIVE:
+        elif s[c + C_STATE] == LIVE:
             _over(s, new, old, c, s[c + C_LAST])
-        if s[c + C_STATE] == GONE:
+        if now == UNSET and s[c + C_STATE] == GONE:
             _release(s, c)
+        s[G_PENDING] += pending(s, c) - held
+    return len(rows)
+
+
+@njit
+def relieve(s: Ints, new: Bytes, old: Bytes, rows: Ints, start: int) -> Any:
+    """These connections give up what waits on them; the first for which there was no room, or how many there are."""
+    for k in range(start, len(rows)):
+        c = rows[k]
+        if not room(s, c, 0, 0):
+            return k
+        held = pending(s, c)
+        touch(s, c)
+        s[c + C_LIMITS] += 1
+        for w in (way_of(c, 0), way_of(c, 1)):
+            close_held(s, c, w, s[c + C_LAST])
+        _progress(s, new, old, c)
+        give_up(s, c)
+        _deadline(s, c)
+        s[G_PENDING] += pending(s, c) - held
     return len(rows)

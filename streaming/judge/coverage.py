@@ -20,6 +20,7 @@ CUMULATIVE = (
     "skipped_bytes",
     "conflicting_bytes",
     "resynchronised",
+    "limits_hit",
 )
 """Facts of a connection that only grow: the greatest value told holds."""
 

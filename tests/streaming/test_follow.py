@@ -2,7 +2,8 @@
 
 import pytest
 
-from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, STARTED, Mark
+from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, SKIPPED, STARTED, Mark
+from decode.following.connection import Follower, Limits
 from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
 from streaming.follow import Bucket, Marks, Progress, StateVersionMismatch
@@ -96,8 +97,17 @@ def test_an_agent_of_unreadable_files_keeps_no_other_from_its_end():
     assert not bucket.all_ended()
 
 
+def test_connections_beyond_the_bound_are_counted_as_skipped(frames_files):
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+    bucket = Bucket("L", 0, settings)
+    bucket.follower = Follower(Limits(connections=2))
+    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+    marks = [mark for marks in said(bucket.receive(cells)) for mark in marks.marks if mark.kind == SKIPPED]
+    assert [mark.reason for mark in marks if mark.count > 100] == ["too many open connections"]
+
+
 def test_a_checkpoint_of_another_version_is_refused():
-    with pytest.raises(StateVersionMismatch, match="state version 0, this is 1"):
+    with pytest.raises(StateVersionMismatch, match="state version 0, this is 2"):
         Bucket("L", 0, Settings()).restore(to_cell((0, b"", b"")))
 
 

@@ -225,8 +225,19 @@ def test_unanswered_requests_are_bounded():
     for number in range(1, 200):
         talk.request(request(FETCH, 12, number))
     results = follow(talk, limits=Limits(waiting_messages=50))
-    assert outcomes([results[0]]).count("pending") == 149
+    assert outcomes([results[0]]).count("response-unseen") == 149
     assert only(results).limits_hit == 149
+
+
+def test_an_answer_to_a_request_given_up_is_nobodys_fault():
+    talk = opened()
+    for number in range(1, 200):
+        talk.request(request(FETCH, 12, number))
+    for number in range(1, 200):
+        talk.response(response(number))
+    said = outcomes(follow(talk, limits=Limits(waiting_messages=50)))
+    assert {said.count(word) for word in ("orphan", "pending")} == {0}
+    assert said.count("answered") == 51
 
 
 def test_too_many_connections_are_refused_and_counted():

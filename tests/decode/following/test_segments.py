@@ -63,6 +63,15 @@ def test_taking_rows_takes_their_bytes_and_spans():
     assert made.take(np.array([True, False, True])).frame_no.tolist() == [1, 3]
 
 
+def test_parts_are_the_rows_in_their_order_without_a_copy():
+    made = segments(table([row(1, b"abc"), row(2, b"de", [(1, 5)]), row(3, b"f")]))
+    first, second = made.parts(2)
+    assert (first.frame_no.tolist(), second.frame_no.tolist()) == ([1, 2], [3])
+    assert second.payload[second.payload_at[0] : second.payload_at[1]].tobytes() == b"f"
+    assert (first.left_at.tolist(), second.left_at.tolist()) == ([0, 0, 1], [1, 1])
+    assert second.payload is made.payload
+
+
 def test_both_directions_share_a_bucket_and_it_never_changes():
     assert bucket_of("10.0.0.2", 40000, "10.0.0.1", 9092) == bucket_of("10.0.0.1", 9092, "10.0.0.2", 40000)
     assert bucket_of("10.0.0.2", 40000, "10.0.0.1", 9092) == 3255911903

@@ -1,0 +1,141 @@
+"""Following at size: what a connection costs in memory and time, and that neither grows with what there is or was.
+
+Knows: many open connections, many short ones one after the other, one huge message, and the attacks of hostile.py.
+Refuses to know: how following works; memory is what a stored follower takes, and what the process takes.
+Rule: a cost is the median over blocks of equal size; where it should be flat, the row gives the ratio of the costliest
+to the cheapest size, and the bar is on that. There is no peer that follows without dissecting.
+"""
+
+from __future__ import annotations
+
+import resource
+import struct
+import sys
+import time
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.hostile import ATTACKS, START_NS, Frames, opened, ordinary, request, response
+from decode.following.connection import Follower
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decode.following.segments import Segments
+
+OPEN = (100, 1_000, 10_000)
+SHORT = 1_000_000
+SHORT_A_CALL = 5_000
+HUGE = 100 << 20
+FLAT = 2.0
+BLOCKS = 12
+MTU = 1448
+STALL_NS_A_BYTE, STALL_US_A_FRAME = 150, 150
+"""A batch of 64 MB at the costliest rate takes 10 s: long, and no stall."""
+
+
+def measure() -> list[dict]:
+    warmed = Follower()
+    warmed.receive(Frames(ordinary(1, 0, 50)).segments(START_NS))
+    warmed.drain()
+    return [*open_connections(), *short_connections(), *huge_messages(), *attacks()]
+
+
+def row(name: str, value: float, unit: str, bar: float | None = None, *, least: bool = False) -> dict:
+    met = None if bar is None else (value >= bar if least else value <= bar)
+    said = {"name": f"following, {name}", "value": value, "unit": unit, "peer": None, "peer_value": None}
+    print(f"{name}: {value:.4g} {unit}", file=sys.stderr)
+    return said | {"ratio": None, "bar": bar, "met": met}
+
+
+def timed(follower: Follower, part: Segments) -> float:
+    """Seconds a frame."""
+    begin = time.perf_counter()
+    follower.receive(part)
+    return (time.perf_counter() - begin) / len(part)
+
+
+def open_connections() -> Iterator[dict]:
+    """The same exchanges by ever more connections that stay open; 20 000 frames a call."""
+    costs, stored = {}, {}
+    for count in OPEN:
+        follower, now = Follower(), START_NS
+        for first in range(0, count, 5_000):
+            part = Frames([r for c in range(first, min(first + 5_000, count)) for r in opened(c)]).segments(now)
+            follower.receive(part)
+            now = int(part.ts_ns[-1]) + 1
+        stored[count] = len(follower.snapshot())
+        spent = []
+        for block in range(1, BLOCKS):
+            talking = [(block * 97 + i) % count for i in range(min(count, 500))]
+            talk = [r for c in talking for r in ordinary(c, 1, 20_000 // 2 // len(talking))]
+            spent.append(timed(follower, Frames(talk).segments(now)))
+        costs[count] = median(spent[1:])
+        yield row(f"a frame among {count} open connections", 1e6 * costs[count], "us")
+    yield row("costliest to cheapest number of open connections", max(costs.values()) / min(costs.values()), "x", FLAT)
+    yield row("an idle connection, stored", stored[OPEN[-1]] / OPEN[-1], "bytes", 4096)
+
+
+def short_connections() -> Iterator[dict]:
+    """A million connections that open, ask once and close, one after the other."""
+    follower, now, spent, stored = Follower(), START_NS, [], []
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for first in range(0, SHORT, SHORT_A_CALL):
+        rows = []
+        for client in range(first, first + SHORT_A_CALL):
+            rows += opened(client << 8)
+            ends = rows[-1][3], rows[-1][2] + len(rows[-1][5])
+            rows += [(client << 8, True, *ends, 17, b""), (client << 8, False, ends[1], ends[0] + 1, 17, b"")]
+            rows += [(client << 8, True, ends[0] + 1, ends[1] + 1, 16, b"")]
+        part = Frames(rows).segments(now, 100_000)
+        now = int(part.ts_ns[-1]) + 1
+        spent.append(timed(follower, part))
+        follower.advance("agent", now)
+        stored.append(len(follower.snapshot()) if first % (20 * SHORT_A_CALL) == 0 else 0)
+    tenth = len(spent) // 10
+    yield row("a frame of a short connection", 1e6 * median(spent), "us")
+    yield row("the last tenth of a million to the first", median(spent[-tenth:]) / median(spent[:tenth]), "x", FLAT)
+    yield row("stored after a million connections", max(stored[len(stored) // 2 :]) / 1e6, "MB")
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    yield row("process grown by a million connections", grown / 1e3, "MB", 500)
+
+
+def huge_messages() -> Iterator[dict]:
+    """One request of 1 to 100 MB in MTU-sized segments, every tenth of them late; 10 000 segments a call."""
+    costs = {}
+    for size in (HUGE // 100, HUGE // 10, HUGE):
+        head = struct.pack(">i", size) + request(0, 2, 1, struct.pack(">hii", 1, 30_000, 1))[4:]
+        body = head + bytes(size + 4 - len(head))
+        cut = [(1, True, 1 + at, 1, 16, body[at : at + MTU]) for at in range(0, len(body), MTU)]
+        dice = np.random.default_rng(1)
+        late = np.arange(len(cut)) + np.where(dice.random(len(cut)) < 0.1, dice.integers(1, 6, len(cut)) + 0.5, 0)
+        rows = [*opened(1)[:2], *(cut[i] for i in np.argsort(late, kind="stable"))]
+        rows.append((1, False, 1, 1 + len(body), 24, response(1, bytes(20))))
+        parts = [
+            Frames(rows[i : i + 10_000]).segments(START_NS + 10_000 * i, 10_000) for i in range(0, len(rows), 10_000)
+        ]
+        follower, answered = Follower(), 0
+        begin = time.perf_counter()
+        for part in parts:
+            answered += len(follower.receive(part))
+        costs[size] = (time.perf_counter() - begin) / size
+        yield row(f"a request of {size >> 20} MB in reordered segments", 1e-6 / costs[size], "MB/s")
+        if answered != 1:
+            print(f"a request of {size >> 20} MB was not told", file=sys.stderr)
+            costs[size] = float("inf")
+    yield row("costliest to cheapest size of a request, by byte", max(costs.values()) / min(costs.values()), "x", 3)
+
+
+def attacks() -> Iterator[dict]:
+    for name, attack in ATTACKS.items():
+        follower, spent, bytes_a_frame, stored = Follower(), [], 1.0, 0
+        for block in range(BLOCKS):
+            part = Frames(attack(block, 20 if name.startswith("65 k") else 4000)).segments(START_NS + block * 10**9)
+            spent.append(timed(follower, part))
+            bytes_a_frame = max(float(part.payload_len.mean()), 1)
+            stored = max(stored, len(follower.snapshot()))
+        bar = STALL_US_A_FRAME + bytes_a_frame * STALL_NS_A_BYTE / 1e3
+        yield row(f"a frame of {name}", 1e6 * median(spent), "us", round(bar))
+        yield row(f"stored under {name}", stored / 1e6, "MB", 640)
