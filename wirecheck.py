@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-COMMANDS = ("replay", "topics", "clients", "capture", "monitor", "decode", "explain")
+COMMANDS = ("replay", "topics", "clients", "capture", "monitor", "decode", "explain", "doctor")
 
 
 class Rooms(click.Group):

@@ -20,6 +20,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capture.refusal import AgentNameError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -44,7 +46,7 @@ class Folder:
 
     def __init__(self, path: Path, agent: str, limits: Limits | None = None) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", agent):
-            raise ValueError(f"agent name {agent!r}: only letters, digits, '-', '_' and '.' can be a file name")
+            raise AgentNameError(f"agent name {agent!r}: only letters, digits, '-', '_' and '.' can be a file name")
         self._path, self._agent, self._limits = path, agent, limits or Limits()
         path.mkdir(parents=True, exist_ok=True)
         self._lock: int | None = _lock(path / f".{agent}.lock")

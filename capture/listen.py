@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Self
 
 from capture import frames, ring
 from capture.counts import KERNEL, Counts
-from capture.live import Interface, ListenError, is_there
+from capture.live import Interface, is_there
+from capture.refusal import ListenError
 from capture.spool import ROLL_BYTES, Spool
 from capture.trim import Trim
+from capture.warm import warm
 from capture.writer import ClockWentBack, Shown, Writer
 
 if TYPE_CHECKING:
@@ -105,6 +107,10 @@ def listen(
         signals = stack.enter_context(Signals())
         spool = Spool(out, stamp, what.roll_bytes, what.limits)
         stack.callback(spool.abandon)
+        for name in what.interfaces:
+            what.open(name).close()  # what is wrong is said before anybody waits for the compiler
+        if not what.keep_records:
+            warm()
         interfaces: dict[str, Interface] = {}
         stack.callback(_close, interfaces)
         for name in what.interfaces:

@@ -14,11 +14,13 @@ import mmap
 import os
 import socket
 import struct
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capture import packet, ring
+from capture.refusal import ListenError
 from capture.rows import Rows, kept_bytes
 
 if TYPE_CHECKING:
@@ -39,8 +41,9 @@ _LOOPBACK = 772
 _ATTACH_FILTER, _RETURN, _WHOLE = 26, 0x06, 1 << 20
 
 
-class ListenError(Exception):
-    """An interface that cannot be listened to; one line that says what to do."""
+RIGHT_FIX = (
+    f"setcap cap_net_raw+ep {os.path.realpath(sys.executable)}, or in a systemd unit AmbientCapabilities=CAP_NET_RAW"
+)
 
 
 class Interface:
@@ -64,9 +67,8 @@ class Interface:
             self._socket.setsockopt(ring.SOL_PACKET, ring.RX_RING, ring.ring_request(self._blocks))
         except OSError as error:
             self._opened.close()
-            raise ListenError(
-                f"{name}: no memory for a ring of {buffer_bytes >> 20} MB: {str(error.strerror).lower()}"
-            ) from error
+            why = f"{str(error.strerror).lower()}; lower --buffer-mb"
+            raise ListenError(f"{name}: no memory for a ring of {buffer_bytes >> 20} MB: {why}") from error
         self._memory = mmap.mmap(self._socket.fileno(), self._blocks * ring.BLOCK_BYTES)
         self._data = np.frombuffer(self._memory, np.uint8)
         self._status = self._data.view(np.uint32)
@@ -135,7 +137,8 @@ def _index(name: str) -> int:
     try:
         return socket.if_nametoindex(name)
     except OSError as error:
-        raise ListenError(f"{name}: no such interface") from error
+        names = ", ".join(known for _, known in socket.if_nameindex())
+        raise ListenError(f"{name}: no such interface; there are {names}") from error
 
 
 def _open(name: str, bpf: str, promiscuous: bool) -> Any:
@@ -148,14 +151,13 @@ def _open(name: str, bpf: str, promiscuous: bool) -> Any:
         opened = L2ListenSocket(iface=name, filter=bpf, promisc=promiscuous)  # closes its socket when it is forgotten
         _keep_whole_packets(opened.ins, compile_filter(bpf, name))
     except PermissionError as error:
-        raise ListenError(
-            f"{name}: listening needs the right CAP_NET_RAW: "
-            "run as root, or in a systemd unit with AmbientCapabilities=CAP_NET_RAW"
-        ) from error
+        raise ListenError(f"{name}: listening needs the right CAP_NET_RAW: {RIGHT_FIX}") from error
     except Scapy_Exception as error:
         raise ListenError(f"{name}: filter {bpf!r} not accepted: {error}") from error
     except OSError as error:
-        raise ListenError(f"{name}: {str(error.strerror).lower()}") from error
+        if error.strerror is None:  # scapy's own: it found no libpcap
+            raise ListenError(f"{name}: filters need libpcap: apt-get install libpcap0.8") from error
+        raise ListenError(f"{name}: {error.strerror.lower()}") from error
     return opened
 
 

@@ -1,32 +1,175 @@
-"""`wirecheck capture`: packets into the frames table.
+"""`wirecheck capture`: packets of interfaces or files into the frames table.
 
-Knows: the options of the agent. Refuses to know how packets are read or frames written: that is the capture room.
+Knows: the options of the agent, which of them go together, and the line that says what to do about an error. Refuses
+to know how packets are read or frames written: that is the capture room.
 """
 
+import errno
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from commands import options
+from commands.ending import Stop
 from commands.inputs import write_frames
+from commands.units import duration, size
+
+if TYPE_CHECKING:
+    from capture.counts import Counts
+
+OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 
 
 @click.command()
-@click.option(
-    "-r", "first", multiple=True, required=True, metavar="FILE...", help="Read these pcaps (pcapng, .gz too)."
-)
+@click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
+@click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, .gz too).")
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--out", required=True, type=options.PATH, help="Folder for the frames (Parquet).")
 @options.cluster()
+@click.option("--agent", metavar="NAME", help="Name of this agent, and of its files.  [default: the host's name]")
+@options.ports()
+@click.option("--filter", "bpf", metavar="BPF", help="What to capture, as tcpdump has it, instead of --port.")
 @click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
-def capture(first: tuple[str, ...], more: tuple[str, ...], out: Path, cluster: str, keep_records: bool) -> None:
+@click.option("--roll-mb", type=click.FloatRange(0.1), default=64, show_default=True, help="Begin a new file by size.")
+@click.option(
+    "--roll-s", type=duration, metavar="DURATION", default=2, show_default=True, help="Begin a new file by time."
+)
+@click.option(
+    "--max-disk", type=size, metavar="SIZE", help="Stop writing while this agent's files hold so much, as in 10G."
+)
+@click.option(
+    "--retain", type=duration, metavar="DURATION", help="Remove this agent's files when they are older, as in 24h."
+)
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
+@click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Address to serve them on.")
+@click.option("--buffer-mb", type=click.IntRange(2), default=64, show_default=True, help="Ring buffer per interface.")
+@click.option("--duration", type=duration, metavar="DURATION", help="Stop after so long, as in 30s.")
+@click.option("--promiscuous", is_flag=True, help="See packets of other hosts too.")
+@click.pass_context
+def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) -> None:
     """Write TCP frames as the Parquet table that replay and monitor read.
 
+    With -i the agent runs until SIGTERM, Ctrl-C or --duration; SIGHUP begins a new file. It needs CAP_NET_RAW and
+    nothing else; `wirecheck doctor` says what is missing.
+
     \b
-    Example:
+    Examples:
+      wirecheck capture -i eth0 --port 9092 --out /var/lib/wirecheck --cluster prod --retain 24h --max-disk 10G
+      wirecheck capture -i lo -i eth0 --filter "tcp port 9092 and not host 10.0.0.7" --out frames/ --duration 60s
       wirecheck capture -r incident.pcapng --out frames/
     """
-    summary = write_frames([Path(name) for name in (*first, *more)], out, cluster, keep_records=keep_records)
+    first, more = choices.pop("first"), choices.pop("more")
+    if bool(interfaces) == bool(first):
+        raise click.UsageError("give -i IFACE or -r FILE, and not both")
+    if interfaces and more:
+        raise click.UsageError(f"{more[0]}: files are read with -r, and not beside -i")
+    if choices["ports"] and choices["bpf"]:
+        raise click.UsageError("give --port or --filter, and not both")
+    if interfaces:
+        click.echo(live(interfaces, **choices), err=True)
+        return
+    for name in choices.keys() - OF_FILES:
+        if ctx.get_parameter_source(name) not in {ParameterSource.DEFAULT, None}:
+            raise click.UsageError(f"{flag(ctx, name)} goes with -i, not with -r")
+    files(first + more, choices["out"], choices["cluster"], keep_records=choices["keep_records"])
+
+
+def flag(ctx: click.Context, name: str) -> str:
+    return next(param.opts[-1] for param in ctx.command.params if param.name == name)
+
+
+def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool) -> None:
+    summary = write_frames([Path(name) for name in names], out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
     click.echo(f"{summary.frames:,} frames in {len(summary.files):,} files under {out}", err=True)
+
+
+def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> str:
+    """Listen until told to stop; what was captured, in one line."""
+    with one_line_errors(out):
+        from capture.counts import Counts
+        from capture.folder import Limits
+        from capture.frames import Stamp
+        from capture.listen import Listening, listen
+
+        what = Listening(
+            tuple(dict.fromkeys(interfaces)),
+            choices["ports"],
+            choices["bpf"],
+            promiscuous=choices["promiscuous"],
+            buffer_bytes=choices["buffer_mb"] << 20,
+            roll_bytes=int(choices["roll_mb"] * (1 << 20)),
+            roll_s=choices["roll_s"],
+            duration_s=choices["duration"],
+            limits=Limits(choices["max_disk"], choices["retain"]),
+            keep_records=choices["keep_records"],
+        )
+        stamp, counts = Stamp(cluster, agent or host_name()), Counts()
+        with served(counts, choices["metrics_address"], choices["metrics_port"]):
+            listen(what, out, stamp, lambda line: click.echo(f"wirecheck: {line}", err=True), counts)
+    return summary_line(counts, out)
+
+
+def summary_line(counts: "Counts", out: Path) -> str:
+    """`1,234 frames in 5 files under DIR; 1,000 of 9,000 payload bytes kept; lost 0 in the kernel, 0 at the disk`."""
+    parts = [
+        f"{counts.kept_frames:,} frames in {counts.files:,} files under {out}",
+        f"{counts.kept_bytes:,} of {sum(counts.payload_bytes.values()):,} payload bytes kept",
+        f"lost {counts.lost_by('kernel'):,} in the kernel, {counts.lost_by('disk'):,} at the disk",
+    ]
+    if counts.skipped:
+        parts.append("skipped " + ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.skipped.items())))
+    return "; ".join(parts)
+
+
+def served(counts: "Counts", address: str, port: int | None) -> Any:
+    if port is None:
+        return nullcontext()
+    from capture import metrics
+
+    return metrics.served(counts, address, port)
+
+
+def host_name() -> str:
+    """Of this host, as a file can be called."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", platform.node()).lstrip("-_.") or "agent"
+
+
+@contextmanager
+def one_line_errors(out: Path) -> Iterator[None]:
+    from capture.refusal import AgentNameError, ListenError
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise Stop(f"{error.name} is not installed: pip install 'wirecheck[capture]'") from error
+    except RuntimeError as error:
+        if "no locator available" not in str(error):  # numba's, where it can store nothing
+            raise
+        raise Stop("nowhere to keep compiled code: set NUMBA_CACHE_DIR to a folder this user may write") from error
+    except (ListenError, AgentNameError) as error:
+        raise Stop(str(error)) from error
+    except OSError as error:
+        raise Stop(f"{error.filename or out}: {str(error.strerror or error).lower()}{fix(error, out)}") from error
+
+
+def fix(error: OSError, out: Path) -> str:
+    """What to do about it, where that is known; EAGAIN is the folder's lock."""
+    match error.errno:
+        case errno.EAGAIN:
+            return "; stop it, or choose another --out or --agent"
+        case errno.EACCES | errno.EPERM:
+            return f"; let the agent's user write there: chown USER {out}"
+        case errno.EROFS:
+            return f"; in a systemd unit: ReadWritePaths={out.absolute()}"
+        case errno.EADDRINUSE:
+            return "; choose another --metrics-port"
+        case _:
+            return ""

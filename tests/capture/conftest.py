@@ -1,3 +1,5 @@
+import socket
+
 import pytest
 
 
@@ -11,3 +13,9 @@ def written(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def unused_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]

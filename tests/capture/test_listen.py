@@ -190,9 +190,3 @@ def test_an_interface_or_a_filter_that_does_not_exist_says_so(name, bpf, message
     code = f"from capture.live import Interface; Interface({name!r}, {bpf!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert message in done.stderr
-
-
-def test_listening_needs_neither_spark_nor_pandas():
-    code = "import sys, capture.listen, scapy.arch.linux; print(sorted({'pyspark', 'pandas'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

@@ -1,0 +1,99 @@
+"""The agent's numbers as Prometheus metrics.
+
+Knows: names, types and labels of the metrics, and how they are served. Refuses to know: when anything is counted
+(counts.py is read as it is when somebody asks).
+Rule: base units, one prefix, labels from closed sets: interfaces and reasons, never addresses or names of topics.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+from capture.counts import ROLL_SECONDS, Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from prometheus_client.metrics_core import Metric
+
+PREFIX = "wirecheck_agent_"
+
+
+class AgentCollector:
+    """One agent's metrics, made anew for each scrape."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._counts
+        yield _counter("frames", "TCP segments seen.", ["interface"], _by_name(counts.frames))
+        yield _counter("bytes", "Payload of the TCP segments seen.", ["interface"], _by_name(counts.payload_bytes))
+        yield _counter("kept_frames", "TCP segments in files that readers can see.", [], [((), counts.kept_frames)])
+        yield _counter("left_out_bytes", "Payload not written, by why.", ["reason"], _by_name(counts.left_out_bytes))
+        lost = [(name, n) for name, n in dict(counts.lost).items()]
+        yield _counter("lost_frames", "Packets lost, by who lost them.", ["interface", "reason"], lost)
+        skipped = _by_name(counts.skipped)
+        yield _counter("skipped_frames", "Packets that are no TCP segments we can read.", ["reason"], skipped)
+        yield _counter("files", "Files written since the agent started.", [], [((), counts.files)])
+        fill = _by_name(counts.ring_fill)
+        yield _gauge("ring_fill_ratio", "Most of the ring that waited for us lately.", ["interface"], fill)
+        yield _gauge("connections", "Connections followed to leave out records.", [], [((), counts.connections)])
+        yield _gauge("disk_bytes", "Size of all files of this agent.", [], [((), counts.disk_bytes)])
+        last = [((), counts.last_frame_ns / 1e9)]
+        yield _gauge("last_frame_timestamp_seconds", "Time of the last TCP segment; 0 before the first.", [], last)
+        yield _gauge("build_info", "1, labelled with the version.", ["version"], [((version("wirecheck"),), 1)])
+        yield self._rolls()
+
+    def _rolls(self) -> Metric:
+        counts, upto = list(self._counts.rolls.counts), 0
+        buckets = []
+        for bound, count in zip([*map(str, ROLL_SECONDS), "+Inf"], counts, strict=True):
+            upto += count
+            buckets.append((bound, upto))
+        family = HistogramMetricFamily(f"{PREFIX}file_roll_seconds", "Time it took to make a file appear.")
+        family.add_metric([], buckets, self._counts.rolls.seconds)
+        return family
+
+
+Sample = tuple[tuple[str, ...], float]
+
+
+def _by_name(counts: dict[str, int] | dict[str, float]) -> Sequence[Sample]:
+    return [((name,), n) for name, n in dict(counts).items()]
+
+
+def _counter(name: str, text: str, labels: list[str], samples: Sequence[Sample]) -> Metric:
+    family = CounterMetricFamily(PREFIX + name, text, labels=labels)
+    for values, n in samples:
+        family.add_metric(values, n)
+    return family
+
+
+def _gauge(name: str, text: str, labels: list[str], samples: Sequence[Sample]) -> Metric:
+    family = GaugeMetricFamily(PREFIX + name, text, labels=labels)
+    for values, n in samples:
+        family.add_metric(values, n)
+    return family
+
+
+@contextmanager
+def served(counts: Counts, address: str, port: int) -> Iterator[None]:
+    """Answer scrapes on http://address:port/metrics meanwhile. Raises OSError when the port cannot be had."""
+    registry = CollectorRegistry()
+    registry.register(AgentCollector(counts))
+    try:
+        server, thread = start_http_server(port, address, registry)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{address}:{port}") from error
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,46 @@
+"""`wirecheck doctor`: what this machine lacks, and the command that mends it.
+
+Knows: which rooms have something to look at, and that a failure is exit code 1. Refuses to know what they look at.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from commands import options
+from commands.ending import FOUND
+
+Line = tuple[str, str, str, str]
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command()
+@click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Look at this interface (repeatable).")
+@click.option("--out", type=options.PATH, help="Look at this folder, where frames will go.")
+def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
+    """Look at what capturing and judging need of this machine; exit 1 if something fails.
+
+    \b
+    Examples:
+      wirecheck doctor
+      wirecheck doctor -i eth0 --out /var/lib/wirecheck
+    """
+    from capture import doctor as capture_room
+
+    lines = capture_room.checks(out, interfaces) + of_streaming()
+    for name, state, said, fix in lines:
+        click.echo(
+            f"{click.style(f'{state:4}', fg=COLOURS[state])}  {name:14} {said}" + (f"; fix: {fix}" if fix else "")
+        )
+    sys.exit(FOUND if any(state == "fail" for _, state, _, _ in lines) else 0)
+
+
+def of_streaming() -> list[Line]:
+    """What replay and monitor need; one line where they are not installed."""
+    try:
+        streaming_room = import_module("streaming.doctor")
+    except ImportError:  # that extra is not installed
+        return [("judging", "ok", "not installed here: replay and monitor need pip install 'wirecheck[monitor]'", "")]
+    return list(streaming_room.checks())

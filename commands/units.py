@@ -1,0 +1,29 @@
+"""Sizes and durations as people write them: 64M, 10G, 500ms, 24h.
+
+Knows: suffixes, powers of 1024 for sizes, and that a bare number is bytes or seconds. Refuses to know what is measured.
+"""
+
+import re
+
+import click
+
+SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def size(text: str) -> int:
+    """Bytes, above 0."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(text).strip(), re.IGNORECASE)
+    number = int(float(found[1]) * SIZES[found[2].upper()]) if found else 0
+    if number <= 0:
+        raise click.BadParameter(f"{text!r} is no size; write it like 64M or 10G")
+    return number
+
+
+def duration(text: str) -> float:
+    """Seconds, above 0."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[smhd]?)", str(text).strip())
+    seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise click.BadParameter(f"{text!r} is no duration; write it like 30s, 15m, 24h or 7d")
+    return seconds

@@ -1,0 +1,58 @@
+"""`wirecheck doctor`: every line has a state and, where it is bad, a fix; a failure is exit code 1."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from capture import doctor
+
+
+def lines(**asked):
+    return {name: (state, said, fix) for name, state, said, fix in doctor.checks(**asked)}
+
+
+def test_what_is_not_ok_says_how_to_mend_it_and_nothing_raises(tmp_path):
+    found = doctor.checks(tmp_path, ("lo", "nosuch0"))
+    assert {state for _, state, _, _ in found} <= {"ok", "warn", "fail"}
+    assert all(fix for _, state, _, fix in found if state == "fail")
+    assert ("interface", "fail", "nosuch0 does not exist") in [line[:3] for line in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "state"),
+    [
+        ("libpcap", ("capture.doctor.ctypes.util.find_library", lambda _: None), "fail"),
+        ("disk", ("capture.doctor.shutil.disk_usage", lambda _: SimpleNamespace(free=1 << 20)), "warn"),
+        ("disk", ("capture.doctor.os.access", lambda *_: False), "fail"),
+        ("capability", ("capture.doctor._NET_RAW", 63), "fail"),
+        ("interfaces", ("capture.doctor._is_up", lambda _: False), "fail"),
+        ("offload", ("capture.doctor._PACKET_BYTES", -1), "warn"),
+        ("packet ring", ("capture.ring.V3", 99), "fail"),
+    ],
+)
+def test_what_is_bad_is_seen(name, change, state, monkeypatch):
+    monkeypatch.setattr(*change)
+    found = lines()[name]
+    assert (found[0], bool(found[2])) == (state, True)
+
+
+def test_the_exit_code_says_whether_something_fails(monkeypatch):
+    room = SimpleNamespace(checks=lambda: [("java", "fail", "not found", "install Java 17")])
+    monkeypatch.setitem(sys.modules, "streaming.doctor", room)
+    monkeypatch.setattr(doctor, "checks", lambda *_: [("python", "ok", "3.11", "")])
+    told = CliRunner().invoke(wirecheck.main, ["doctor"])
+    assert told.exit_code == 1
+    assert told.stdout.splitlines() == [
+        "ok    python         3.11",
+        "fail  java           not found; fix: install Java 17",
+    ]
+
+
+def test_without_the_monitor_extra_the_agent_is_looked_at_alone(monkeypatch):
+    monkeypatch.setitem(sys.modules, "streaming.doctor", None)
+    monkeypatch.setattr(doctor, "checks", lambda *_: [])
+    told = CliRunner().invoke(wirecheck.main, ["doctor"])
+    assert (told.exit_code, told.stdout.count("\n")) == (0, 1)

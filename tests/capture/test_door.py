@@ -1,0 +1,123 @@
+"""`wirecheck capture -i`: what a user types, and the one line that says what is wrong and what to do."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from capture import frames
+from commands.units import duration, size
+from tests.capture.test_listen import may_listen
+
+ROOT = Path(__file__).resolve().parents[2]
+listens = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
+
+
+def run(*arguments):
+    return CliRunner().invoke(wirecheck.main, ["capture", *map(str, arguments)])
+
+
+def start(*arguments, before=()):
+    command = [*before, sys.executable, "-m", "wirecheck", "capture", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("64M", 64 << 20), ("10GiB", 10 << 30), ("1.5k", 1536), ("7", 7)])
+def test_sizes(text, expected):
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("24h", 86400), ("500ms", 0.5), ("2", 2), ("7d", 604800), ("1.5m", 90)])
+def test_durations(text, expected):
+    assert duration(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "M", "-1", "0", "1X", "1 2", "nan"])
+def test_what_is_neither_says_how_to_write_it(text):
+    for read in (size, duration):
+        with pytest.raises(click.BadParameter, match="write it like"):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give -i IFACE or -r FILE, and not both"),
+        (["-i", "lo", "-r", "x.pcap"], "give -i IFACE or -r FILE, and not both"),
+        (["-i", "lo", "x.pcap"], "x.pcap: files are read with -r"),
+        (["-i", "lo", "--port", "9092", "--filter", "tcp"], "give --port or --filter, and not both"),
+        (["-r", "x.pcap", "--retain", "3h"], "--retain goes with -i, not with -r"),
+        (["-r", "x.pcap", "--port", "3"], "--port goes with -i, not with -r"),
+        (["-i", "lo", "--max-disk", "lots"], "'lots' is no size; write it like 64M or 10G"),
+    ],
+)
+def test_options_that_do_not_go_together_are_a_usage_error(arguments, said, tmp_path):
+    told = run(*arguments, "--out", tmp_path)
+    assert (told.exit_code, said in told.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-i", "nosuch0"], "nosuch0: no such interface; there are lo"),
+        (["-i", "lo", "--filter", "tcp and and"], "lo: filter 'tcp and and' not accepted: "),
+        (["-i", "lo", "--agent", "a/b"], "agent name 'a/b': only letters"),
+        (["-i", "lo", "--metrics-port", "9", "--metrics-address", "192.0.2.1"], "192.0.2.1:9: cannot assign"),
+    ],
+)
+@listens
+def test_what_cannot_be_listened_to_is_one_line(arguments, said, tmp_path):
+    told = run(*arguments, "--out", tmp_path, "--duration", "1s")
+    assert (told.exit_code, told.stderr.startswith(f"wirecheck: {said}"), told.stderr.count("\n")) == (2, True, 1)
+
+
+@listens
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
+def test_without_the_right_the_line_says_how_to_give_it(tmp_path):
+    before = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
+    out, err = (agent := start("-i", "lo", "--out", tmp_path, before=before)).communicate(timeout=60)
+    assert (agent.returncode, out) == (2, "")
+    assert err.startswith("wirecheck: lo: listening needs the right CAP_NET_RAW: setcap cap_net_raw+ep /")
+    assert "AmbientCapabilities=CAP_NET_RAW" in err
+
+
+@listens
+def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    told = run("-i", "lo", "--out", tmp_path / "file/out")
+    assert (told.exit_code, told.stderr) == (2, f"wirecheck: {tmp_path}/file/out: not a directory\n")
+
+
+@listens
+def test_an_agent_ends_in_order_and_keeps_a_second_one_out(tmp_path):
+    agent = start("-i", "lo", "--port", "9", "--out", tmp_path, "--cluster", "prod", "--agent", "a")
+    assert agent.stderr.readline().startswith("wirecheck: capturing 'tcp and (port 9)' on lo into ")
+    second = run("-i", "lo", "--out", tmp_path, "--agent", "a")
+    assert (second.exit_code, second.stderr.count("\n")) == (2, 1)
+    assert "another agent of this name is writing here; stop it, or choose another --out or --agent" in second.stderr
+    time.sleep(0.3)
+    agent.send_signal(signal.SIGTERM)
+    out, err = agent.communicate(timeout=30)
+    said = f"0 frames in 1 files under {tmp_path}; 0 of 0 payload bytes kept; lost 0 in the kernel, 0 at the disk\n"
+    assert (agent.returncode, out, err) == (0, "", said)
+    (file,) = tmp_path.glob("a-*.parquet")
+    table = frames.read(file)
+    assert table["kind"].to_pylist() == [frames.STARTED, frames.ENDED, frames.PROGRESS]
+    assert set(table["cluster"].to_pylist()) == {"prod"}
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_agent_s_path_imports_neither_spark_nor_pandas():
+    code = (
+        "import sys, commands.capture, commands.doctor, capture.listen, capture.live, capture.metrics, capture.doctor, "
+        "scapy.arch.linux; print(sorted({'pyspark', 'pandas', 'streaming', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,76 @@
+"""The agent's metrics: their names, and that Prometheus' own checker has nothing to say."""
+
+import shutil
+import subprocess
+import urllib.request
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from capture import metrics
+from capture.counts import DISK, KERNEL, Counts
+
+NAMES = {
+    "agent_frames_total", "agent_bytes_total", "agent_kept_frames_total", "agent_left_out_bytes_total",
+    "agent_lost_frames_total", "agent_skipped_frames_total", "agent_file_roll_seconds", "agent_files_total",
+    "agent_ring_fill_ratio", "agent_connections", "agent_disk_bytes", "agent_last_frame_timestamp_seconds",
+    "agent_build_info",
+}  # fmt: skip
+
+
+@pytest.fixture
+def counts():
+    counts = Counts(last_frame_ns=1_700_000_000_500_000_000, kept_frames=7, files=2)
+    counts.frames["lo"] = 10
+    counts.payload_bytes["lo"] = 1000
+    counts.lost["lo", KERNEL] = 2
+    counts.lost["eth0", DISK] = 1
+    counts.skipped["fragment"] = 3
+    counts.left_out_bytes = {"records": 900}
+    counts.ring_fill["lo"] = 0.25
+    for seconds in (0.003, 0.02, 99):
+        counts.rolls.add(seconds)
+    return counts
+
+
+def page(counts):
+    registry = CollectorRegistry()
+    registry.register(metrics.AgentCollector(counts))
+    return generate_latest(registry).decode()
+
+
+def test_every_metric_has_its_name_and_says_what_was_counted(counts):
+    text = page(counts)
+    assert {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} == {
+        f"wirecheck_{name}" for name in NAMES
+    }
+    for line in (
+        'frames_total{interface="lo"} 10.0',
+        'lost_frames_total{interface="lo",reason="kernel"} 2.0',
+        'lost_frames_total{interface="eth0",reason="disk"} 1.0',
+        'left_out_bytes_total{reason="records"} 900.0',
+        'ring_fill_ratio{interface="lo"} 0.25',
+        "last_frame_timestamp_seconds 1.7000000005e+09",
+        'file_roll_seconds_bucket{le="0.005"} 1.0',
+        'file_roll_seconds_bucket{le="10.0"} 2.0',
+        'file_roll_seconds_bucket{le="+Inf"} 3.0',
+    ):
+        assert f"wirecheck_agent_{line}\n" in text
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool (Debian: prometheus)")
+@pytest.mark.parametrize("fresh", [True, False])
+def test_promtool_finds_nothing_to_say(counts, fresh):
+    text = page(Counts() if fresh else counts)
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_scrapes_are_answered_until_the_agent_ends(counts, unused_port):
+    with metrics.served(counts, "127.0.0.1", unused_port):
+        url = f"http://127.0.0.1:{unused_port}/metrics"
+        assert b"wirecheck_agent_frames_total" in urllib.request.urlopen(url, timeout=10).read()
+        with pytest.raises(OSError, match=f"127.0.0.1:{unused_port}"), metrics.served(counts, "127.0.0.1", unused_port):
+            pass
+    with metrics.served(counts, "127.0.0.1", unused_port):
+        pass
