@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from capture import packet
+from decode.compiled import cached_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ MAGIC = {
 _MORE, _FULL, _BAD_LENGTH = range(3)
 
 
-@njit(cache=True)
+@cached_njit
 def read32(data: NDArray[np.uint8], at: int, big: int) -> packet.Number:
     if big:
         return packet.u32(data, at)
@@ -41,7 +41,7 @@ def read32(data: NDArray[np.uint8], at: int, big: int) -> packet.Number:
     return low | (np.int64(data[at + 2]) << 16) | (np.int64(data[at + 3]) << 24)
 
 
-@njit(cache=True)
+@cached_njit
 def _walk(
     data: NDArray[np.uint8],
     filled: int,

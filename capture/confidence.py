@@ -16,10 +16,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from capture.log_cuts import LogCuts, carries_log
 from decode import dialect
+from decode.compiled import cached_njit
 from decode.envelope import ENVELOPE
 from decode.form import Kind
 from decode.message import Projection, Status, decode, only
@@ -217,7 +217,7 @@ def _headers(messages: Messages, rows: Ints) -> Ints:
     return np.array(found, np.int64)
 
 
-@njit(cache=True)
+@cached_njit
 def _between(  # noqa: PLR0917 -- jitted kernels take arrays one by one
     order: Ints, at: Ints, upto: Ints, span_at: Ints, span_offset: Ints, span_length: Ints
 ) -> Any:

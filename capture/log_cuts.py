@@ -12,9 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numba import njit
 
 from decode.columns import tables
+from decode.compiled import cached_njit
 from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from decode.log.secrets import LogSecrets
 from decode.message import Projection, decode, only
@@ -135,7 +135,7 @@ def carries_log(messages: Messages, spans: Spans) -> Ints:
     return picked
 
 
-@njit(cache=True)
+@cached_njit
 def _says(data: NDArray[np.uint8], begin: Ints, end: Ints, word: NDArray[np.uint8]) -> Any:
     found = np.zeros(len(begin), np.bool_)
     for k in range(len(begin)):

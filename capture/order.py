@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from decode.compiled import cached_njit
 from decode.following.segments import distinct
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def by_place(stream: Ints, place: Ints) -> Ints:
     return found
 
 
-@njit(cache=True)
+@cached_njit
 def _in_bins(index: Ints, rank: Ints, place: Ints) -> Any:
     """(rows by the rank of their stream, then place; False where a stream was too much out of order)."""
     start = np.zeros(len(rank) + 1, np.int64)
@@ -57,7 +57,7 @@ def _in_bins(index: Ints, rank: Ints, place: Ints) -> Any:
     return order, True
 
 
-@njit(cache=True)
+@cached_njit
 def by_row(rows: Ints, place: Ints, first: int, upto: int) -> Any:
     """(where each row from `first` up to `upto` begins, indices by row and place) of entries that name rows."""
     start = np.zeros(upto - first + 1, np.int64)

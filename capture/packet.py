@@ -13,8 +13,8 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 
+from decode.compiled import cached_njit
 from decode.copying import copy
 
 if TYPE_CHECKING:
@@ -68,17 +68,17 @@ class State(NamedTuple):
     slots: NDArray[np.int64]  # hash table over `known`, 0 is free
 
 
-@njit(cache=True)
+@cached_njit
 def u16(data: NDArray[np.uint8], at: int) -> Number:
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
-@njit(cache=True)
+@cached_njit
 def u32(data: NDArray[np.uint8], at: int) -> Number:
     return (u16(data, at) << 16) | u16(data, at + 2)
 
 
-@njit(cache=True)
+@cached_njit
 def _ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Number:
     """Where the IP header begins, or minus the reason."""
     ether_type, start = 0x0800, at
@@ -120,7 +120,7 @@ def _ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Num
     return start
 
 
-@njit(cache=True)
+@cached_njit
 def _tcp_start_v4(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> tuple[Number, Number]:
     """Where the TCP header begins and where the packet ends on the wire, or minus the reason."""
     if ip + 20 > end:
@@ -138,7 +138,7 @@ def _tcp_start_v4(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> 
     return ip + header_bytes, ip + total_bytes
 
 
-@njit(cache=True)
+@cached_njit
 def _tcp_start_v6(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> tuple[Number, Number]:
     """The same behind IPv6 and its chain of extension headers (RFC 8200 section 4)."""
     if ip + 40 > end:
@@ -164,7 +164,7 @@ def _tcp_start_v6(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> 
     return at, packet_end
 
 
-@njit(cache=True)
+@cached_njit
 def _address(data: NDArray[np.uint8], at: int, size: int, state: State) -> Number:
     """Code of an address in this batch's table."""
     known, slots = state.known, state.slots
@@ -191,7 +191,7 @@ def _address(data: NDArray[np.uint8], at: int, size: int, state: State) -> Numbe
     return row - 1
 
 
-@njit(cache=True)
+@cached_njit
 def read_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], state: State) -> Number:
     """Headers of one packet into the next row: TCP, a reason, or ADDRESSES_FULL."""
     at, captured, wire, link_type, _ = where
@@ -232,7 +232,7 @@ def read_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
     return TCP
 
 
-@njit(cache=True)
+@cached_njit
 def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], state: State) -> bool:
     """Count one packet and keep its row if it has one. False: the batch is full, nothing was counted.
 
@@ -257,7 +257,7 @@ def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
     return True
 
 
-@njit(cache=True)
+@cached_njit
 def gather(data: NDArray[np.uint8], at: NDArray[np.int64], ends: NDArray[np.int32], out: NDArray[np.uint8]) -> None:
     """out[ends[i] : ends[i + 1]] = the kept bytes of row i, which begin at data[at[i]]."""
     for i in range(at.size):

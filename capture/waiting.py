@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from capture import frames
 from capture.order import by_place, by_row
+from decode.compiled import cached_njit
 from decode.copying import copy
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _replaced(rows: pa.RecordBatch, payload: pa.Array, left_out: pa.Array) -> pa
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
 
 
-@njit(cache=True)
+@cached_njit
 def _first(row_stream: Ints, row_offset: Ints, order: Ints, stream: int, low: int) -> Any:
     """Place of the first row of a stream behind an offset."""
     first, high = 0, len(order)
@@ -176,7 +176,7 @@ def _first(row_stream: Ints, row_offset: Ints, order: Ints, stream: int, low: in
     return first
 
 
-@njit(cache=True)
+@cached_njit
 def _carried(  # noqa: PLR0917 -- jitted kernels take arrays one by one
     row_stream: Ints, row_offset: Ints, length: Ints, order: Ints, longest: int, stream: Ints, begin: Ints, end: Ints
 ) -> Any:
@@ -208,7 +208,7 @@ def _carried(  # noqa: PLR0917 -- jitted kernels take arrays one by one
     return found[:count]
 
 
-@njit(cache=True)
+@cached_njit
 def _tls_bytes(payload: NDArray[np.uint8], at: int, end: int, offset: int) -> Any:
     """How much of a payload says that it is TLS: the header of its record (RFC 8446 5.1), more of an opening."""
     if end - at < TLS_HEADER_BYTES or not (20 <= payload[at] <= 23) or payload[at + 1] != 3 or payload[at + 2] > 4:
@@ -218,7 +218,7 @@ def _tls_bytes(payload: NDArray[np.uint8], at: int, end: int, offset: int) -> An
     return TLS_OPENING_BYTES if offset == 0 and payload[at] == 22 else TLS_HEADER_BYTES
 
 
-@njit(cache=True)
+@cached_njit
 def _trimmed(  # noqa: PLR0917 -- jitted kernels take arrays one by one
     first: int, upto: int, marked: Ints, marked_at: Ints, order: Ints, payload: NDArray[np.uint8], payload_at: Ints,
     left_at: Ints, left_offset: Ints, left_length: Ints, length: Ints, offset: Ints,

@@ -24,9 +24,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from decode import machine
+from decode.compiled import cached_njit
 from decode.form import ROWS, Form, Kind, Slot
 from decode.program import form, programs
 from decode.texts import Bytes, Lists, Text, uuids
@@ -220,7 +220,7 @@ def _absent(slot: Slot) -> tuple[int, int]:
     return int(slot.default or 0), 0  # of a float, whose bits are the value, there is no other default
 
 
-@njit(cache=True)
+@cached_njit
 def scatter(  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
     messages, data, token_at, field, row, value, length, first, slots,  # noqa: ANN001
     part_at, part_cell, part_offset, part_op, run_stride,  # noqa: ANN001

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from decode.compiled import cached_njit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 NO_HOLES = np.zeros((0, 2), np.int64)
 
 
-@njit(cache=True)
+@cached_njit
 def hidden(holes: np.ndarray, begin: int, end: int) -> int:
     """How many bytes of [begin, end) lie in holes: rows of (begin, end), sorted and disjoint."""
     low, high = 0, len(holes)

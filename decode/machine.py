@@ -12,14 +12,14 @@ the number of slots and the number of the run, `value` its place, `length` how m
 Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
 yields no tokens; left-out bytes may be skipped as content but never read as structure. Plain arrays and integers only:
 the same code runs under numba and, with NUMBA_DISABLE_JIT=1, as Python. An unsigned index saves numba's test for one
-counted from the end, and lets several bytes become one load. Op and status numbers live here, because
-numba's cache is keyed by this file (and decode/columns.py holds a copy of the integers: touch it when they change).
+counted from the end, and lets several bytes become one load.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from decode.compiled import cached_njit
 
 # -- statuses of a message ------------------------------------------------------------------------------------------
 OK = 0
@@ -58,7 +58,7 @@ LARGEST = 0x7FFFFFFF  # Kafka's lengths are Java ints
 NEXT_MESSAGE, TOKENS = 0, 1
 
 
-@njit(cache=True)
+@cached_njit
 def run(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
     data, at, span_at, span_offset, span_length,  # the messages  # noqa: ANN001
     program, entry, second, spare,  # row each message begins at, another to try, trailing bytes allowed  # noqa: ANN001
@@ -106,7 +106,7 @@ def run(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
     done[TOKENS] = used
 
 
-@njit(cache=True)
+@cached_njit
 def uvarint(data, at, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Value and the place behind it; -1 if cut off, -2 if its fifth byte asks for a sixth (Kafka's ByteUtils)."""
     number = np.int64(0)
@@ -123,12 +123,12 @@ def uvarint(data, at, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
     return np.int64(-1), at
 
 
-@njit(cache=True)
+@cached_njit
 def int16(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     return ((np.int64(data[np.uint64(at)]) << 8 | np.int64(data[np.uint64(at + 1)])) ^ 0x8000) - 0x8000
 
 
-@njit(cache=True)
+@cached_njit
 def int32(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     return (
         (
@@ -141,7 +141,7 @@ def int32(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     ) - 0x80000000
 
 
-@njit(cache=True)
+@cached_njit
 def int64(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     return (
         np.int64(data[np.uint64(at)]) << 56
@@ -155,7 +155,7 @@ def int64(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     )
 
 
-@njit(cache=True)
+@cached_njit
 def is_text(data, at, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Whether the bytes are UTF-8 (RFC 3629: shortest form, no surrogates, up to U+10FFFF)."""
     while at < end:
@@ -179,7 +179,7 @@ def is_text(data, at, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return True
 
 
-@njit(cache=True)
+@cached_njit
 def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
     data, start, end, span_offset, span_length, span, span_end,  # one message  # noqa: ANN001
     program, pc, message, spare, wanted, counters, frames,  # noqa: ANN001
@@ -472,7 +472,7 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
     return problem, used, wire - (end - at + hidden), program[pc, FIELD]
 
 
-@njit(cache=True)
+@cached_njit
 def put(field, row, value, length, used, what, here, number, extent):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, PLR0917
     at = np.uint64(used)
     field[at] = what
@@ -482,7 +482,7 @@ def put(field, row, value, length, used, what, here, number, extent):  # type: i
     return used + 1
 
 
-@njit(cache=True)
+@cached_njit
 def skip(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
     rest, at, limit, start, end, span, span_end, span_offset, span_length, hole, hidden, passed  # noqa: ANN001
 ):  # fmt: skip

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from decode.compiled import cached_njit
 from decode.holes import Field, laid_out
 from decode.wire import wire_offset
 
@@ -145,7 +145,7 @@ def id_codes(ids: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint
     return codes, ids[firsts]
 
 
-@njit(cache=True)
+@cached_njit
 def gather(data, at, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for row in range(len(at)):
         if at[row] >= 0:
@@ -153,7 +153,7 @@ def gather(data, at, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
                 out[row, i] = data[np.uint64(at[row] + i)]
 
 
-@njit(cache=True)
+@cached_njit
 def read_integers(data, at, offsets, width, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for row in range(len(at)):
         place = at[row]
@@ -165,7 +165,7 @@ def read_integers(data, at, offsets, width, values):  # type: ignore[no-untyped-
             place += width
 
 
-@njit(cache=True)
+@cached_njit
 def same(data, a, b, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for i in range(length):  # noqa: SIM110 -- numba has no all() over generators
         if data[a + i] != data[b + i]:
@@ -173,7 +173,7 @@ def same(data, a, b, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
     return True
 
 
-@njit(cache=True)
+@cached_njit
 def hashed(data, at, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """FNV-1a, folded to 31 bits a step so that plain Python integers give the same."""
     number = np.int64(2166136261)
@@ -182,7 +182,7 @@ def hashed(data, at, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
     return number
 
 
-@njit(cache=True)
+@cached_njit
 def numbered(data, at, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Codes of equal content in order of first sight, -1 for null and not kept; and each code's first row."""
     codes = np.full(len(at), -1, np.int32)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from decode.compiled import cached_njit
 
 __all__ = [
     "DATA",
@@ -129,7 +130,7 @@ def wire_offset(messages: Messages, message: Ints, place: Ints) -> Ints:
     return offset
 
 
-@njit(cache=True)
+@cached_njit
 def _pass_spans(offset: Ints, message: Ints, span_at: Ints, span_offset: Ints, span_length: Ints) -> None:
     for i in range(len(offset)):
         passed = 0

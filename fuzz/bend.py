@@ -7,7 +7,8 @@ Rule: deterministic in its state; output is bounded by twice the input and a lit
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from decode.compiled import cached_njit
 
 BENDS = 9
 GROWTH_BYTES = 64  # at most, by all bends of one input
@@ -21,7 +22,7 @@ EXTREMES = np.array(
 )  # fmt: skip
 
 
-@njit(cache=True)
+@cached_njit
 def draw(state: np.ndarray, below: int) -> int:
     """xorshift64*, reduced; the state is one cell, so that runs can be repeated."""
     x = state[0]
@@ -32,7 +33,7 @@ def draw(state: np.ndarray, below: int) -> int:
     return np.int64((x >> np.uint64(16)) % np.uint64(below))
 
 
-@njit(cache=True)
+@cached_njit
 def bend_one(source: np.ndarray, other: np.ndarray, out: np.ndarray, state: np.ndarray, extremes: np.ndarray) -> int:
     """Length of the bent input in `out`, which has room for 2 * len(source) + GROWTH_BYTES."""
     length = len(source)
@@ -72,7 +73,7 @@ def bend_one(source: np.ndarray, other: np.ndarray, out: np.ndarray, state: np.n
     return length
 
 
-@njit(cache=True)
+@cached_njit
 def bend(  # noqa: PLR0917
     data: np.ndarray, at: np.ndarray, pick: np.ndarray, partner: np.ndarray, state: np.ndarray, extremes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

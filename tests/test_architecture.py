@@ -127,3 +127,9 @@ def test_every_module_opens_with_what_it_knows():
 
 def test_every_room_has_a_page():
     assert [room for room in ROOMS if not (ROOT / room / "README.md").is_file()] == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_what_numba_keeps_is_stamped(path):
+    """Or a process would run what it was before a change in another file."""
+    assert relative(path) == "decode/compiled.py" or "cache=True" not in path.read_text()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from decode.compiled import cached_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class Places:
         return found
 
 
-@njit(cache=True)
+@cached_njit
 def _lower_bounds(rows: Ints, stream: Ints, offset: Ints) -> Any:
     found = np.empty(len(stream), np.int64)
     for k in range(len(stream)):
@@ -94,7 +95,7 @@ def _lower_bounds(rows: Ints, stream: Ints, offset: Ints) -> Any:
     return found
 
 
-@njit(cache=True)
+@cached_njit
 def _carried(rows: Ints, stream: Ints, begin: Ints, end: Ints, first: Ints) -> Any:
     count = 0
     for fill in (False, True):

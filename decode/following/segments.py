@@ -14,9 +14,9 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
+from decode.compiled import cached_njit
 from decode.copying import copy
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def distinct(keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
         room *= 8
 
 
-@njit(cache=True)
+@cached_njit
 def _distinct(keys: Ints, index: NDArray[np.int32], found: Ints, slots: NDArray[np.int32]) -> Any:
     mask, count = len(slots) - 1, 0
     last, last_at = -1, 0
@@ -168,7 +168,7 @@ def _picked(values: NDArray[Any], at: Ints, rows: Ints) -> tuple[NDArray[Any], I
     return out, new_at
 
 
-@njit(cache=True)
+@cached_njit
 def _copy_rows(values: NDArray[Any], start: Ints, new_at: Ints, out: NDArray[Any]) -> None:
     for i in range(len(start)):
         length = new_at[i + 1] - new_at[i]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-from numba import njit
+
+from decode.compiled import cached_njit
 
 _POLYNOMIAL = 0x82F63B78  # RFC 3720 section 12.1, reflected
 _MASK = 0xFFFFFFFF
@@ -32,7 +33,7 @@ def _tables() -> np.ndarray:
 _TABLES = _tables()
 
 
-@njit(cache=True)
+@cached_njit
 def _crc32c(data: np.ndarray, begin: int, end: int, tables: np.ndarray) -> int:
     crc = 0xFFFFFFFF
     at = begin

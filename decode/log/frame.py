@@ -8,8 +8,8 @@ Rule: one row per record, a status each; nothing read in a hole (decode.holes) i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from decode.compiled import cached_njit
 from decode.errors import BadVarint, DecodeError, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
 from decode.holes import hidden
 from decode.log.record import KEY_AT, KEY_BYTES, STRUCTURE_UNSEEN, UNSEEN, VALUE_AT, VALUE_BYTES, Records
@@ -40,7 +40,7 @@ def frames(records: Records, *, control: bool) -> np.ndarray:
     return table
 
 
-@njit(cache=True)
+@cached_njit
 def read_uvarint(data: np.ndarray, at: int, end: int) -> tuple[int, int]:
     """(value, next position); the value is minus the status where there is none."""
     value = 0
@@ -54,7 +54,7 @@ def read_uvarint(data: np.ndarray, at: int, end: int) -> tuple[int, int]:
     return -_BAD_VARINT, at
 
 
-@njit(cache=True)
+@cached_njit
 def _frame(data: np.ndarray, begin: int, end: int, out: np.ndarray) -> int:
     """Status of the frame (uvarint frame version, type, version) that opens a value."""
     version, at = read_uvarint(data, begin, end)
@@ -72,7 +72,7 @@ def _frame(data: np.ndarray, begin: int, end: int, out: np.ndarray) -> int:
     return OK
 
 
-@njit(cache=True)
+@cached_njit
 def _control(data: np.ndarray, row: np.ndarray, out: np.ndarray) -> int:
     """Status of a control record: its type is in the key, its version opens the value and is part of the message."""
     if row[KEY_BYTES] < CONTROL_KEY_BYTES or row[VALUE_BYTES] < 2:
@@ -84,7 +84,7 @@ def _control(data: np.ndarray, row: np.ndarray, out: np.ndarray) -> int:
     return OK if _FIRST_CONTROL <= out[TYPE] <= _LAST_CONTROL else _UNKNOWN_TYPE
 
 
-@njit(cache=True)
+@cached_njit
 def _frames(data: np.ndarray, holes: np.ndarray, table: np.ndarray, control: bool, out: np.ndarray) -> None:
     for i in range(len(table)):
         row = table[i]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from decode.compiled import cached_njit
 from decode.errors import BadLength, BadText, BadVarint, DecodeError, LeftoverBytes, Truncated
 from decode.holes import Field, hidden
 
@@ -37,7 +37,7 @@ _ERRORS: dict[int, type[DecodeError]] = {
 }
 
 
-@njit(cache=True)
+@cached_njit
 def read_zigzag(data: np.ndarray, at: int, end: int, most: int) -> tuple[int, int, int]:
     """(value, next position, status) of a signed varint of at most 5 bytes (32 bits) or 10 (64 bits)."""
     magnitude = 0  # without the sign bit, so that 64 bits fit
@@ -58,7 +58,7 @@ def read_zigzag(data: np.ndarray, at: int, end: int, most: int) -> tuple[int, in
     return 0, at, _BAD_VARINT  # pragma: no cover -- the last byte was refused above
 
 
-@njit(cache=True)
+@cached_njit
 def _field(data: np.ndarray, at: int, end: int, least: int) -> tuple[int, int, int]:
     """(length, begin, status) of a length-prefixed field that fits before `end`; -1 is null where `least` allows it."""
     length, begin, status = read_zigzag(data, at, end, VARINT_BYTES)
@@ -71,7 +71,7 @@ def _field(data: np.ndarray, at: int, end: int, least: int) -> tuple[int, int, i
     return length, begin, _OK
 
 
-@njit(cache=True)
+@cached_njit
 def _headers(data: np.ndarray, at: int, end: int, count: int) -> tuple[int, int]:
     """(next position, status) behind `count` headers."""
     for _ in range(count):
@@ -85,7 +85,7 @@ def _headers(data: np.ndarray, at: int, end: int, count: int) -> tuple[int, int]
     return at, _OK
 
 
-@njit(cache=True)
+@cached_njit
 def _record(data: np.ndarray, at: int, end: int, row: np.ndarray) -> tuple[int, int]:
     """(next position, status): what is between a record's length and its end, into `row`."""
     if at == end:
@@ -115,7 +115,7 @@ def _record(data: np.ndarray, at: int, end: int, row: np.ndarray) -> tuple[int, 
     return at, status
 
 
-@njit(cache=True)
+@cached_njit
 def _structure_hidden(holes: np.ndarray, at: int, end: int, row: np.ndarray) -> bool:
     """Whether anything but the key and the value lies in a hole."""
     key_end = row[KEY_AT] + max(row[KEY_BYTES], 0)
@@ -124,7 +124,7 @@ def _structure_hidden(holes: np.ndarray, at: int, end: int, row: np.ndarray) -> 
     return bool(gaps > 0)
 
 
-@njit(cache=True)
+@cached_njit
 def _walk(data: np.ndarray, holes: np.ndarray, at: int, end: int, table: np.ndarray) -> tuple[int, int, int]:
     """(records walked, position, status) over len(table) records."""
     for i in range(len(table)):

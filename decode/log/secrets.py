@@ -14,9 +14,9 @@ from functools import cache
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
 from decode.columns import tables
+from decode.compiled import cached_njit
 from decode.errors import BadMagic, DecodeError
 from decode.form import Kind, Slot
 from decode.holes import laid_out
@@ -191,7 +191,7 @@ def _of_unknown_tag(slot: Slot) -> bool:
     return slot.kind == Kind.BYTES and slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG
 
 
-@njit(cache=True)
+@cached_njit
 def _head(data: np.ndarray, at: int, here: int, control: bool) -> tuple[int, int, int, int, int, int]:
     """(status, end, body, its end, type, version) of the record at `at`, of which the bytes up to `here` are seen."""
     length, at, status = read_zigzag(data, at, here, VARINT_BYTES)

@@ -1,0 +1,77 @@
+"""A kernel that numba kept is compiled anew when what it holds a copy of has changed."""
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+from numba import config
+
+from decode import compiled, machine
+from decode.compiled import stamp
+
+INNER = "from numba import njit\n\n@njit\ndef inner(x):\n    return x + {}\n\nFACTOR = {}\n"
+MIDDLE = "from numba import njit\nfrom {} import inner\n\n@njit\ndef middle(x):\n    return inner(x)\n"
+OUTER = (
+    "from decode.compiled import cached_njit\nimport {0} as first\nfrom {1} import middle\n\n"
+    "@cached_njit\ndef outer(x):\n    return middle(x) * first.FACTOR\n"
+)
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch):
+    """Writes three modules, of which the last calls the first by the second, and loads them as a new process would."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = ("stamped_inner", "stamped_middle", "stamped_outer")
+
+    def load(added=1, factor=1):
+        sources = (INNER.format(added, factor), MIDDLE.format(names[0]), OUTER.format(*names[:2]))
+        for name, source in zip(names, sources, strict=True):
+            path = tmp_path / f"{name}.py"
+            if not path.exists() or path.read_text() != source:  # the outer file stays as it was: numba looks there
+                path.write_text(source)
+        compiled._source.cache_clear()
+        for name in names:
+            spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            monkeypatch.setitem(sys.modules, name, module)
+            exec(compile((tmp_path / f"{name}.py").read_text(), str(tmp_path / f"{name}.py"), "exec"), module.__dict__)
+        return sys.modules[names[2]].outer
+
+    return load
+
+
+def test_a_changed_kernel_of_another_file_is_noticed(kernels):
+    assert kernels(added=1)(10) == 11
+    assert kernels(added=2)(10) == 12
+
+
+def test_a_changed_number_of_another_file_is_noticed(kernels):
+    assert kernels(factor=1)(10) == 11
+    assert kernels(factor=3)(10) == 33
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled without JIT")
+def test_what_did_not_change_is_not_compiled_again(kernels):
+    first, again = kernels(), kernels()
+    assert (first(10), again(10)) == (11, 11)
+    assert (sum(first.stats.cache_misses.values()), sum(again.stats.cache_hits.values())) == (1, 1)
+
+
+def test_a_stamp_depends_on_arrays_and_numbers_that_are_named():
+    def made(**names):
+        def kernel(x):
+            return TABLE[x] + NUMBER  # noqa: F821
+
+        return stamp(type(kernel)(kernel.__code__, names))
+
+    first = made(TABLE=np.arange(3), NUMBER=1)
+    assert first == made(TABLE=np.arange(3), NUMBER=1, ELSE=5)
+    assert len({first, made(TABLE=np.arange(4), NUMBER=1), made(TABLE=np.arange(3), NUMBER=2)}) == 3
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled without JIT")
+def test_a_kernel_keeps_its_name_and_its_words():
+    assert (machine.run.py_func.__name__, machine.run.py_func.__module__) == ("run", "decode.machine")
+    assert "Walks messages" in machine.run.__doc__
+    assert machine.run.py_func.__code__.co_freevars == (compiled.STAMP,)
