@@ -56,7 +56,7 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     forwarded = inner_claims(exchanges, decoded)
     sets = [*sessions.members(batch), *producers.members(batch)] if len(decoded) else []
-    facts = merged([*forwarded, *wire.connections(batch), *log.orders(batch), *sets])
+    facts = merged([*forwarded, *wire.connections(batch), *log.orders(batch), *log.chunks(batch), *sets])
     return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *servers.idless(stated), *facts])
 
 

@@ -111,6 +111,9 @@ KINDS: Mapping[str, Kind] = {
     "address": kind("endpoint address broker", "server:", "{endpoint} says that broker {broker} is at {address}"),
     "carries": kind("endpoint topic_id", "server:", "{endpoint} speaks of topic id {topic_id}"),
     "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),
+    "chunk": kind(
+        "host endpoint end_offset epoch position size", "", "{endpoint} gives {host} a piece of a metadata snapshot"
+    ),
     "advertised": kind("endpoint ranges", "server:", "{endpoint} advertises {ranges}"),
     "control": kind(
         "endpoint controller controller_epoch kraft api version error",

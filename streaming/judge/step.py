@@ -19,9 +19,10 @@ from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger, Load, shard_of, unversioned, versioned
 from streaming.judge.scene import Scene
 from streaming.judge.settings import Settings
+from streaming.judge.snapshots import CHUNK, Snapshots
 from streaming.judge.tables import Body
 
-MAIN = "main"
+MAIN, SNAPSHOTS = "main", "snapshots"
 SERVERS: Cell = ("server",)
 
 
@@ -79,6 +80,7 @@ class Judge:
         self.late: int = stored["late"]
         self.aged_ns: int = stored["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
+        self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.clusters = Clusters(label, self.ledger.cell(*SERVERS).values())
 
     def absorb(self, claims: Iterable[Claim]) -> None:
@@ -86,6 +88,9 @@ class Judge:
         for claim in claims:
             if claim.last.ts_ns < oldest_ns:
                 self.late += 1
+            elif claim.kind == CHUNK:
+                for said in self.snapshots.receive(claim):
+                    self.ledger.absorb(said)
             else:
                 self.ledger.absorb(claim)
 
@@ -210,6 +215,8 @@ class Judge:
         }
         told: dict[str, Any] = {MAIN: main, **{name: self.known[name] for name in sorted(self.changed)}}
         self.changed.clear()
+        if self.snapshots.changed:
+            told[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
         return {**self.ledger.shards(), **{name: as_bytes(state) for name, state in told.items()}}
 
 

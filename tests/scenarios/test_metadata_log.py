@@ -19,7 +19,10 @@ from decode.log.order import COMMITTED, LogOrder
 from decode.log.secrets import LogSecrets, secret_spans
 from decode.log.snapshot import Chunk, Snapshot
 from decode.log.tables import log_tables
-from decode.message import decode, only
+from decode.message import Status, decode, only
+from decode.wire import RESPONSE
+from streaming.judge.claims import claims
+from streaming.judge.step import Judge, open_rows
 
 CAPTURES = Path(__file__).parent / "captures"
 FETCH, SNAPSHOT = ("Fetch", "response"), ("FetchSnapshot", "response")
@@ -40,7 +43,7 @@ class Log:
 
     def __init__(self, name):
         self.order = LogOrder()
-        self.parts, self.fields, self.chunks, self.snapshots = [], [], [], {}
+        self.parts, self.snapped_parts, self.fields, self.chunks, self.snapshots = [], [], [], [], {}
         for exchanges in followed(read_frames([CAPTURES / name / "capture.pcap.gz"])):
             decoded = decode(exchanges.messages, WANTED)
             self.fetched(tables(decoded, *FETCH))
@@ -68,6 +71,7 @@ class Log:
             chunk = Chunk(position, size, partitions["unaligned_records"].raw(row))
             self.chunks.append(((end_offset, epoch), chunk))
             self.parts.append(snapshot.receive(chunk))
+            self.snapped_parts.append(self.parts[-1])
             self.order.covered(end_offset, epoch)
 
     def bindings(self):
@@ -144,3 +148,49 @@ def test_trimmed_chunks_give_the_same_topics(log):
     assert all(snapshot.complete for snapshot in again.values())
     assert names == ({t for t, _ in log.bindings()} & names)
     assert bool(names) == bool(log.chunks)
+
+
+FORWARDED = {"CreateTopics", "DeleteTopics"}
+"""Inside Envelopes."""
+ONLY_THE_LOG = {("Fetch", 1), ("FetchSnapshot", 59)}
+
+
+def judged(name, apis, batches=1):
+    """What the judge makes of a capture of which only these answers can be read, in so many batches."""
+    keys = [key for api, key in ONLY_THE_LOG if api in apis]
+    parts = []
+    for exchanges in followed(read_frames([CAPTURES / name / "capture.pcap.gz"])):
+        decoded = decode(exchanges.messages)
+        unread = (decoded.messages.side == RESPONSE) & ~np.isin(decoded.messages.key, keys)
+        decoded.status[unread] = Status.NO_REQUEST
+        parts += [claim for claim in claims(exchanges, decoded) if claim.first.api not in FORWARDED]
+    end = max(claim.last.ts_ns for claim in parts)
+    size, shards, rows = -(-len(parts) // batches), {}, []
+    for begin in range(0, len(parts), size):
+        judge = Judge("default", shards.get)
+        judge.absorb(parts[begin : begin + size])
+        if begin + size >= len(parts):
+            judge.progress("agent", end, ended=True)
+        rows += judge.rows()
+        shards |= judge.shards()
+    return open_rows(rows)
+
+
+@pytest.mark.parametrize("name", ["kraft4-healthy", "kraft4-snapshot"])
+def test_the_log_alone_names_every_fetch(name):
+    found = judged(name, {"Fetch", "FetchSnapshot"})
+    rows = {(row["name"], uuid(row["topic_id"])) for row in found["topics"].values()}
+    assert rows == truth(name)
+    assert all("metadata-log" in row["sources"] for row in found["topics"].values())
+    assert [row["code"] for row in found.get("findings", {}).values() if row["kind"] != "information"] == []
+
+
+@pytest.mark.parametrize("batches", [1, 40])
+def test_a_snapshot_alone_names_what_it_holds(batches, log):
+    if not log.snapshots:
+        pytest.skip("no snapshot was fetched")
+    found = judged(log.name, {"FetchSnapshot"}, batches)
+    topics = log_tables(joined(log.snapped_parts))["TopicRecord"]
+    held = set(zip(topics["name"].strings(), (bytes(i) for i in topics["topic_id"]), strict=True))
+    assert {(row["name"], uuid(row["topic_id"])) for row in found["topics"].values() if row["name"]} == held
+    assert held < truth(log.name)

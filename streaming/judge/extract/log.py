@@ -1,24 +1,25 @@
 """Claims of the KRaft metadata log: TopicRecord binds, RemoveTopicRecord ends, in the order of epochs and offsets.
 
-Knows: which Fetch answers carry the log and where its high watermark stands. Does not know which entries stand in the
+Knows: which Fetch answers carry the log, where its high watermark stands, and that FetchSnapshot answers carry pieces
+of what the log was before (`streaming.judge.snapshots` puts them together). Does not know which entries stand in the
 end: that takes high watermarks and epochs seen elsewhere (`LogOrder`, put together from these claims by the scene).
 Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here.
 """
 
+import base64
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries
+from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries, joined
 from decode.log.order import LogOrder
+from decode.log.snapshot import Chunk, Snapshot
 from decode.log.tables import LogTable, log_tables
-from decode.wire import Messages
-from streaming.judge.claim import SLOT_NS, Claim
+from streaming.judge.claim import SLOT_NS, Claim, Sighting
 from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, ids, lists, texts
+from streaming.judge.extract.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
 
 SOURCE = "metadata-log"
 SNAPSHOT = "snapshot:"
@@ -36,7 +37,6 @@ class Part:
 
 def claims(batch: Batch) -> Iterator[Rows]:
     yield from stated([part for part in answers(batch) if len(part.entries)], "")
-    yield from stated([part for part in snapshots(batch) if len(part.entries)], SNAPSHOT)
 
 
 def stated(parts: list[Part], how: str) -> Iterator[Rows]:
@@ -88,29 +88,40 @@ def answers(batch: Batch) -> Iterator[Part]:
             yield Part(int(partitions.message[row]), field_entries(field, watermark), watermark)
 
 
-def snapshots(batch: Batch) -> Iterator[Part]:
-    """Beginnings of snapshots: a chunk that begins elsewhere does not begin with a batch, and is left out. Every record
-    of a snapshot stands at its end.
-    """
+def chunks(batch: Batch) -> Iterator[Claim]:
+    """Pieces of snapshots, as they are: they begin and end anywhere; to read one takes all before it."""
     tables = batch.tables("FetchSnapshot", "response")
     if not tables:
         return
     partitions = tables["topics.partitions"]
+    host, endpoint = batch.host(partitions.message), batch.endpoint(partitions.message)
     records, end, epoch = (partitions[f] for f in ("unaligned_records", "snapshot_id.end_offset", "snapshot_id.epoch"))
-    begins = (partitions["position"] == 0) & (partitions["error_code"] == 0) & (end > 0)
-    for row in np.flatnonzero(begins).tolist():
+    for row in np.flatnonzero((partitions["error_code"] == 0) & (end > 0)).tolist():
         field = records.field(row)
         if field is not None:
-            entries = field_entries(field)
-            there = np.ones(len(entries), np.int64)
-            entries = replace(
-                entries,
-                offset=there * int(end[row] - 1),
-                epoch=there * int(epoch[row]),
-                committed=there == 1,
-                batches=(),
-            )
-            yield Part(int(partitions.message[row]), entries, int(end[row]))
+            place = (int(end[row]), int(epoch[row]), int(partitions["position"][row]), int(partitions["size"][row]))
+            seen = batch.sightings.at_rank(int(batch.sightings.rank[partitions.message[row]]))
+            kept = np.ones(len(field), np.bool_)
+            for begin, stop in field.holes.tolist():
+                kept[begin:stop] = False
+            left_out = [[begin, stop - begin] for begin, stop in field.holes.tolist()]
+            peak = {"kept": base64.b64encode(field.data[kept].tobytes()).decode(), "left_out": left_out}
+            yield Claim("chunk", (host.value(row), endpoint.value(row), *place), seen, peak=peak)
+
+
+def chunk_of(claim: Claim) -> Chunk:
+    left_out = tuple((offset, length) for offset, length in claim.peak["left_out"])
+    return Chunk(claim["position"], claim["size"], base64.b64decode(claim.peak["kept"]), left_out)
+
+
+def snapshot_claims(entries: Entries, snapshot: Snapshot, seen: Sighting) -> Iterator[Claim]:
+    """What records of a snapshot say, all of it at the snapshot's end, where it stands for certain."""
+    sightings = Sightings({name: Column(np.zeros(1, np.int64), [value]) for name, value in seen._asdict().items()})
+    for rows in stated([Part(0, entries, snapshot.end_offset)] if len(entries) else [], SNAPSHOT):
+        yield from reduced(rows, sightings)
+    order = LogOrder()
+    order.covered(snapshot.end_offset, snapshot.epoch)
+    yield Claim("log_order", (seen.server,), seen, peak=peaks(order))
 
 
 def bound(table: LogTable, message: Ints, how: str) -> Rows:
@@ -156,34 +167,3 @@ def places(table: LogTable, how: str) -> Column:
     ]
     unique = {name: code for code, name in enumerate(dict.fromkeys(names))}
     return Column(np.array([unique[name] for name in names], np.int64), list(unique))
-
-
-def joined(parts: list[Entries]) -> Entries:
-    """Entries of several answers as one run for the machine."""
-    return Entries(
-        messages_of([part.messages for part in parts]),
-        np.concatenate([part.offset for part in parts]),
-        np.concatenate([part.epoch for part in parts]),
-        np.concatenate([part.timestamp_ms for part in parts]),
-        np.concatenate([part.committed for part in parts]),
-    )
-
-
-def messages_of(parts: list[Messages]) -> Messages:
-    return Messages(
-        np.concatenate([part.data for part in parts]),
-        shifted([part.at for part in parts]),
-        np.concatenate([part.size for part in parts]),
-        shifted([part.span_at for part in parts]),
-        np.concatenate([part.span_offset for part in parts]),
-        np.concatenate([part.span_length for part in parts]),
-        np.concatenate([part.side for part in parts]),
-        np.concatenate([part.key for part in parts]),
-        np.concatenate([part.version for part in parts]),
-        np.concatenate([part.correlation_id for part in parts]),
-    )
-
-
-def shifted(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    lengths: Ints = np.concatenate([np.diff(part) for part in parts])
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])

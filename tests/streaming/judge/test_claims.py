@@ -1,8 +1,13 @@
 """What becomes a claim, and what does not."""
 
 import base64
+import random
+from itertools import pairwise
+
+import pytest
 
 from streaming.judge.claims import claims
+from streaming.judge.step import Judge, open_rows
 from tests.decode.log.batches import batch, remove_topic, topic
 from tests.streaming.judge.cases_control import id_bytes, log
 from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, written
@@ -66,17 +71,50 @@ def test_a_node_that_reads_the_whole_log_again_hours_later_changes_nothing():
     assert told[0] == told[1]
 
 
-def test_a_snapshot_names_what_it_holds_and_is_no_second_creation():
+def snapshot_read(lab, at, end, cuts):
+    """A snapshot in as many answers as there are cuts, on as many connections."""
+    data = batch(topic("orders", id_bytes(ID_2))) + batch(topic("calm", id_bytes(ID_3)))
+    for number, (begin, stop) in enumerate(pairwise([0, *cuts, len(data)])):
+        part = {"snapshotId": {"endOffset": end, "epoch": 4}, "size": len(data), "position": begin}
+        part["unalignedRecords"] = base64.b64encode(data[begin:stop]).decode()
+        told = {"topics": [{"name": "__cluster_metadata", "partitions": [part]}]}
+        lab.talk(B3, "raft-client-1").ask(at + number / 10, "FetchSnapshot", 1, {}, told)
+    lab.until = max(lab.until, at + 1)
+
+
+@pytest.mark.parametrize("cuts", [(), (7,), (20, 30, 31, 140)], ids=len)
+def test_a_snapshot_names_what_it_holds_and_is_no_second_creation(cuts):
     lab = Lab()
     log_read(lab, 5)
     lab.fetches([1, 2], ID_3)
     for at, end in ((6, 10), (7, 20)):
-        data = batch(topic("orders", id_bytes(ID_2)), topic("calm", id_bytes(ID_3)))
-        part = {"snapshotId": {"endOffset": end, "epoch": 4}, "size": len(data), "position": 0}
-        part["unalignedRecords"] = base64.b64encode(data).decode()
-        rest = {**part, "position": len(data) // 2, "unalignedRecords": base64.b64encode(data[20:]).decode()}
-        told = {"topics": [{"name": "__cluster_metadata", "partitions": [part, rest]}]}
-        lab.talk(B3, "raft-client-1").ask(at, "FetchSnapshot", 1, {}, told)
+        snapshot_read(lab, at, end, cuts)
     names = {row["topic_id"]: (row["name"], row["state"]) for row in lab.judge()["topics"].values()}
     assert names == {ID_1: ("orders", "replaced"), ID_2: ("orders", "current"), ID_3: ("calm", "current")}
     assert lab.findings("LOG002") == []
+
+
+def test_chunks_may_come_in_any_order_and_any_batches():
+    lab = Lab()
+    snapshot_read(lab, 6, 10, (20, 30, 31, 140))
+    claims = lab.claims()
+    told = []
+    for seed in range(6):
+        shuffled, shards = [claim.copy() for claim in claims], {}
+        random.Random(seed).shuffle(shuffled)
+        rows = []
+        for part in [shuffled[n : n + 4] for n in range(0, len(shuffled), 4)] if seed else [claims]:
+            judge = Judge("lab", shards.get)
+            judge.absorb(part)
+            rows += judge.rows()
+            shards |= judge.shards()
+        told.append(open_rows(rows)["topics"])
+    assert {row["name"] for row in told[0].values()} == {"orders", "calm"}
+    assert all(found == told[0] for found in told)
+
+
+def test_a_snapshot_of_which_a_piece_is_missing_names_what_comes_before_it_only():
+    lab = Lab()
+    snapshot_read(lab, 6, 10, (100, 110))
+    del lab.talks[1]
+    assert {row["name"] for row in lab.judge()["topics"].values()} == {"orders"}
