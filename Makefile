@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench fuzz format clean
+.PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos fuzz format clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ schemas: $(READY) ## import Kafka's layouts anew: make schemas FACTS=folder
 
 bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|following|capture|replay]
 	@$(BIN)/python -m bench $(ONLY)
+
+chaos: $(READY) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1]
+	@$(BIN)/python -m bench.chaos --kills $(or $(KILLS),15) --seed $(or $(SEED),1)
 
 fuzz: $(READY) ## ten million mutated inputs over the interpreter
 	@$(BIN)/python -m fuzz.machine --inputs 10000000

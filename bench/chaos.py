@@ -1,0 +1,175 @@
+"""`make chaos [KILLS=15]`: the driver is killed at random moments while frames arrive; nothing may be lost or doubled.
+
+Knows: how to feed frames as an agent would, file by file, how to kill a monitor (kill -9, its Java left to notice), and
+what a reader and a scraper must find afterwards: what an undisturbed monitor of the same frames has. Refuses to know
+how the job keeps that promise.
+Rule: the moments are random but told (SEED), so that a failure can be run again; a kill before the query has started
+counts as one too.
+"""
+
+import argparse
+import json
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+from bench.traffic import write_capture
+from capture.agent import write_frames
+from streaming.result import Result
+
+ROOT = Path(__file__).resolve().parent.parent
+CAPTURES = ROOT / "tests" / "scenarios" / "captures"
+PROMISED = re.compile(r"wirecheck_(?!judged_lag|frame_to|batch_d|last_b|state_b|build|backlog)")
+PATIENCE_S = 180
+
+
+class Monitor:
+    """One process of `wirecheck monitor`."""
+
+    def __init__(self, folder: Path, port: int, *switches: str) -> None:
+        self.folder, self.port = folder, port
+        command = [sys.executable, "-m", "wirecheck", "monitor", "--frames", str(folder / "frames")]
+        command += ["--out", str(folder / "out"), "--interval", "200ms", "--max-batch-bytes", "200K"]
+        command += ["--metrics-port", str(port), *switches]
+        with (folder / "words").open("ab") as words:
+            self.process = subprocess.Popen(
+                [*command, "--metrics-port", str(port)], cwd=ROOT, stdout=words, stderr=words
+            )
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)
+
+    def ready(self) -> float:
+        """When the query has started."""
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and self.process.poll() is None:
+            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=5):
+                return time.monotonic()
+            time.sleep(0.2)
+        raise RuntimeError(f"the monitor does not start:\n{(self.folder / 'words').read_text()[-2000:]}")
+
+    def scraped(self) -> dict[str, float]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as page:
+                lines = page.read().decode().splitlines()
+        except (urllib.error.URLError, OSError):
+            return {}
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+
+    def caught_up(self, files: int) -> bool:
+        """Whether it has judged so many files, and the query goes on."""
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the monitor ended:\n{(self.folder / 'words').read_text()[-2000:]}")
+        page = self.scraped()
+        return bool(page.get("wirecheck_last_batch_timestamp_seconds") or page.get("wirecheck_frames_total{}")) and (
+            page.get("wirecheck_backlog_files") == 0 and len(list((self.folder / "frames").glob("*.parquet"))) == files
+        )
+
+
+def frames_of(folder: Path) -> list[Path]:
+    """Two agents: a real faulty cluster, and a stretch of busy traffic; small files, as an agent rolls them."""
+    pcap = folder / "busy.pcap"
+    write_capture(pcap, 12_000_000, "small", 40)
+    busy = write_frames([pcap], folder / "source", "busy", agent="b", roll_bytes=80_000).files
+    real = CAPTURES / "zk28-recreate" / "capture.pcap.gz"
+    other = write_frames([real], folder / "source", "real", agent="a", roll_bytes=60_000).files
+    longer = max(len(busy), len(other))
+    return sorted(
+        [*busy, *other], key=lambda file: int(file.stem[-10:]) * longer / (len(busy) if file in busy else len(other))
+    )
+
+
+def feed(files: list[Path], folder: Path) -> None:
+    for file in files:
+        hidden = folder / f".{file.name}.tmp"
+        shutil.copyfile(file, hidden)
+        hidden.rename(folder / file.name)
+
+
+def undisturbed(files: list[Path], folder: Path, port: int) -> tuple[dict, dict[str, float]]:
+    (folder / "frames").mkdir(parents=True)
+    feed(files, folder / "frames")
+    return ended(Monitor(folder, port), len(files))
+
+
+def ended(monitor: Monitor, files: int) -> tuple[dict, dict[str, float]]:
+    """What a reader and a scraper find once everything is judged."""
+    until = time.monotonic() + PATIENCE_S
+    while not monitor.caught_up(files):
+        if time.monotonic() > until:
+            raise RuntimeError("the monitor does not catch up")
+        time.sleep(0.3)
+    time.sleep(2)
+    page = {name: value for name, value in monitor.scraped().items() if PROMISED.match(name)}
+    if monitor.stop():
+        raise RuntimeError("SIGTERM: it ended with an error")
+    return Result.latest(monitor.folder / "out").json(), page
+
+
+def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int) -> tuple[dict, dict[str, float], list]:
+    """Every life sees some files more, and ends at a random moment: within Spark's start, a batch, or between two."""
+    (folder / "frames").mkdir(parents=True)
+    chance, lives, share = random.Random(seed), [], len(files) / (kills + 1)
+    for life in range(kills):
+        monitor = Monitor(folder, port)
+        early = chance.random() < 0.25  # while Spark starts
+        until = time.monotonic() + chance.uniform(0, 8) if early else monitor.ready() + chance.uniform(0, 8)
+        fresh = files[round(life * share) : round((life + 1) * share)]
+        for number, file in enumerate(fresh):
+            feed([file], folder / "frames")
+            time.sleep(max(0, (until - time.monotonic()) / (len(fresh) - number)))
+        monitor.kill()
+        lives.append(len(list((folder / "out" / "totals").glob("run=*/batch_id=*"))))
+    feed(files[round(kills * share) :], folder / "frames")
+    return *ended(Monitor(folder, port), len(files)), lives
+
+
+def twice(out: Path) -> int:
+    """Rows that a reader without any knowledge of ours finds more than once."""
+    import pyarrow.dataset as ds
+
+    found = 0
+    for table in ("findings", "topics", "clients", "clusters", "coverage", "totals"):
+        rows = ds.dataset(out / table, partitioning="hive").to_table(columns=["run", "id", "revision"])
+        found += rows.num_rows - rows.group_by(["run", "id", "revision"]).aggregate([]).num_rows
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=15)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--port", type=int, default=19191)
+    given = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="wirecheck-chaos-") as name:
+        folder = Path(name)
+        files = frames_of(folder)
+        expected, page = undisturbed(files, folder / "calm", given.port)
+        found, scraped, lives = disturbed(files, folder / "chaos", given.port, given.kills, given.seed)
+        doubled = twice(folder / "chaos" / "out")
+    differing = sorted(name for name in page.keys() | scraped.keys() if page.get(name, 0) != scraped.get(name, 0))
+    same = {part: found[part] == expected[part] for part in expected}
+    summary = {"kills": given.kills, "seed": given.seed, "files": len(files), "batches after each kill": lives}
+    summary |= {"same": same, "metrics that differ": differing, "rows found twice": doubled}
+    summary |= {"findings": len(expected["findings"]), "samples": len(page), "seconds": round(time.monotonic() - began)}
+    print(json.dumps(summary, indent=1))
+    return int(not all(same.values()) or bool(differing) or bool(doubled))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

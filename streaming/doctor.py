@@ -1,0 +1,154 @@
+"""What replay and monitor need on this machine, looked at one by one: `wirecheck doctor` prints it.
+
+Knows: which versions the query was tried with, and what is too little memory or disk. Starts no Spark.
+Rule: a check never raises; what is wrong comes with the one command that mends it.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client", "numba")
+ENOUGH_MB, LITTLE_MB = 3000, 1500
+"""Java's heap (2 GB at most, half of it used) and two workers."""
+ROOM_MB = 2000
+PATIENCE_S = 120
+WARM = """
+import time
+began = time.perf_counter()
+import streaming.warm
+streaming.warm.warm()
+print(time.perf_counter() - began)
+"""
+INSTALL = "pip install 'wirecheck[monitor]'"
+
+
+class Seen(NamedTuple):
+    name: str
+    state: str
+    """ok, warn or fail."""
+    said: str
+    fix: str
+
+
+def checks() -> list[tuple[str, str, str, str]]:
+    """(name, state, said, fix) each."""
+    looks: tuple[Callable[[], Iterator[Seen]], ...] = (packages, java, memory, disk, archive, worker)
+    return [tuple(seen) for look in looks for seen in look()]  # type: ignore[misc]
+
+
+def packages() -> Iterator[Seen]:
+    bounds = wanted()
+    for name in PACKAGES:
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            yield Seen(name, "fail", "is not installed", INSTALL)
+            continue
+        asked = bounds.get(name, "")
+        if fits(found, asked):
+            yield Seen(name, "ok", found, "")
+        else:
+            yield Seen(name, "fail", f"{found} is installed, {asked} is needed", f"pip install '{name}{asked}'")
+
+
+def wanted() -> dict[str, str]:
+    """Package to version bounds, as this program was installed with."""
+    try:
+        lines = requires("wirecheck") or []
+    except PackageNotFoundError:
+        return {}
+    found = (re.match(r"([A-Za-z0-9_.-]+)([<>=!~0-9.,]*)", line) for line in lines)
+    return {match[1]: match[2] for match in found if match}
+
+
+def fits(found: str, asked: str) -> bool:
+    tests = {">=": lambda a, b: a >= b, "<": lambda a, b: a < b}
+    bounds = re.findall(r"(>=|<)([0-9.]+)", asked)
+    return all(tests[sign](numbers(found), numbers(bound)) for sign, bound in bounds)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+def java() -> Iterator[Seen]:
+    from streaming.java import FIX, JavaMissing, find_java
+
+    with tempfile.TemporaryDirectory(prefix="wirecheck-") as work:
+        try:
+            found = find_java(Path(work))
+        except (JavaMissing, OSError) as missing:
+            yield Seen("java", "fail", str(missing).removesuffix(f": {FIX}"), FIX)
+            return
+        where = "a wheel" if found.home.is_relative_to(work) else str(found.home)
+    yield Seen("java", "ok", f"{found.version} in {where}", "")
+
+
+def memory() -> Iterator[Seen]:
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        free_mb = int(re.findall(r"^MemAvailable: +(\d+)", text, re.MULTILINE)[0]) // 1000
+    except (OSError, IndexError):
+        yield Seen("memory", "warn", "cannot be told on this system", "have 3 GB free")
+        return
+    state = "ok" if free_mb >= ENOUGH_MB else "warn" if free_mb >= LITTLE_MB else "fail"
+    yield Seen("memory", state, f"{free_mb:,} MB free", "" if state == "ok" else "have 3 GB free: replay takes 1.5")
+
+
+def disk() -> Iterator[Seen]:
+    folder = tempfile.gettempdir()
+    free_mb = shutil.disk_usage(folder).free // 1_000_000
+    enough = free_mb >= ROOM_MB
+    fix = "" if enough else "make room, or set TMPDIR to a folder with 2 GB"
+    yield Seen("disk", "ok" if enough else "warn", f"{free_mb:,} MB free in {folder}", fix)
+
+
+def archive() -> Iterator[Seen]:
+    try:
+        from streaming.archive import archive_of
+        from streaming.java import JavaMissing, find_java
+    except ImportError:  # without pyspark; it has its own line
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="wirecheck-") as work:
+            found = archive_of(find_java(Path(work)))
+    except (JavaMissing, OSError):  # Java has its own line
+        return
+    if found.exists():
+        yield Seen("class archive", "ok", str(found), "")
+    else:
+        yield Seen("class archive", "warn", "none: Spark starts twice as slowly", "python -m streaming.archive")
+
+
+def worker() -> Iterator[Seen]:
+    """A worker's imports and compiled kernels, in a process of its own."""
+    here = str(Path(__file__).resolve().parent.parent)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
+    try:
+        ran = subprocess.run(  # noqa: S603 - this Python
+            [sys.executable, "-c", WARM],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+            env=environment,
+        )
+    except (OSError, subprocess.TimeoutExpired) as failed:
+        yield Seen("worker", "fail", str(failed), INSTALL)
+        return
+    if ran.returncode:
+        last = (ran.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        yield Seen("worker", "fail", last, INSTALL)
+        return
+    seconds = float(ran.stdout)
+    slow = seconds > 30
+    fix = "python -m streaming.warm, by a user who may write beside the program" if slow else ""
+    yield Seen("worker", "warn" if slow else "ok", f"starts in {seconds:.1f} s", fix)

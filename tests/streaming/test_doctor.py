@@ -1,0 +1,36 @@
+"""Each thing that can be wrong has one line and a way out."""
+
+import pytest
+
+from streaming import doctor
+
+
+def test_here_nothing_fails_but_what_this_machine_lacks():
+    found = {name: (state, said, fix) for name, state, said, fix in doctor.checks()}
+    assert {"pyspark", "pandas", "java", "memory", "disk", "worker"} <= found.keys()
+    assert found["pandas"][0] == found["worker"][0] == "ok"
+    assert all(fix for state, _, fix in found.values() if state != "ok")
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "good"),
+    [("2.3.3", ">=2.2,<3", True), ("3.0.0", "<3,>=2.2", False), ("2.1", ">=2.2,<3", False), ("1", "", True)],
+)
+def test_versions_are_compared_as_numbers(found, asked, good):
+    assert doctor.fits(found, asked) == good
+
+
+def test_another_pandas_is_named_with_the_fix(monkeypatch):
+    monkeypatch.setattr(doctor, "version", lambda _: "3.0.1")
+    monkeypatch.setattr(doctor, "wanted", lambda: {"pandas": "<3,>=2.2"})
+    (line,) = [seen for seen in doctor.packages() if seen.name == "pandas"]
+    assert line == ("pandas", "fail", "3.0.1 is installed, <3,>=2.2 is needed", "pip install 'pandas<3,>=2.2'")
+
+
+def test_no_java_is_a_line(monkeypatch):
+    monkeypatch.setattr("streaming.java.candidates", list)
+    monkeypatch.setattr("streaming.java.find_spec", lambda _: None)
+    (line,) = doctor.java()
+    assert (line.state, line.said) == ("fail", "Java 17 or newer is needed, found no Java")
+    assert "apt install" in line.fix
+    assert list(doctor.archive()) == []

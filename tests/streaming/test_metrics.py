@@ -1,0 +1,117 @@
+"""What the page shows of totals and rows, and that Prometheus' own tool finds nothing wrong with it."""
+
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from streaming.loop import Loop
+from streaming.measured import SECONDS, Histogram
+from streaming.metrics import Page, Query, serve
+from streaming.settings import Settings
+from streaming.tables import from_ipc
+
+S = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def told(frames_files):
+    """The batches of a small run, one file each."""
+    loop, batches = Loop(Settings()), []
+    for file in frames_files:
+        before = len(loop.told)
+        loop.batch([file])
+        batches.append({row.route: from_ipc(row.cell) for row in loop.told[before:]})
+    return batches
+
+
+@pytest.fixture
+def page(told):
+    page = Page()
+    for number, batch in enumerate(told):
+        page.take(batch, now_ns=number * S)
+    page.hear(Query({"follow": 10, "judge": 20}, 3, 4000), batch_s=0.7)
+    return page
+
+
+def text(page):
+    registry = CollectorRegistry()
+    registry.register(page)
+    return generate_latest(registry).decode()
+
+
+def values(page):
+    lines = (line.rpartition(" ") for line in text(page).splitlines() if not line.startswith("#"))
+    return {name.removeprefix("wirecheck_"): float(value) for name, _, value in lines}
+
+
+def test_rows_become_samples(page):
+    found = values(page)
+    assert found['frames_total{cluster="L"}'] == 12775
+    assert found['topics{cluster="L",state="replaced"}'] == found['topics_recreated_total{cluster="L"}'] == 2
+    assert found['findings{cluster="L",code="TID001",kind="information"}'] == 2
+    assert found['exchanges_total{api="ApiVersions",cluster="L",version="3"}'] > 0
+    assert found['state_bytes{step="judge"}'] == 20
+    assert found["backlog_files"] == 3
+    assert found['batch_duration_seconds_bucket{le="1.0"}'] == 1
+
+
+def test_a_batch_told_again_and_a_page_read_back_count_nothing_twice(page, told):
+    expected = {name: value for name, value in values(page).items() if "seconds" not in name}
+    page.take(told[-1], now_ns=9 * S)
+    again = Page()
+    for batch in told:
+        again.take(batch)
+    again.hear(Query({"follow": 10, "judge": 20}, 3, 4000))
+    for other in (page, again):
+        assert {name: value for name, value in values(other).items() if "seconds" not in name} == expected
+
+
+def test_what_is_withdrawn_goes_to_nought_and_stays_on_the_page(page, told):
+    import pyarrow as pa
+
+    findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
+    state = findings.column_names.index("state")
+    page.take({"findings": findings.set_column(state, "state", pa.array(["withdrawn"] * len(findings)))}, now_ns=S)
+    assert values(page)['findings{cluster="L",code="TID001",kind="information"}'] == 0
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian: prometheus) is not installed")
+def test_promtool_finds_nothing_wrong(page):
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=text(page), capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_ticks_are_counted_by_age_without_walking_them():
+    histogram, one_by_one = Histogram(), Histogram()
+    now_ns = 1000 * S
+    histogram.observe_ticks(0, 995 * S, now_ns)
+    for tick in range(1, 9951):
+        one_by_one.observe((now_ns - tick * S // 10) / S)
+    assert histogram.counts == one_by_one.counts
+    assert histogram.seconds == pytest.approx(one_by_one.seconds)
+    histogram.observe_ticks(995 * S, 995 * S, now_ns)
+    assert histogram.buckets()[-1] == ("+Inf", 9950.0)
+    assert len(histogram.counts) == len(SECONDS) + 1
+
+
+def test_health_stands_beside_the_metrics():
+    page = Page()
+    server = serve(page, "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        assert urllib.request.urlopen(f"{base}/-/healthy").status == 200
+        with pytest.raises(urllib.error.HTTPError, match="503") as starting:
+            urllib.request.urlopen(f"{base}/-/ready")
+        starting.value.close()
+        page.ready = True
+        assert urllib.request.urlopen(f"{base}/-/ready").read() == b"ok\n"
+        assert b"wirecheck_build_info" in urllib.request.urlopen(f"{base}/metrics").read()
+    finally:
+        server.shutdown()
+        server.server_close()
