@@ -49,7 +49,7 @@ coverage: $(READY) ## branch coverage of decode/ from its own tests, without JIT
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode tests/laws -p no:randomly
 	@$(BIN)/python -m coverage report --show-missing --skip-covered
 
-docs: $(READY) ## write the generated pages (CHECKS.md)
+docs: $(READY) ## write the generated pages (CHECKS.md, boards)
 	@$(BIN)/python -m tools.documents
 
 schemas: $(READY) ## import Kafka's layouts anew: make schemas FACTS=folder

@@ -1,4 +1,4 @@
-"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md.
+"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, Grafana's boards.
 
 Knows where each page lives and which room says its text. `make docs` writes them; a test fails when one is stale.
 Refuses to hold any text of its own.
@@ -6,6 +6,7 @@ Refuses to hold any text of its own.
 
 from pathlib import Path
 
+from dashboards.boards import grafana
 from streaming import measured
 from streaming.judge import catalogue
 
@@ -16,10 +17,11 @@ def documents() -> dict[Path, str]:
     return {
         ROOT / "CHECKS.md": catalogue.document(),
         ROOT / "docs" / "metrics.md": measured.document(),
+        **grafana.documents(),
     }
 
 
 if __name__ == "__main__":
     for path, text in documents().items():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)

@@ -1,0 +1,1 @@
+"""Grafana boards as Python: each board answers one question."""

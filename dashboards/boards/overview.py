@@ -1,0 +1,121 @@
+"""The first board: is anything wrong, and can the answer be believed?
+
+Knows the monitor's metrics and the order in which a person on call reads. Refuses to explain causes: the other boards
+do. Rule: a verdict is never shown without what it rests on beside it.
+"""
+
+from dashboards.boards.panel import ON, RATE, Board, Panel, Query, Row, number, or_zero
+
+BAD = ((1, "red"),)
+ODD = ((1, "orange"),)
+
+VERDICT = (
+    number(
+        "Open violations",
+        "Is a rule of Kafka broken right now? Each is a contradiction with evidence; the table below names the codes.",
+        "short",
+        or_zero(f'sum(wirecheck_findings{{{ON}, kind="violation"}})'),
+        steps=BAD,
+    ),
+    number(
+        "Open anomalies",
+        "Is something legal but odd? Worth a look in working hours.",
+        "short",
+        or_zero(f'sum(wirecheck_findings{{{ON}, kind="anomaly"}})'),
+        steps=ODD,
+    ),
+    number(
+        "Blind spots",
+        "Where could the monitor not look? Gaps, encryption, connections joined midway: no verdict covers them.",
+        "short",
+        or_zero(f'sum(wirecheck_findings{{{ON}, kind="visibility"}})'),
+        steps=((1, "purple"),),
+    ),
+    number(
+        "Messages decoded",
+        "How much of the traffic does the verdict rest on? Share of messages read to the last byte.",
+        "percentunit",
+        f'sum(rate(wirecheck_messages_total{{{ON}, outcome="decoded"}}{RATE}))'
+        f" / sum(rate(wirecheck_messages_total{{{ON}}}{RATE}))",
+        steps=((0, "red"), (0.98, "orange"), (0.999, "green")),
+        decimals=2,
+        upto=1,
+    ),
+    number(
+        "Verdict is behind by",
+        "How old is the newest frame that was judged? Without traffic it grows and means nothing.",
+        "s",
+        f"max(wirecheck_judged_lag_seconds{{{ON}}})",
+        steps=((60, "orange"), (300, "red")),
+        decimals=0,
+    ),
+    number(
+        "Topics",
+        "How many topics does the wire speak of now? A sudden fall is a loss of sight or a deletion.",
+        "short",
+        or_zero(f'sum(wirecheck_topics{{{ON}, state="current"}})'),
+    ),
+)
+FINDINGS = (
+    Panel(
+        "Open findings by kind",
+        "Since when is something wrong? Violations first; information and visibility need nobody at night.",
+        "short",
+        (Query(f"sum by (kind) (wirecheck_findings{{{ON}}})", "{{kind}}"),),
+        "stacked",
+    ),
+    Panel(
+        "Open findings by code",
+        "What exactly is open? `wirecheck explain CODE` says what a code means and when it is innocent.",
+        "short",
+        (Query(f"sort_desc(sum by (code, kind) (wirecheck_findings{{{ON}}}) > 0)", "{{code}} {{kind}}", instant=True),),
+        "bars",
+    ),
+    Panel(
+        "Findings told, per hour",
+        "Is it getting worse? Every new finding and every change of one counts once.",
+        "short",
+        (Query(f"sum by (code) (increase(wirecheck_finding_revisions_total{{{ON}}}[1h])) > 0", "{{code}}"),),
+    ),
+    Panel(
+        "Topics recreated, per hour",
+        "Did somebody delete and recreate topics? That is when old ids stay in use.",
+        "short",
+        (Query(f"sum by (cluster) (increase(wirecheck_topics_recreated_total{{{ON}}}[1h]))", "{{cluster}}"),),
+    ),
+)
+TRAFFIC = (
+    Panel(
+        "Exchanges by API",
+        "What do clients and brokers talk about? The ten busiest APIs, requests with their responses per second.",
+        "reqps",
+        (Query(f"topk(10, sum by (api) (rate(wirecheck_exchanges_total{{{ON}}}{RATE})))", "{{api}}"),),
+    ),
+    Panel(
+        "Messages not read",
+        "What is missing from the verdict? Undecoded: an unknown layout. Malformed: bytes that break a known one.",
+        "cps",
+        (Query(f'sum by (outcome) (rate(wirecheck_messages_total{{{ON}, outcome!="decoded"}}{RATE}))', "{{outcome}}"),),
+    ),
+    Panel(
+        "Connections by transport",
+        "Is traffic hidden by encryption? What is encrypted is counted and never judged.",
+        "cps",
+        (Query(f"sum by (transport) (rate(wirecheck_connections_total{{{ON}}}{RATE}))", "{{transport}}"),),
+    ),
+    Panel(
+        "Frames judged, and bytes never captured",
+        "Does traffic arrive, and is some of it lost before us? Any rate of lost bytes leaves gaps.",
+        "short",
+        (
+            Query(f"sum by (cluster) (rate(wirecheck_frames_total{{{ON}}}{RATE}))", "frames/s {{cluster}}"),
+            Query(f"sum by (cluster) (rate(wirecheck_unseen_bytes_total{{{ON}}}{RATE}))", "unseen B/s {{cluster}}"),
+        ),
+    ),
+)
+BOARD = Board(
+    "wirecheck-overview",
+    "wirecheck / Overview",
+    "Is anything wrong, and can the answer be believed?",
+    (Row("Verdict", VERDICT), Row("Findings", FINDINGS), Row("Traffic and coverage", TRAFFIC)),
+)

@@ -1,0 +1,79 @@
+"""What a board is made of: rows of panels, each with a question, a unit and queries.
+
+Knows: plain values, and the selectors that every query of a board shares. Refuses to know Grafana's JSON: `grafana.py`
+writes it.
+Rule: a panel that has no question has no place; its description is the question and how to read the answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ON = 'cluster=~"$cluster"'
+"""Selector of every metric of the monitor."""
+AGENT = 'instance=~"$agent"'
+"""Selector of every metric of an agent."""
+RATE = "[$__rate_interval]"
+
+
+@dataclass(frozen=True)
+class Query:
+    expr: str
+    legend: str = ""
+    instant: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    question: str
+    """Asked in words, then how to read the answer."""
+    unit: str
+    """A unit id of Grafana's: short, percentunit, s, bytes, reqps."""
+    queries: Sequence[Query]
+    shape: str = "lines"
+    """lines, stacked, number, bars or table."""
+    wide: int = 12
+    """Columns of 24."""
+    high: int = 8
+    steps: Sequence[tuple[float, str]] = ()
+    """Values from which a colour holds, ascending; green below the first."""
+    decimals: int | None = None
+    upto: float | None = None
+    """The greatest value there can be, where there is one."""
+
+
+@dataclass(frozen=True)
+class Row:
+    title: str
+    panels: Sequence[Panel]
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    label: str
+    query: str
+
+
+CLUSTER = Variable("cluster", "Cluster", "label_values(wirecheck_frames_total, cluster)")
+
+
+@dataclass(frozen=True)
+class Board:
+    uid: str
+    title: str
+    question: str
+    rows: Sequence[Row]
+    variables: Sequence[Variable] = (CLUSTER,)
+    span: str = "now-6h"
+
+
+def number(title: str, question: str, unit: str, expr: str, **more: object) -> Panel:
+    """One value, read from across the room."""
+    settings = {"wide": 4, "high": 5, **more}
+    return Panel(title, question, unit, (Query(expr, instant=False),), "number", **settings)  # type: ignore[arg-type]
+
+
+def or_zero(expr: str) -> str:
+    """Zero where nothing is counted, but only while the monitor speaks: silence is not health."""
+    return f"{expr} or sum(wirecheck_frames_total{{{ON}}}) * 0"

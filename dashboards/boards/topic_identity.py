@@ -1,0 +1,104 @@
+"""Do all brokers and clients agree on which topic is which?
+
+Knows the checks about topic ids and who they blame: controllers, brokers, clients. Refuses to name topics: names are
+in the findings table, never in labels. Rule: recreations stand beside contradictions, because one explains the other.
+"""
+
+from dashboards.boards.panel import ON, Board, Panel, Query, Row, number, or_zero
+
+IDENTITY = 'code=~"TID.+|LOG.+|CLU.+"'
+STALE = 'code=~"TID005|TID017|GRP.+"'
+
+STATE = (
+    number(
+        "Contradictions open",
+        "Do two sources name different ids for one topic, or does a broker refuse an id? Each one is broken now.",
+        "short",
+        or_zero(f'sum(wirecheck_findings{{{ON}, {IDENTITY}, kind="violation"}})'),
+        steps=((1, "red"),),
+    ),
+    number(
+        "Stuck on an id",
+        "Does a consumer or follower fetch nothing because its id is refused (FET001)? It stands still until repaired.",
+        "short",
+        or_zero(f'sum(wirecheck_findings{{{ON}, code="FET001"}})'),
+        steps=((1, "red"),),
+    ),
+    number(
+        "Old ids still in use",
+        "Does anybody work on a topic that ended? Brokers that replicate it (TID017) are worse than clients (TID005).",
+        "short",
+        or_zero(f"sum(wirecheck_findings{{{ON}, {STALE}}})"),
+        steps=((1, "orange"),),
+    ),
+    number(
+        "Current topics",
+        "How many names have one current id?",
+        "short",
+        or_zero(f'sum(wirecheck_topics{{{ON}, state="current"}})'),
+    ),
+    number(
+        "Ids without a name",
+        "Is an id used that nothing named yet? Normal just after the capture began; later, Metadata was not captured.",
+        "short",
+        or_zero(f'sum(wirecheck_topics{{{ON}, state="unresolved"}})'),
+        steps=((1, "purple"),),
+    ),
+    number(
+        "Recreated, in this range",
+        "How many topics were deleted and made anew? Expect stale clients for five minutes after each.",
+        "short",
+        f"sum(increase(wirecheck_topics_recreated_total{{{ON}}}[$__range]))",
+        decimals=0,
+    ),
+)
+HISTORY = (
+    Panel(
+        "Contradictions by code",
+        "Which rule is broken, and since when? TID002: a broker's disk holds another id; TID006, TID007: requests or "
+        "brokers disagree; LOG001: a broker disagrees with the metadata log.",
+        "short",
+        (Query(f'sum by (code) (wirecheck_findings{{{ON}, {IDENTITY}, kind="violation"}})', "{{code}}"),),
+        "stacked",
+    ),
+    Panel(
+        "Topics recreated, per hour",
+        "Does the trouble begin with a recreation? Compare the times.",
+        "short",
+        (Query(f"sum by (cluster) (increase(wirecheck_topics_recreated_total{{{ON}}}[1h]))", "{{cluster}}"),),
+        "bars-over-time",
+    ),
+    Panel(
+        "Old ids still in use, by code",
+        "Who has not noticed a recreation? It should fall to zero within the clients' metadata.max.age (5 minutes).",
+        "short",
+        (Query(f"sum by (code) (wirecheck_findings{{{ON}, {STALE}}})", "{{code}}"),),
+    ),
+    Panel(
+        "Topics by state",
+        "Is the set of topics steady? Replaced and deleted ids are remembered for a day of capture time.",
+        "short",
+        (Query(f"sum by (state) (wirecheck_topics{{{ON}}})", "{{state}}"),),
+    ),
+    Panel(
+        "Controllers, leaders and replicas",
+        "Is there more than one authority? CTL001: two controllers give orders; CTL002: two leaders in one epoch.",
+        "short",
+        (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"CTL.+"}})', "{{code}} {{kind}}"),),
+        wide=12,
+    ),
+    Panel(
+        "Stuck and refused fetches",
+        "Whose data stands still? FET001 is stuck on an id; the others cost time and heal by themselves.",
+        "short",
+        (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"FET.+"}})', "{{code}} {{kind}}"),),
+        wide=12,
+    ),
+)
+BOARD = Board(
+    "wirecheck-topic-identity",
+    "wirecheck / Topic identity",
+    "Do all brokers and clients agree on which topic is which?",
+    (Row("Now", STATE), Row("How it came", HISTORY)),
+    span="now-24h",
+)

@@ -1,0 +1,124 @@
+"""Who speaks which versions, and whom would Kafka 4.0 cut off?
+
+Knows exchanges by API and version, and the findings about versions. Refuses to name clients: `wirecheck clients` does.
+Rule: what brokers speak among themselves stands apart from what clients speak; a roll shows in the first.
+"""
+
+from dashboards.boards.panel import CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number, or_zero
+
+BETWEEN = 'api=~"LeaderAndIsr|UpdateMetadata|StopReplica|AlterPartition|BrokerHeartbeat|FetchSnapshot|Vote"'
+API = Variable("api", "API", "label_values(wirecheck_exchanges_total, api)")
+
+GATE = (
+    number(
+        "Clients seen",
+        "How many clients does the answer cover? A client that was silent is not in it.",
+        "short",
+        or_zero(f"sum(wirecheck_clients{{{ON}}})"),
+        wide=6,
+    ),
+    number(
+        "Clients that 4.0 cuts off",
+        "Who has to be updated first? `wirecheck clients --target 4.0` names them, with software and address.",
+        "short",
+        or_zero(f"sum(wirecheck_clients_on_removed_versions{{{ON}}})"),
+        steps=((1, "orange"),),
+        wide=6,
+    ),
+    number(
+        "Share ready for 4.0",
+        "How far is the preparation? 100 % over a week that holds every batch job is a safe gate.",
+        "percentunit",
+        f"1 - sum(wirecheck_clients_on_removed_versions{{{ON}}}) / (sum(wirecheck_clients{{{ON}}}) > 0)",
+        steps=((0, "red"), (0.9, "orange"), (1, "green")),
+        decimals=1,
+        upto=1,
+        wide=6,
+    ),
+    number(
+        "Versions refused",
+        "Is a client turned away right now? A broker closes the connection instead of answering (VER001).",
+        "short",
+        or_zero(f'sum(wirecheck_findings{{{ON}, code=~"VER001|VER002"}})'),
+        steps=((1, "red"),),
+        wide=6,
+    ),
+)
+CLIENTS = (
+    Panel(
+        "Clients that 4.0 cuts off, over time",
+        "Does the number fall as clients are updated?",
+        "short",
+        (
+            Query(f"sum by (cluster) (wirecheck_clients_on_removed_versions{{{ON}}})", "cut off {{cluster}}"),
+            Query(f"sum by (cluster) (wirecheck_clients{{{ON}}})", "all {{cluster}}"),
+        ),
+    ),
+    Panel(
+        "Findings about versions",
+        "What is odd about versions? VER003: a mix that no single release speaks; VER005: gone in 4.0; WIR005: newer "
+        "than this release of wirecheck reads.",
+        "short",
+        (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"VER.+|WIR005"}})', "{{code}} {{kind}}"),),
+    ),
+    Panel(
+        "Versions of the chosen API",
+        "Which versions are spoken, and does the old one fade? Choose APIs above.",
+        "reqps",
+        (
+            Query(
+                f'sum by (api, version) (rate(wirecheck_exchanges_total{{{ON}, api=~"$api"}}{RATE})) > 0',
+                "{{api}} v{{version}}",
+            ),
+        ),
+        "stacked",
+    ),
+    Panel(
+        "All APIs and versions, in this range",
+        "Who speaks what at all? One line per API and version; sort by a column.",
+        "short",
+        (
+            Query(
+                f"sum by (api, version) (increase(wirecheck_exchanges_total{{{ON}}}[$__range])) > 0",
+                "",
+                instant=True,
+            ),
+        ),
+        "table",
+    ),
+)
+BROKERS = (
+    Panel(
+        "Versions between brokers",
+        "How far is the roll? During one, two versions of an API stand side by side; after an hour it is a finding.",
+        "reqps",
+        (
+            Query(
+                f"sum by (api, version) (rate(wirecheck_exchanges_total{{{ON}, {BETWEEN}}}{RATE})) > 0",
+                "{{api}} v{{version}}",
+            ),
+        ),
+        wide=12,
+    ),
+    Panel(
+        "Version findings told, per hour",
+        "When did brokers change? VER008 is told when a broker's versions change, VER003 when a mix lasts.",
+        "short",
+        (
+            Query(
+                f'sum by (code) (increase(wirecheck_finding_revisions_total{{{ON}, code=~"VER.+"}}[1h])) > 0',
+                "{{code}}",
+            ),
+        ),
+        "bars-over-time",
+        wide=12,
+    ),
+)
+BOARD = Board(
+    "wirecheck-versions",
+    "wirecheck / Versions and upgrade",
+    "Who speaks which versions, and whom would Kafka 4.0 cut off?",
+    (Row("The gate", GATE), Row("Clients", CLIENTS), Row("Brokers among themselves", BROKERS)),
+    (CLUSTER, API),
+    "now-24h",
+)

@@ -1,0 +1,150 @@
+"""Boards: Grafana takes them, every panel asks a question, and every metric they use exists."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import promql_parser
+import pytest
+import yaml
+
+from dashboards.boards.grafana import BOARDS, FOLDER, documents, text
+from streaming.measured import METRICS, PREFIX
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((Path(__file__).parent / "grafana_schema.json").read_text())
+PANELS = [(board, panel) for board in BOARDS for row in board.rows for panel in row.panels]
+QUERIES = [(board, panel, query) for board, panel in PANELS for query in panel.queries]
+UNITS = {"short", "percentunit", "s", "bytes", "Bps", "pps", "cps", "reqps"}
+VARIABLES = {"$__rate_interval": "5m", "$__range": "6h", "$cluster": ".*", "$agent": ".*", "$api": ".*"}
+AGENT_METRICS = {  # made by capture/metrics.py, which a monitor's environment may lack
+    "frames_total": ("interface",),
+    "bytes_total": ("interface",),
+    "kept_frames_total": (),
+    "left_out_bytes_total": ("reason",),
+    "lost_frames_total": ("interface", "reason"),
+    "skipped_frames_total": ("reason",),
+    "file_roll_seconds": (),
+    "files_total": (),
+    "ring_fill_ratio": ("interface",),
+    "connections": (),
+    "disk_bytes": (),
+    "last_frame_timestamp_seconds": (),
+    "build_info": ("version",),
+}
+TARGET = {"job", "instance"}
+"""Labels that Prometheus puts on every series."""
+
+
+def known():
+    """Every series with its labels."""
+    found = {}
+    tables = [(PREFIX + m.name, m.labels, m.kind) for m in METRICS]
+    tables += [
+        ("wirecheck_agent_" + name, labels, "histogram" if name == "file_roll_seconds" else "")
+        for name, labels in AGENT_METRICS.items()
+    ]
+    for name, labels, kind in tables:
+        extra = {"version"} if kind == "info" else set()
+        found[name] = {*labels, *extra, *TARGET}
+        if kind == "histogram":
+            found |= {name + end: {*labels, *TARGET, "le"} for end in ("_bucket", "_sum", "_count")}
+    return found
+
+
+KNOWN = known()
+
+
+def plain(expr):
+    for name, value in VARIABLES.items():
+        expr = expr.replace(name, value)
+    return expr
+
+
+def selectors(expr):
+    """(metric, labels it is selected by) of every selector, from the parsed expression."""
+    parsed = promql_parser.parse(plain(expr)).prettify()
+    for name, inside in re.findall(r"(?<![\w:])([a-z_:]*wirecheck_[a-z0-9_:]+)(?:\s*\{([^}]*)\})?", parsed):
+        yield name, set(re.findall(r"(\w+)\s*[=!]~?", inside))
+
+
+def rules(name):
+    groups = yaml.safe_load((ROOT / "dashboards/prometheus" / name).read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+RECORDED = {rule["record"] for rule in rules("rules.yml")}
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
+def test_grafanas_own_schema_takes_the_board(board):
+    errors = jsonschema.Draft7Validator(SCHEMA).iter_errors(json.loads(text(board)))
+    assert [(list(error.path), error.message) for error in errors] == []
+
+
+def test_the_schema_refuses_a_slip():
+    board = json.loads(text(BOARDS[0]))
+    board["refresh"] = 30
+    assert not jsonschema.Draft7Validator(SCHEMA).is_valid(board)
+
+
+def test_the_committed_boards_are_those_of_the_sources():
+    assert {path: path.read_text() for path in sorted(FOLDER.glob("*.json"))} == documents()
+
+
+def test_a_board_can_be_found_and_linked_for_ever():
+    uids = [board.uid for board in BOARDS]
+    assert uids == ["wirecheck-overview", "wirecheck-topic-identity", "wirecheck-versions", "wirecheck-health"]
+    for board in BOARDS:
+        made = json.loads(text(board))
+        ids = [panel["id"] for panel in made["panels"]]
+        assert len(ids) == len(set(ids))
+        assert (made["editable"], made["tags"], made["refresh"]) == (False, ["wirecheck", "kafka"], "30s")
+        assert made["templating"]["list"][0]["type"] == "datasource"
+        assert board.question in (ROOT / "dashboards/README.md").read_text()
+
+
+@pytest.mark.parametrize(("board", "panel"), PANELS, ids=lambda it: getattr(it, "title", it))
+def test_every_panel_asks_a_question_and_has_a_unit(board, panel):
+    assert "?" in panel.question
+    assert panel.unit in UNITS
+    assert panel.title
+    assert panel.title not in {other.title for one, other in PANELS if one is board and other is not panel}
+    assert panel.upto == 1 or panel.unit != "percentunit" or panel.title == "Packets lost at capture"
+
+
+@pytest.mark.parametrize(("board", "panel", "query"), QUERIES, ids=lambda it: getattr(it, "title", ""))
+def test_every_query_parses_and_its_metrics_exist(board, panel, query):
+    used = list(selectors(query.expr))
+    assert used
+    for name, labels in used:
+        assert name in KNOWN
+        assert labels <= KNOWN[name]
+        declared = {variable.name for variable in board.variables}
+        assert ("$cluster" in query.expr) <= ("cluster" in declared)
+        assert "cluster" in labels or "cluster" not in KNOWN[name], "the cluster chosen above is not asked for"
+
+
+@pytest.mark.parametrize(
+    "rule", [*rules("rules.yml"), *rules("alerts.yml")], ids=lambda r: r.get("alert", r.get("record"))
+)
+def test_every_rule_parses_and_its_metrics_exist(rule):
+    used = [(name, labels) for name, labels in selectors(rule["expr"]) if name not in RECORDED]
+    assert all(labels <= KNOWN[name] for name, labels in used)
+    assert used or rule.get("alert")
+
+
+def test_rates_are_asked_over_the_interval_that_fits_the_screen():
+    fixed = [panel.title for _, panel, q in QUERIES if "rate(" in q.expr and "[$__rate_interval]" not in q.expr]
+    assert fixed == ["Packets lost at capture"]  # a share over five minutes, as its alert asks
+
+
+def test_the_agents_table_is_that_of_its_source():
+    source = ROOT / "capture/metrics.py"
+    if not source.exists():
+        pytest.skip("the agent has no metrics yet")
+    names = {node.value for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Constant)}
+    bases = {name.removesuffix("_total") for name in AGENT_METRICS}
+    assert bases - {str(name).removeprefix("{PREFIX}") for name in names} == set()
