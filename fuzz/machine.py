@@ -58,10 +58,9 @@ class Run:
     statuses: Counter[str] = field(default_factory=Counter)
 
     def batch(self, seeds: Seeds, count: int) -> None:
-        mutated = bent(seeds, count, self.rng)
+        mutated, dialects = bent(seeds, count, self.rng)
         if self.plain:
             mutated = replace(mutated, data=guarded(mutated.data))
-        dialects = np.where(self.rng.random(count) < 0.25, self.rng.integers(0, len(Dialect), count), 0).astype(np.int8)
         begin = time.perf_counter_ns()
         decoded = decode(mutated, dialect=dialects)
         took = (time.perf_counter_ns() - begin) / max(len(mutated.data), 1)
@@ -78,8 +77,8 @@ class Run:
         self.statuses.update({Status(s).name: c for s, c in zip(names.tolist(), counts.tolist(), strict=True)})
 
 
-def bent(seeds: Seeds, count: int, rng: np.random.Generator) -> Messages:
-    """Mutated messages, one in four with a left-out span, one in eight under another version than its own."""
+def bent(seeds: Seeds, count: int, rng: np.random.Generator) -> tuple[Messages, NDArray[np.int8]]:
+    """Mutated messages, one in four with a left-out span, one in eight under another version than its own; dialects."""
     state = np.array([rng.integers(1, 2**62)], np.uint64)
     pick, partner = rng.integers(0, len(seeds), count), rng.integers(0, len(seeds), count)
     data, at = bend(seeds.data, seeds.at, pick, partner, state, EXTREMES)
@@ -87,7 +86,8 @@ def bent(seeds: Seeds, count: int, rng: np.random.Generator) -> Messages:
     spanned = rng.random(count) < 0.25
     lengths = np.where(spanned, rng.integers(1, 200, count), 0)
     other = np.where(rng.random(count) < 0.125, rng.integers(-1, 3, count), 0)
-    return Messages(
+    strange = np.where(rng.random(count) < 0.125, rng.integers(0, len(Dialect), count), seeds.dialect[pick])
+    mutated = Messages(
         data,
         at,
         kept + lengths,
@@ -99,6 +99,7 @@ def bent(seeds: Seeds, count: int, rng: np.random.Generator) -> Messages:
         (seeds.version[pick] + other).astype(np.int16),
         np.zeros(count, np.int32),
     )
+    return mutated, strange.astype(np.int8)
 
 
 def check(decoded: Decoded) -> None:

@@ -1,20 +1,24 @@
-"""What is bent: Kafka's own messages and records, as the tests ship them.
+"""What is bent: messages written by every layout there is, and Kafka's own messages and records.
 
-Knows: the golden files. Does not know what the messages mean.
-Rule: flat arrays, so that mutation is one jitted pass.
+Knows: the golden files, and the tests' writer, which follows the layouts: an API, version or draft added is bent from
+then on. Does not know what the messages mean.
+Rule: flat arrays, so that mutation is one jitted pass; the same messages in every run.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.wire import RECORD, REQUEST, RESPONSE
+from decode.program import Dialect
+from decode.wire import RECORD, REQUEST, RESPONSE, SIDES
+from tests.build import CASES, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "decode" / "golden"
-SIDES = {"request": REQUEST, "response": RESPONSE}
 FRAME_BYTES = 3  # of a metadata record: frame version, type, version, each of one byte in the golden file
 LONGEST = 1024  # longer ones would only be slower: what they have more of is elements
+OF_EACH_LAYOUT = 3
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Seeds:
     side: NDArray[np.int8]
     key: NDArray[np.int16]
     version: NDArray[np.int16]
+    dialect: NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.side)
@@ -48,24 +53,38 @@ def vectors(pattern: str) -> Iterator[dict[str, Any]]:
 
 
 def messages() -> Seeds:
-    """Every message and metadata record of the golden files that is not too long."""
+    """Some of every layout, and every message and metadata record of the golden files that is not too long."""
+    sides = {"request": REQUEST, "response": RESPONSE}
     rows = [
-        (bytes.fromhex(v["hex"]), SIDES[v["side"]], v["key"], v["version"])
+        (bytes.fromhex(v["hex"]), sides[v["side"]], v["key"], v["version"], Dialect.KAFKA)
         for v in vectors("kafka-messages.jsonl.gz")
-    ]  # fmt: skip
+    ]
     rows += [
-        (bytes.fromhex(v["hex"])[FRAME_BYTES:], RECORD, v["type"], v["version"])
+        (bytes.fromhex(v["hex"])[FRAME_BYTES:], RECORD, v["type"], v["version"], Dialect.KAFKA)
         for v in vectors("metadata-records.jsonl.gz")
     ]
-    rows = [row for row in rows if len(row[0]) <= LONGEST]
-    payload, side, key, version = zip(*rows, strict=True)
+    rows = [row for row in rows if len(row[0]) <= LONGEST] + list(written())
+    payload, side, key, version, dialect = zip(*rows, strict=True)
     return Seeds(
         np.frombuffer(b"".join(payload), np.uint8),
         np.cumsum([0, *map(len, payload)]),
         np.array(side, np.int8),
         np.array(key, np.int16),
         np.array(version, np.int16),
+        np.array(dialect, np.int8),
     )
+
+
+def written() -> Iterator[tuple[bytes, int, int, int, Dialect]]:
+    """Messages of every API, side, version and dialect, records and blobs too."""
+    rng = random.Random(1)  # noqa: S311 -- to be repeated
+    for dialect, layout, version in CASES:
+        found: list[bytes] = []
+        while len(found) < OF_EACH_LAYOUT:
+            data = build(layout, version, rng).data
+            found += [data] if len(data) <= LONGEST else []
+        for data in found:
+            yield data, SIDES.index(layout.side), layout.key, version, dialect
 
 
 def fields() -> list[bytes]:

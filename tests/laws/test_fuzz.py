@@ -1,14 +1,17 @@
 """The fuzzer itself: it runs, it repeats, and it would notice."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from decode.message import Status, decode
+from decode.wire import SIDES, pack
 from fuzz import fields, seeds
 from fuzz.guarded import guarded
 from fuzz.machine import Breach, Run, bent, check
+from tests.build import CASES
 
 
 def test_a_short_run_finds_nothing():
@@ -20,14 +23,27 @@ def test_a_short_run_finds_nothing():
     assert fields.run(np.random.default_rng(7), 100) == 0
 
 
+def test_every_layout_is_bent():
+    """Of every API, side, version and dialect there are seeds, and unbent they decode."""
+    found = seeds.messages()
+    there = set(
+        zip(found.dialect.tolist(), found.side.tolist(), found.key.tolist(), found.version.tolist(), strict=True)
+    )
+    assert there == {(d, SIDES.index(layout.side), layout.key, version) for d, layout, version in CASES}
+    whole = pack(
+        [found.data[a:b].tobytes() for a, b in pairwise(found.at)], *map(list, (found.side, found.key, found.version))
+    )
+    assert set(decode(whole, dialect=found.dialect).status.tolist()) == {Status.OK}
+
+
 def test_the_same_seed_bends_the_same_bytes():
-    first, again = (bent(seeds.messages(), 50, np.random.default_rng(3)) for _ in range(2))
+    (first, _), (again, _) = (bent(seeds.messages(), 50, np.random.default_rng(3)) for _ in range(2))
     assert np.array_equal(first.data, again.data)
     assert np.array_equal(first.span_offset, again.span_offset)
 
 
 def test_what_must_not_be_is_a_breach():
-    decoded = decode(bent(seeds.messages(), 50, np.random.default_rng(3)))
+    decoded = decode(bent(seeds.messages(), 50, np.random.default_rng(3))[0])
     check(decoded)
     wrong = [
         replace(decoded, status=np.full(50, 99, np.int8)),
