@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos fuzz format clean
+.PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos live fuzz format clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|fo
 
 chaos: $(READY) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1]
 	@$(BIN)/python -m bench.chaos --kills $(or $(KILLS),15) --seed $(or $(SEED),1)
+
+live: $(READY) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
+	@$(BIN)/python -m pytest tests/live -m live -p no:randomly
 
 fuzz: $(READY) ## ten million mutated inputs over the interpreter
 	@$(BIN)/python -m fuzz.machine --inputs 10000000

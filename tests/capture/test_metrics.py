@@ -1,8 +1,10 @@
 """The agent's metrics: their names, and that Prometheus' own checker has nothing to say."""
 
+import re
 import shutil
 import subprocess
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -74,3 +76,8 @@ def test_scrapes_are_answered_until_the_agent_ends(counts, unused_port):
             pass
     with metrics.served(counts, "127.0.0.1", unused_port):
         pass
+
+
+def test_the_page_of_the_agent_lists_them_all():
+    page = (Path(__file__).resolve().parents[2] / "docs/agent.md").read_text()
+    assert set(re.findall(r"^\| `wirecheck_(\w+)`", page, re.MULTILINE)) == NAMES
