@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -265,10 +266,11 @@ def gather(data: NDArray[np.uint8], at: NDArray[np.int64], ends: NDArray[np.int3
 
 
 def address_texts(known: NDArray[np.int64]) -> list[str]:
-    texts = []
-    for size, high, low in known[1 : 1 + int(known[0, 0])].tolist():
-        if size == 4:
-            texts.append(socket.inet_ntop(socket.AF_INET, struct.pack(">I", low)))
-        else:
-            texts.append(socket.inet_ntop(socket.AF_INET6, struct.pack(">qq", high, low)))
-    return texts
+    return [_text(*address) for address in known[1 : 1 + int(known[0, 0])].tolist()]
+
+
+@lru_cache(ADDRESS_CAPACITY)
+def _text(size: int, high: int, low: int) -> str:
+    if size == 4:
+        return socket.inet_ntop(socket.AF_INET, struct.pack(">I", low))
+    return socket.inet_ntop(socket.AF_INET6, struct.pack(">qq", high, low))

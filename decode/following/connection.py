@@ -8,6 +8,7 @@ without snapshot() and restore() between them, changes nothing.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,8 @@ class Follower:
         *,
         early: bool = False,
     ) -> None:
-        """`early`: hand out a request when it is complete, its response alone later, and no facts about connections.
+        """`early`: hand out a request when it is complete, its response alone later, no facts about connections,
+        and large messages without their records (decode/following/hollow.py).
 
         That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
         """
@@ -162,7 +164,7 @@ class Follower:
         ends, count = segments.endpoints, max(len(segments.endpoints), 1)
         keys, index = unique_pairs(segments.src, segments.dst, count)
         agents = segments.agent if len(segments) else np.zeros(0, np.int32)
-        if any(_reused(address) for address, _ in ends) and len(agents) and agents.min() != agents.max():
+        if len(agents) and agents.min() != agents.max() and any(_reused(address) for address, _ in ends):
             shared, index = distinct(index.astype(np.int64) * len(names) + agents)
             keys, of_agent = keys[shared // len(names)], shared % len(names)
         else:
@@ -268,6 +270,7 @@ def _end(end: list[Any]) -> End:
     return str(end[0]), int(end[1])
 
 
+@lru_cache(1 << 16)
 def _reused(address: str) -> bool:
     """Every host has this address: two agents never mean the same connection by it."""
     return address.startswith(("127.", "::1")) or (address.startswith("fe80:") and ip_address(address).is_link_local)

@@ -13,6 +13,7 @@ import numpy as np
 
 from decode.following import slots
 from decode.following.exchanges import Connection, Exchanges
+from decode.following.hollow import LARGE, MOST_WINDOWS, layouts, no_layouts
 from decode.following.kernels import empty_lines
 from decode.following.recognise import MECHANISMS
 from decode.wire import Messages
@@ -59,15 +60,19 @@ class Handout:
         heap = self._heap
         counts = heap[slots.G_MESSAGES : slots.G_GAPS + 1].tolist()
         message = np.empty((counts[0], slots.M_COUNT), np.int64)
-        data, span = np.empty(counts[1], np.uint8), np.empty((counts[2], 2), np.int64)
+        early = bool(heap[slots.G_EARLY])
+        more = counts[1] // LARGE * MOST_WINDOWS + MOST_WINDOWS if early else 0
+        data, span = np.empty(counts[1], np.uint8), np.empty((counts[2] + more, 2), np.int64)
         exchange, gap = np.empty((counts[3], 4), np.int64), np.empty((counts[4], 4), np.int64)
         heap[self._rows + slots.C_PAIR] = np.arange(len(self._rows))
-        empty_lines(heap, new, old, (message, data, span, exchange, gap))
+        out = message, data, span, exchange, gap
+        used, spans = empty_lines(heap, new, old, out, layouts() if early else no_layouts())
+        data, span = data[:used], span[:spans]
         self._note_gaps(gap)
         return Exchanges(
             label,
             names,
-            () if heap[slots.G_EARLY] else self._connections(),
+            () if early else self._connections(),
             _messages(message, data, span),
             message[:, slots.M_CONNECTION].astype(np.int32),
             message[:, slots.M_TS].copy(),

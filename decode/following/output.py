@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 
 from decode.copying import copy
+from decode.following.hollow import hollow, is_large, scratch
+from decode.following.pieces import free_list
 from decode.following.slots import (
     AN_EXCHANGE,
     C_PAIR,
@@ -64,12 +66,14 @@ from decode.following.slots import (
     Q_SIDE,
     Q_SIZE,
     Q_SOURCE,
+    Q_SPANS,
     Q_TS,
     Q_TS_LAST,
     Q_VERSION,
 )
 
 if TYPE_CHECKING:
+    from decode.following.hollow import Layouts
     from decode.following.slots import Bytes, Ints
 
 # column of a message and of the waiting message it comes from
@@ -83,8 +87,12 @@ SAME = np.array(
 
 
 @njit
-def empty_lines(s: Ints, new: Bytes, old: Bytes, out: tuple[Ints, Bytes, Ints, Ints, Ints]) -> None:
-    """Fill (messages, their bytes, their spans, exchanges, gaps), which have the right lengths, and give all back."""
+def empty_lines(s: Ints, new: Bytes, old: Bytes, out: tuple[Ints, Bytes, Ints, Ints, Ints], layouts: Layouts) -> Any:
+    """Fill (messages, their bytes, their spans, exchanges, gaps), which have room, and give all back.
+
+    How many bytes and spans there are: fewer bytes where records are left away, and then more spans.
+    """
+    room = scratch(layouts)
     message, data, span, exchange, gap = out
     rows, at, spans, exchanges, gaps = 0, 0, 0, 0, 0
     line = s[G_LINE_HEAD]
@@ -101,7 +109,14 @@ def empty_lines(s: Ints, new: Bytes, old: Bytes, out: tuple[Ints, Bytes, Ints, I
                 message[rows, M_DATA], message[rows, M_SPANS] = at, spans
                 for k in range(len(SAME)):
                     message[rows, SAME[k, 0]] = s[q + SAME[k, 1]]
-                at, spans = _bytes(s, new, old, q, data, span, at, spans)
+                to = -1
+                if s[q + Q_SPANS] == 0 and is_large(s, q, layouts):
+                    to, spans = hollow(s, new, old, q, data, span, at, spans, layouts, room)
+                if to >= 0:
+                    _give_back(s, q)
+                    at = to
+                else:
+                    at, spans = _bytes(s, new, old, q, data, span, at, spans)
                 exchange[exchanges, side] = rows
                 rows += 1
             exchanges += 1
@@ -116,6 +131,13 @@ def empty_lines(s: Ints, new: Bytes, old: Bytes, out: tuple[Ints, Bytes, Ints, I
         _give(s, G_LINES, line)
         line = following
     s[G_LINE_HEAD], s[G_LINE_TAIL] = -1, -1
+    return at, spans
+
+
+@njit
+def _give_back(s: Ints, q: int) -> None:
+    free_list(s, s[q + Q_PIECES])
+    _give(s, G_WAITS, q)
 
 
 @njit
