@@ -20,7 +20,7 @@ from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger
 
 LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries", "advertised", "log_order", "mark"}
-OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray"}
+OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session_begun"}
 """Their keys begin with the connection's: host, endpoint, client, start."""
 IDENTITY = 4
 

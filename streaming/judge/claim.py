@@ -132,12 +132,11 @@ class Claim:
 
     def cells(self) -> Iterator[Cell]:
         """The cells of the ledger it is filed in; none for a subject it leaves open."""
-        at = KINDS[self.kind].at
-        for space, *names in KINDS[self.kind].cells:
-            values = [self.key[at[name]] for name in names if name]
-            if space in {"name", "id"} and (values[0] is None or values[0] in RESERVED):
+        key = self.key
+        for space, named, places in KINDS[self.kind].filed:
+            if named and (key[places[0]] is None or key[places[0]] in RESERVED):
                 continue
-            yield (space, *("" if value is None else str(value) for value in values))
+            yield (space, *("" if key[place] is None else str(key[place]) for place in places))
 
 
 def newest(counters: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,14 @@ class Kind:
         """Where each field stands in a key."""
         return {name: place for place, name in enumerate(self.fields)}
 
+    @cached_property
+    def filed(self) -> tuple[tuple[str, bool, tuple[int, ...]], ...]:
+        """Per cell its space, whether its subject may be left open, and where its parts stand in a key."""
+        return tuple(
+            (space, space in {"name", "id"}, tuple(self.at[name] for name in names if name))
+            for space, *names in self.cells
+        )
+
 
 def kind(fields: str, cells: str, sentence: str) -> Kind:
     return Kind(tuple(fields.split()), tuple(tuple(cell.split(":")) for cell in cells.split()), sentence)
@@ -192,6 +200,9 @@ KINDS: Mapping[str, Kind] = {
     ),
     "session_answers": kind(
         "client_id host endpoint", "client:client_id:host", "{endpoint} answers in the fetch session of {client_id}"
+    ),
+    "session_begun": kind(
+        "host endpoint client started_ns", "link:endpoint", "{client}>{endpoint} carries a fetch session"
     ),
     "idless": kind("endpoint", "server:", "topics are named without an id"),
     "fetch_odd": kind(

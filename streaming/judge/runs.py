@@ -7,6 +7,7 @@ have been.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from streaming.judge.claim import SLOT_NS
 
@@ -58,8 +59,15 @@ def runs(tally: Mapping[str, int], bad: Collection[int]) -> list[Run]:
     return [*found, open_run] if open_run is not None else found
 
 
+@cache
+def words(errors: tuple[int, ...]) -> frozenset[str]:
+    return frozenset(map(str, errors))
+
+
 def longest(tally: Mapping[str, int], bad: Collection[int], *, answers: int, seconds: int) -> Run | None:
     """The longest stretch of at least so many answers over at least so long."""
+    if not any(name.rpartition(":")[2] in words(tuple(bad)) for name in tally):
+        return None
     good = [run for run in runs(tally, bad) if run.count >= answers and run.seconds >= seconds]
     return max(good, key=lambda run: (run.seconds, run.count), default=None)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from streaming.judge.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
 from streaming.judge.clusters import Group
-from streaming.judge.connections import seen_whole
+from streaming.judge.connections import IDENTITY, seen_whole, theirs
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.extract.sessions import UNASKED
 from streaming.judge.runs import longest, start_ns
@@ -102,7 +102,16 @@ def never_asked(claim: Claim, group: Group, scene: Scene) -> list[Member]:
     passed = [member for member in odd if scene.passed(member.seen.ts_ns + scene.settings.broker_grace_ns)]
     if not passed or not seen_whole(claim["client_id"], claim["host"], {claim["endpoint"]}, group, scene):
         return []
-    return sorted(passed)
+    return sorted(passed) if all_begun(claim, group, scene) else []
+
+
+def all_begun(claim: Claim, group: Group, scene: Scene) -> bool:
+    """Whether every connection of the client began its session anew: one that goes on with a session brings along what
+    was asked on another, perhaps before the capture.
+    """
+    mine = {c.key[:IDENTITY] for c in theirs(claim["client_id"], claim["host"], claim["endpoint"], group, scene)}
+    begun = scene.claims("session_begun", group, "link", claim["endpoint"])
+    return all(begins.peak["any"] == begins.peak["full"] for begins in begun if begins.key[:IDENTITY] in mine)
 
 
 def who(claim: Claim) -> tuple[str, str]:
@@ -117,8 +126,8 @@ def forgets_unknown_partition(cell: Cell, group: Group, scene: Scene) -> Iterato
 
     When it is innocent. Java clients group what they forget by name, and may file partitions of a topic that was
     created again under one of its ids: topics with several ids, or without a known name, are not judged. Nor is a
-    client of which a connection was joined late or has a gap, or what lies beyond the 128 partitions kept per session.
-    Brokers' own fetches are left out.
+    client of which a connection was joined late, has a gap or goes on with a session begun elsewhere, or what lies
+    beyond the 128 partitions kept per session. Brokers' own fetches are left out.
 
     Source. KIP-227; FetchSession.update and FetchRequest.Builder of Kafka 3.9.
     """

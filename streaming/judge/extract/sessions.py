@@ -15,7 +15,7 @@ from decode.columns import Table
 from decode.log.metadata_log import TOPIC_NAME
 from decode.wire import REQUEST, RESPONSE
 from streaming.judge.claim import METADATA_LOG, Claim
-from streaming.judge.extract.batch import Batch, value_per
+from streaming.judge.extract.batch import Batch, connection_key, value_per
 from streaming.judge.extract.clients import who
 from streaming.judge.extract.members import Hashes, hashed, label_of, of_partition, sets
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant
@@ -47,15 +47,28 @@ class Partitions:
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    """Full fetches that were not answered with the partitions they asked for."""
+    """How sessions begin, and full fetches that were not answered with the partitions they asked for."""
     fetches = Fetches.of(batch)
-    if fetches is None or not fetches.answered:
+    if fetches is None:
+        return
+    yield begun(batch, fetches)
+    if fetches.answered is None:
         return
     asked, told = (rows.where(fetches.answered_in_full(batch, rows)) for rows in (fetches.asked, fetches.told))
     pair_asked, pair_told = paired(batch, asked), paired(batch, told)
     for rows, there, others, what in ((asked, pair_asked, pair_told, MISSING), (told, pair_told, pair_asked, UNASKED)):
         key = [*who(batch, rows.message), constant(what, len(rows.message))]
         yield Rows("fetch_odd", key, rows.message).where(~np.isin(there, others))
+
+
+def begun(batch: Batch, fetches: "Fetches") -> Rows:
+    """Since when each connection fetches in a session, and in one that begins on it; the earliest is the greatest."""
+    message = fetches.header.message
+    ts_ns = batch.exchanges.ts_ns[message]
+    full = fetches.header["session_epoch"] == FULL
+    peak = {"any": -ts_ns, "full": np.where(full, -ts_ns, np.iinfo(np.int64).min)}
+    rows = Rows("session_begun", connection_key(batch, message), message, peak=peak)
+    return rows.where(fetches.in_session(batch, message))
 
 
 def members(batch: Batch) -> Iterator[Claim]:

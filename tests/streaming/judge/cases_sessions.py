@@ -70,6 +70,12 @@ def fet004_cannot_know__gap(lab):
     forgets(lab, {ID_1: [7]}, unseen_request_bytes=400)
 
 
+def fet004_cannot_know__begun_elsewhere(lab):
+    """The client goes on with its session after its connection was lost."""
+    lab.metadata(0, [("orders", ID_1), ("payments", ID_2)])
+    session(lab, (5, 8, {}, {ID_1: [7]}, {}))
+
+
 def fet004_cannot_know__recreated(lab):
     """Java clients may forget partitions of one id under another of the same name."""
     forgets(lab, {ID_1: [7]})
