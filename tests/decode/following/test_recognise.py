@@ -1,0 +1,172 @@
+"""What the first bytes of a message say: a request header or not, acks, TLS, SASL mechanisms."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from decode.following import recognise
+from decode.following.limits import Limits
+from decode.following.recognise import NO, NOT_SEEN, STRONG, WAIT, WEAK
+from decode.following.slots import empty_heap
+from decode.wire import known
+from tests.decode.following.conversations import (
+    API_VERSIONS,
+    AUTHENTICATE,
+    FETCH,
+    HANDSHAKE,
+    METADATA,
+    PRODUCE,
+    produce,
+    request,
+    sized,
+)
+
+HEAP = empty_heap(Limits().row(), known())
+LARGEST = 1 << 28
+CONTROLLED_SHUTDOWN = 7
+
+
+def header(data, have=None):
+    array = np.frombuffer(data, np.uint8)
+    return recognise.request_header(HEAP, array, 0, len(data) if have is None else have, LARGEST)
+
+
+def raw(size, key, version, client_length=1, rest=b"cccccccc"):
+    return struct.pack(">ihhih", size, key, version, 7, client_length) + rest
+
+
+@pytest.mark.parametrize(
+    ("data", "verdict"),
+    [
+        (request(FETCH, 11, 1), STRONG),
+        (request(FETCH, 12, 1), STRONG),
+        (request(FETCH, 11, 1, client=None), WEAK),
+        (request(FETCH, 11, 1, client=""), WEAK),
+        (raw(7, FETCH, 11), NO),
+        (raw(LARGEST + 1, FETCH, 11), NO),
+        (raw(60, -1, 11), NO),
+        (raw(60, len(known()), 0), NO),
+        (raw(60, FETCH, 99), NO),
+        (raw(60, FETCH, -1), NO),
+        (raw(60, FETCH, 11, -2), NO),
+        (raw(60, FETCH, 11, 256), NO),
+        (raw(12, FETCH, 11, 3), NO),
+        (request(FETCH, 11, 1, client="a\nb"), NO),
+        (request(FETCH, 11, 1, client="a\x7fb"), NO),
+        (sized(struct.pack(">hhih", FETCH, 12, 1, 1) + b"c"), NO),
+        (request(FETCH, 12, 1)[:-1] + b"\x09", NO),
+        (sized(struct.pack(">hhii", CONTROLLED_SHUTDOWN, 0, 1, 3)), WEAK),
+        (raw(20, CONTROLLED_SHUTDOWN, 0), NO),
+    ],
+)
+def test_what_a_client_would_send_is_told_from_what_none_sends(data, verdict):
+    assert header(data)[0] == verdict
+
+
+@pytest.mark.parametrize("have", [0, 3, 11, 12, 13, 14, 20])
+def test_a_header_that_is_cut_off_waits_for_more(have):
+    verdict, wanted, _ = header(request(FETCH, 12, 1, client="client-of-some-length"), have)
+    assert verdict == WAIT
+    assert wanted > have
+
+
+def test_a_header_has_a_length_and_its_client_a_number():
+    plain, flexible = header(request(FETCH, 11, 1)), header(request(FETCH, 12, 2))
+    assert (plain[1], flexible[1]) == (14 + len("client-1"), 15 + len("client-1"))
+    assert plain[2] == flexible[2] != header(request(FETCH, 11, 1, client="client-2"))[2]
+
+
+def acks(data, have=None):
+    array = np.frombuffer(data, np.uint8)
+    return recognise.produce_acks(
+        HEAP, array, 0, len(data) if have is None else have, header(request(PRODUCE, array[7], 1))[1]
+    )
+
+
+@pytest.mark.parametrize("version", range(14))
+@pytest.mark.parametrize("said", [-1, 0, 1])
+def test_acks_of_every_version_are_found(version, said):
+    assert acks(produce(1, said, version=version)) == (said, 1)
+
+
+@pytest.mark.parametrize("version", [0, 3, 9])
+def test_acks_behind_the_bytes_that_are_there_are_not_seen(version):
+    length = header(request(PRODUCE, version, 1))[1]
+    assert acks(produce(1, version=version), length) == (NOT_SEEN, NOT_SEEN)
+    behind = length + (0 if version < 3 else 1 if version >= 9 else 2)
+    assert acks(produce(1, version=version), behind + 1) == (NOT_SEEN, NOT_SEEN)
+    assert acks(produce(1, version=version), behind + 2) == (-1, NOT_SEEN)
+
+
+def test_a_timeout_below_zero_is_no_produce_request():
+    assert acks(request(PRODUCE, 0, 1, struct.pack(">hii", 1, -5, 1))) == (1, -1)
+
+
+def test_a_transaction_in_front_of_acks_is_stepped_over():
+    name = b"t" * 200
+    body = b"\xc9\x01" + name + struct.pack(">hi", 1, 1000) + b"\x02" + bytes(8)
+    assert acks(request(PRODUCE, 9, 1, body)) == (1, 1)
+    assert acks(request(PRODUCE, 3, 1, struct.pack(">h", 200) + name + struct.pack(">hii", 0, 1000, 4))) == (0, 4)
+    assert acks(request(PRODUCE, 9, 1, b"\xff\xff\xff\xff\xff\xff")) == (NOT_SEEN, NOT_SEEN)
+
+
+def test_more_than_127_topics_are_some():
+    assert acks(request(PRODUCE, 9, 1, b"\0" + struct.pack(">hi", -1, 1000) + b"\x80\x02" + bytes(8))) == (-1, 1)
+
+
+def opening(data):
+    return recognise.opening_request(HEAP, np.frombuffer(data, np.uint8), len(data), LARGEST)[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "verdict"),
+    [
+        (request(FETCH, 11, 1)[:5], WAIT),
+        (raw(60, FETCH, 99), NO),
+        (request(FETCH, 11, 1), STRONG),
+        (request(FETCH, 11, 1, client=None), WEAK),
+        *((request(key, 0, 1, client=None), STRONG) for key in (METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE)),
+        (produce(1, acks=1), STRONG),
+        (produce(1, acks=5), NO),
+        (request(PRODUCE, 0, 1, struct.pack(">hii", 1, 1000, 0)), NO),
+        (request(PRODUCE, 0, 1, struct.pack(">hii", 1, 1000, 1_000_000)), NO),
+        (request(PRODUCE, 3, 1, b"\0"), STRONG),
+        (request(PRODUCE, 3, 1, b"\0", client=None), NO),
+    ],
+)
+def test_a_connection_is_judged_by_its_first_request(data, verdict):
+    assert opening(data) == verdict
+
+
+@pytest.mark.parametrize(
+    ("data", "is_tls"),
+    [
+        (b"\x16\x03\x01\x02\x00", True),
+        (b"\x17\x03\x03\x48\x00", True),
+        (b"\x16\x03\x01\x02", False),
+        (b"\x18\x03\x01\x02\x00", False),
+        (b"\x13\x03\x01\x02\x00", False),
+        (b"\x16\x02\x01\x02\x00", False),
+        (b"\x16\x03\x05\x02\x00", False),
+        (b"\x16\x03\x01\x00\x00", False),
+        (b"\x17\x03\x03\x48\x01", False),
+    ],
+)
+def test_a_tls_record_is_known_by_its_header(data, is_tls):
+    assert bool(recognise.tls_record(np.frombuffer(data, np.uint8), 0, len(data))) is is_tls
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        *((struct.pack(">h", len(name)) + name.encode(), name) for name in recognise.MECHANISMS[2:7]),
+        (struct.pack(">h", 5) + b"OTHER", "other"),
+        (struct.pack(">h", 5) + b"PLA", "other"),
+        (struct.pack(">h", 5), "other"),
+    ],
+)
+def test_a_handshake_names_its_mechanism(body, name):
+    data = request(HANDSHAKE, 1, 1, body)
+    found = recognise.mechanism(np.frombuffer(data, np.uint8), len(data), header(data)[1])
+    assert recognise.MECHANISMS[found] == name

@@ -1,0 +1,147 @@
+"""A boundary is found again by a chain of headers, by ids that were asked for, by packets, or it is not found."""
+
+import struct
+
+import pytest
+
+from decode.following.connection import Follower, Limits
+from tests.decode.following.conversations import (
+    FETCH,
+    METADATA,
+    facts,
+    produce,
+    request,
+    response,
+    segments,
+    told,
+)
+from tests.traffic import Talk
+
+USUAL = Limits()
+
+
+def follow(frames, limits=USUAL):
+    follower = Follower(limits)
+    return [follower.receive(segments(frames)), follower.drain()]
+
+
+def stepwise(frames, limits=USUAL):
+    """One frame a call."""
+    follower = Follower(limits)
+    return [*(follower.receive(segments([frame])) for frame in frames), follower.drain()]
+
+
+def only(results):
+    (connection,) = facts(results).values()
+    return connection
+
+
+def requests(results):
+    return [row[2][3] for row in told(results) if row[2]]
+
+
+def asks(numbers, size=47, **options):
+    return b"".join(request(FETCH, 12, number, bytes(size), **options) for number in numbers)
+
+
+def answers(numbers, size=53):
+    return b"".join(response(number, bytes(size)) for number in numbers)
+
+
+def middle(*, mss=100, skip=5, said=()):
+    """A capture that begins in the middle of a connection, packets not at the messages' ends."""
+    talk = Talk(mss=mss)
+    for from_client, data in said:
+        talk.request(data) if from_client else talk.response(data)
+    return talk.segments[skip:]
+
+
+@pytest.mark.parametrize("mss", [100, 37, 1448])
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_requests_that_begin_within_packets_are_found_by_their_chain(mss, way):
+    frames = middle(mss=mss, skip=1, said=[(True, asks(range(100, 160)))])
+    found = requests(way(frames))
+    assert found == list(range(found[0], 160))
+    assert found[0] <= 100 + mss // 60 + 2
+
+
+def test_requests_without_client_id_are_not_believed_on_their_own():
+    results = follow(middle(skip=1, said=[(True, asks(range(100, 160), client=None))]))
+    assert requests(results) == []
+    assert only(results).protocol == "undecided"
+
+
+def test_a_chain_of_another_client_is_no_chain():
+    """Of two requests in a row from different clients neither proves the other."""
+    data = b"".join(request(FETCH, 12, n, bytes(47), client=f"client-{n}") for n in range(100, 160))
+    assert requests(follow(middle(skip=1, said=[(True, data)]))) == []
+
+
+def test_ids_that_go_back_are_no_chain():
+    assert requests(follow(middle(skip=1, said=[(True, asks(range(160, 100, -1)))]))) == []
+
+
+def test_a_request_that_ends_the_capture_is_trusted_if_it_ends_where_the_bytes_do():
+    one = bytes(33) + asks([7])
+    results = follow(middle(skip=0, mss=1448, said=[(True, one)]))
+    assert requests(results) == [7]
+    assert requests(follow(middle(skip=0, mss=1448, said=[(True, one + b"\0")]))) == []
+
+
+def test_answers_that_begin_within_packets_are_found_by_the_ids_that_were_asked():
+    numbers = range(70_000, 70_040)
+    frames = middle(skip=1, said=[(True, asks(numbers)), (False, bytes(30) + answers(numbers))])
+    for way in (follow, stepwise):
+        pairs = [(row[2][3], row[3][3]) for row in told(way(frames)) if row[2] and row[3]]
+        assert len(pairs) > 30
+        assert all(asked == answer for asked, answer in pairs)
+
+
+def test_small_ids_everywhere_are_not_answers():
+    """Every four bytes of the body look like an id that was asked for; nothing wrong may come of it."""
+    body = struct.pack(">ii", 20, 3) * 200
+    numbers = range(1, 30)
+    said = [(True, asks(numbers)), (False, bytes(7)), (False, body), (False, answers(numbers))]
+    results = follow(middle(skip=0, said=said))
+    assert {row[3][4] for row in told(results) if row[2] and row[3]} <= {57}
+
+
+def test_where_no_answer_is_due_none_is_looked_for():
+    """What nobody asked for has no size: the boundary is lost, and who asks later is not blamed."""
+    talk = Talk().open().request(request(METADATA, 1, 1)).response(response(1))
+    results = stepwise(talk.response(bytes(40)).request(asks([2])).response(bytes(40)).segments)
+    assert [row[0] for row in told(results)] == ["answered", "response-unseen"]
+
+
+def test_more_candidates_than_are_kept_cost_no_message():
+    """Records full of request headers of one client; the requests around them are the connection's own."""
+    inner = b"".join(request(FETCH, 12, 5, bytes(4000 + i))[:40] for i in range(60))
+    data = b"".join(produce(n, size=0)[:-1] for n in (1,)) + inner + asks(range(200, 230))
+    results = follow(middle(skip=0, said=[(True, data[5:])]))
+    assert [n for n in requests(results) if n >= 200] == list(range(requests(results)[0], 230))
+
+
+def test_a_connection_without_any_sign_of_kafka_is_given_up():
+    limits = Limits(give_up_bytes=10_000, search_bytes=4_000)
+    noise = bytes(range(1, 256)) * 100
+    results = follow(middle(skip=0, said=[(True, noise)]), limits)
+    assert (only(results).protocol, requests(results)) == ("other", [])
+
+
+@pytest.mark.parametrize("limits", [Limits(search_bytes=2_000), Limits(search_pieces=20)])
+def test_what_a_search_holds_is_bounded(limits):
+    noise = bytes(range(1, 256)) * 40
+    results = follow(middle(skip=0, said=[(True, noise), (True, asks(range(100, 130)))]), limits)
+    assert only(results).skipped_bytes >= len(noise) - 100
+    assert requests(results) == list(range(requests(results)[0], 130))
+
+
+def test_a_boundary_lost_in_both_directions_is_found_in_both():
+    talk = Talk(mss=100).open().request(request(METADATA, 1, 1)).response(response(1))
+    for first in range(70_000, 70_100, 10):
+        talk.request(asks(range(first, first + 10))).response(answers(range(first, first + 10)))
+    frames = [frame for i, frame in enumerate(talk.segments) if i not in {20, 21, 29, 30}]
+    results = follow(frames)
+    assert requests(results)[-30:] == list(range(70_070, 70_100))
+    assert sum(row[0] == "answered" for row in told(results)) > 60
+    assert only(results).resynchronised >= 2
