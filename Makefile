@@ -67,6 +67,10 @@ live: $(READY) ## the agent beside real brokers, as root: kills, full disks, its
 fuzz: $(READY) ## ten million mutated inputs over the interpreter
 	@$(BIN)/python -m fuzz.machine --inputs 10000000
 
+.PHONY: evidence
+evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
+	@$(BIN)/python -m tools.evidence $(FOLDERS)
+
 format: $(READY) ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .

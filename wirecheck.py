@@ -9,17 +9,38 @@ from typing import Any
 
 import click
 
-COMMANDS = ("replay", "topics", "clients", "capture", "monitor", "decode", "explain", "doctor")
+from commands.ending import orderly
+
+COMMANDS = (
+    "replay",
+    "topics",
+    "clients",
+    "evidence",
+    "capture",
+    "monitor",
+    "decode",
+    "explain",
+    "doctor",
+    "completion",
+)
 
 
 class Rooms(click.Group):
     """Subcommands by name: `replay` is `commands.replay.replay`."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = dict.fromkeys(COMMANDS, click.Command(None))  # only their names: for "did you mean"
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's shape
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:  # noqa: ARG002 - click's shape
         return getattr(import_module(f"commands.{cmd_name}"), cmd_name) if cmd_name in COMMANDS else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with orderly():
+            return super().invoke(ctx)
 
 
 @click.group(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -36,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="wirecheck")

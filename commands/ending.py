@@ -1,17 +1,25 @@
 """How a command ends: exit codes, and the one line that an error gets.
 
-Knows: 0 clean, 1 findings at or above --fail-on (or whatever a gate was asked about), 2 usage error or nothing usable.
+Knows: 0 clean, 1 findings at or above --fail-on (or whatever a gate was asked about), 2 usage error or nothing usable,
+130 interrupted, 141 nobody reads the output any more (128 and the signal's number, as shells count).
 Refuses to know what was wrong: the room that noticed says it, in one line, with what and where.
 """
 
+import _thread
+import logging
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
 
 from commands.screen import legible
 
-FOUND, UNUSABLE = 1, 2
+FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
 
 class Stop(click.ClickException):
@@ -21,3 +29,48 @@ class Stop(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         click.echo(legible(f"wirecheck: {self.format_message()}"), file=file or sys.stderr)
+
+
+@contextmanager
+def orderly() -> Iterator[None]:
+    """Ctrl-C is one line, a reader that has gone is none; whatever was opened inside has been closed by then."""
+    try:
+        with interruptible():
+            yield
+    except KeyboardInterrupt:
+        click.echo("wirecheck: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        with suppress(OSError, ValueError):  # what is still buffered has no reader either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(UNREAD)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends the work wherever it comes: libraries neither write about it on the terminal nor swallow it."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not main_thread():
+        yield  # somebody else has an end of their own in mind
+        return
+    told = sys.unraisablehook
+
+    def quiet(unraisable: Any) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _thread.interrupt_main()  # a callback of C code cannot raise: it is said again to who can
+        else:
+            told(unraisable)
+
+    def stop(_signal: int, _frame: Any) -> None:
+        logging.disable(logging.CRITICAL)  # py4j logs a traceback for the call that was cut off
+        sys.unraisablehook = quiet
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

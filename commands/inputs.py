@@ -66,20 +66,25 @@ def holds_tables(path: Path) -> bool:
 
 
 def judged(inputs: tuple[str, ...], cluster: str) -> "Result":
-    """Judged in this process, one file of frames after the other: no Spark to wait for, and no tables to keep."""
-    from streaming.loop import Loop
-    from streaming.replay import ReplayError, agents_of, frames_files
-    from streaming.settings import Settings
+    """What pcaps and folders of frames say, with nothing kept."""
+    from streaming.replay import ReplayError, frames_files
 
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
-        folders = frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False)
         try:
-            files = frames_files(folders)
+            return judged_frames(frames_files(frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False)))
         except ReplayError as error:
             raise Stop(str(error)) from error
-        loop = Loop(replace(Settings(), agents=agents_of(files)))
-        with progress("judging") as advance:
-            for number, file in enumerate(files):
-                loop.batch([file])
-                advance(number + 1, len(files))
-        return loop.result()
+
+
+def judged_frames(files: list[Path]) -> "Result":
+    """Judged in this process, one file of frames after the other: no Spark to wait for, and no tables to keep."""
+    from streaming.loop import Loop
+    from streaming.replay import agents_of
+    from streaming.settings import Settings
+
+    loop = Loop(replace(Settings(), agents=agents_of(files)))
+    with progress("judging") as advance:
+        for number, file in enumerate(files):
+            loop.batch([file])
+            advance(number + 1, len(files))
+    return loop.result()

@@ -22,7 +22,11 @@ ORDERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u
 def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
-    return Console(stderr=stderr)
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would exit with 1, which says that something was found
+
+    return Terminal(stderr=stderr)
 
 
 def legible(value: Any) -> Any:

@@ -7,15 +7,16 @@ changes no row, so that many partitions cost nothing while they stand still. The
 highest leader epoch, and within it the one said last.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from streaming.judge.claim import Cell, Claim, Sighting
-from streaming.judge.clusters import Group
 from streaming.judge.scene import Scene
-from streaming.judge.tables import Told
+from streaming.judge.tables import Body, Told
 
-Integers = list[int]
+TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
+"""Sources whose messages have a field for offline replicas."""
 
 
 @dataclass
@@ -24,7 +25,7 @@ class State:
 
     first: Claim
     last: Sighting
-    offline: Integers | None = None
+    offline: list[int] | None = None
     """Replicas that were said to be offline; None where nobody who says such things said anything."""
 
     @property
@@ -56,16 +57,20 @@ def partitions(cell: Cell, kind: str, scene: Scene) -> Iterator[Told]:
         by_partition: dict[int, list[Claim]] = {}
         for claim in scene.claims(kind, group, *cell):
             by_partition.setdefault(claim["partition"], []).append(claim)
-        offline = scene.claims("offline", group, *cell)
+        offline: dict[int, list[Claim]] = {}
+        for claim in scene.claims("offline", group, *cell):
+            offline.setdefault(claim["partition"], []).append(claim)
+        identity, about = "|".join((group.key, *cell)), {"cluster": group.key, **subject(cell)}
         for partition, claims in sorted(by_partition.items()):
-            found = states(claims, [claim for claim in offline if claim["partition"] == partition])
+            found = states(claims, offline.get(partition, []))
             for name, state in found.items():
-                yield row(cell, group, f"{partition}|{name}", state, until_ns(state, found.values()))
+                body = {"withdrawn": False, **about, **row(partition, state, until_ns(state, found.values()))}
+                yield Told("partitions", f"{identity}|{partition}|{name}", body)
 
 
-def until_ns(state: State, every: Iterable[State]) -> int | None:
+def until_ns(state: State, every: Collection[State]) -> int | None:
     """When another state took its place: the beginning of the next leader epoch, else its own last word."""
-    if all(other is state or other.order < state.order for other in every):
+    if len(every) == 1 or all(other is state or other.order < state.order for other in every):
         return None
     later = [other.first.first.ts_ns for other in every if other.epoch > state.epoch]
     return min(later, default=state.last.ts_ns)
@@ -75,40 +80,47 @@ def states(claims: list[Claim], offline: list[Claim]) -> dict[str, State]:
     """All states by what they say; the order of the ISR says nothing."""
     found: dict[str, State] = {}
     for claim in claims:
-        epoch, leader, replicas = (claim[field] for field in ("leader_epoch", "leader", "replicas"))
-        name = f"{epoch}:{leader}:{replicas}:{','.join(map(str, sorted(integers(claim['isr']))))}"
-        state = found.setdefault(name, State(claim, claim.last_word))
-        state.first = min(state.first, claim, key=lambda said: said.first)
-        state.last = max(state.last, claim.last_word)
-        if claim["source"] in {"metadata", "describe-topic-partitions", "update-metadata"}:
-            now = [o for o in offline if o["source"] == claim["source"] and o.first <= claim.last <= o.last]
+        _, _, source, epoch, leader, replicas, isr = claim.key
+        name = f"{epoch}:{leader}:{replicas}:{ascending(isr)}"
+        state = found.get(name)
+        if state is None:
+            state = found[name] = State(claim, claim.last_word)
+        else:
+            state.first = min(state.first, claim, key=lambda said: said.first)
+            state.last = max(state.last, claim.last_word)
+        if source in TELL_OFFLINE:
+            now = [o for o in offline if o["source"] == source and o.first <= claim.last <= o.last]
             latest = max(now, key=lambda o: o.last, default=None)
             state.offline = integers(latest["offline"]) if latest else state.offline or []
     return found
 
 
-def integers(text: str) -> Integers:
+@lru_cache(maxsize=1 << 14)
+def integers(text: str) -> list[int]:
+    """1,2,3 as numbers: few different ones, however many partitions."""
     return [int(number) for number in text.split(",") if number]
 
 
-def row(cell: Cell, group: Group, name: str, state: State, until: int | None) -> Told:
+@lru_cache(maxsize=1 << 14)
+def ascending(text: str) -> str:
+    return ",".join(map(str, sorted(integers(text))))
+
+
+def row(partition: int, state: State, until: int | None) -> Body:
     said = state.first
-    body = {
-        "withdrawn": False,
-        "cluster": group.key,
-        **subject(cell),
-        "partition": said["partition"],
-        "leader": said["leader"],
-        "leader_epoch": said["leader_epoch"],
-        "replicas": integers(said["replicas"]),
-        "isr": integers(said["isr"]),
+    _, _, source, epoch, leader, replicas, isr = said.key
+    return {
+        "partition": partition,
+        "leader": leader,
+        "leader_epoch": epoch,
+        "replicas": integers(replicas),
+        "isr": integers(isr),
         "offline_replicas": state.offline,
-        "source": said["source"],
+        "source": source,
         "connection": said.first.connection,
         "first_seen": said.first.ts_ns,
         "until": until,
     }
-    return Told("partitions", "|".join((group.key, *cell, name)), body)
 
 
 def wholes(cell: Cell, scene: Scene) -> Iterator[Told]:

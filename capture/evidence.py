@@ -1,0 +1,196 @@
+"""Frames back into a capture file: the connections somebody wants to show, as pcapng that every tool opens.
+
+Knows: how rows of the frames table become IP packets again, with comments; which connections there are and how large.
+Refuses to know: what is worth showing, what a finding is (the door asks).
+Rule: what the table does not hold is never made up in silence. Bytes that were left out stand as zeros at their full
+length, and the section's comment says how many; addresses, ports, sequence numbers, flags and times are those of the
+capture, and what a frame lacks beside them (link layer, window, TTL) is constant.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from capture import frames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+COLUMNS = ("kind", "cluster", "source", "frame_no", "ts_ns", "src_ip", "src_port", "dst_ip", "dst_port")
+SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "payload", "payload_len", "left_out")
+MOST_PAYLOAD = 65_000  # of one packet: an IP length has 16 bits, and a captured segment may be longer (offloading)
+RAW_IP = 101
+COMMENT, APPLICATION, RESOLUTION = 1, 4, 9  # option codes: opt_comment, shb_userappl, if_tsresol
+TCP = 6
+Place = tuple[str, int]
+"""Source and number of a frame."""
+
+
+class Pair(NamedTuple):
+    """The two endpoints of a connection, ip:port, in their own order."""
+
+    low: str
+    high: str
+
+    @classmethod
+    def of(cls, one: str, other: str) -> Pair:
+        return cls(*sorted((one, other)))
+
+
+@dataclass
+class Size:
+    """How much there is of a connection."""
+
+    frames: int = 0
+    bytes: int = 0  # of payload, on the wire
+    first_ns: int = 1 << 62
+
+
+def connections(files: Iterable[Path], cluster: str) -> dict[Pair, Size]:
+    """Every connection of one cluster label in these files of frames."""
+    found: dict[Pair, Size] = {}
+    for file in files:
+        table = of_cluster(frames.read(file, [*COLUMNS, "payload_len"]), cluster)
+        keys = ["src_ip", "src_port", "dst_ip", "dst_port"]
+        sums = table.group_by(keys).aggregate([("payload_len", "sum"), ("payload_len", "count"), ("ts_ns", "min")])
+        for row in sums.to_pylist():
+            size = found.setdefault(pair_of(row), Size())
+            size.frames += row["payload_len_count"]
+            size.bytes += row["payload_len_sum"]
+            size.first_ns = min(size.first_ns, row["ts_ns_min"])
+    return found
+
+
+def of_cluster(table: pa.Table, cluster: str) -> pa.Table:
+    """Frames of one cluster label, no marks; addresses as plain strings."""
+    mine = table.filter((pc.field("kind") == frames.FRAME) & (pc.field("cluster") == cluster))
+    for name in ("src_ip", "dst_ip", "source"):
+        mine = mine.set_column(mine.schema.get_field_index(name), name, mine[name].cast(pa.string()))
+    return mine
+
+
+def pair_of(row: Mapping[str, Any]) -> Pair:
+    return Pair.of(endpoint(row["src_ip"], row["src_port"]), endpoint(row["dst_ip"], row["dst_port"]))
+
+
+def endpoint(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def selected(files: Iterable[Path], cluster: str, wanted: set[Pair]) -> pa.Table:
+    """The frames of these connections, in the order of their times."""
+    parts = []
+    for file in files:
+        table = of_cluster(frames.read(file, [*COLUMNS, *SEGMENT]), cluster)
+        ends = table.select(["src_ip", "src_port", "dst_ip", "dst_port"]).to_pydict()
+        rows = zip(ends["src_ip"], ends["src_port"], ends["dst_ip"], ends["dst_port"], strict=True)
+        known: dict[tuple[str, int, str, int], bool] = {}
+        mask = []
+        for row in rows:
+            if row not in known:
+                known[row] = Pair.of(endpoint(*row[:2]), endpoint(*row[2:])) in wanted
+            mask.append(known[row])
+        parts.append(table.filter(pa.array(mask, pa.bool_())))
+    table = pa.concat_tables(parts, promote_options="permissive")
+    order = np.argsort(table["ts_ns"].to_numpy(), kind="stable")  # one agent's rows keep their order
+    return table.take(pa.array(order))
+
+
+def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str]) -> None:
+    """Write selected frames as pcapng. Whole or not at all, mode 0600: it is other people's traffic.
+
+    Raises OSError.
+    """
+    hidden = path.with_name(f".{path.name}.tmp")
+    padded = sum(span["length"] for spans in table["left_out"].to_pylist() for span in spans)
+    if padded:
+        title += f"\n{padded} bytes of payload were not kept when it was captured; zeros stand in their place."
+    try:
+        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+            write_blocks(file, table, title, comments)
+        hidden.replace(path)
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def write_blocks(file: BinaryIO, table: pa.Table, title: str, comments: Mapping[Place, str]) -> None:
+    said = options((COMMENT, title.encode()), (APPLICATION, b"wirecheck"))
+    file.write(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + said))
+    file.write(block(1, struct.pack("<HHI", RAW_IP, 0, 0) + options((RESOLUTION, b"\x09"))))
+    for batch in table.to_batches(max_chunksize=4096):
+        for row in batch.to_pylist():
+            comment = comments.get((row["source"], row["frame_no"]))
+            for number, packet in enumerate(packets(row)):
+                note = options((COMMENT, comment.encode())) if comment and not number else b""
+                file.write(block(6, packet_head(row["ts_ns"], len(packet)) + padded_to_4(packet) + note))
+
+
+def packet_head(ts_ns: int, size: int) -> bytes:
+    return struct.pack("<IIIII", 0, ts_ns >> 32, ts_ns & 0xFFFFFFFF, size, size)
+
+
+def block(kind: int, body: bytes) -> bytes:
+    total = len(body) + 12
+    return struct.pack("<II", kind, total) + body + struct.pack("<I", total)
+
+
+def options(*given: tuple[int, bytes]) -> bytes:
+    """Options in pcapng's form, with their end."""
+    parts = [struct.pack("<HH", code, len(value[:65535])) + padded_to_4(value[:65535]) for code, value in given]
+    return b"".join(parts) + bytes(4)
+
+
+def padded_to_4(value: bytes) -> bytes:
+    return value + bytes(-len(value) % 4)
+
+
+def packets(row: Mapping[str, Any]) -> Iterator[bytes]:
+    """One frame as IP packets; more than one only where the segment is longer than IP can say."""
+    payload = whole(row["payload"], row["payload_len"], row["left_out"])
+    for start in range(0, max(len(payload), 1), MOST_PAYLOAD):
+        yield packet(row, start, payload[start : start + MOST_PAYLOAD])
+
+
+def whole(kept: bytes, size: int, left_out: Sequence[Mapping[str, int]]) -> bytes:
+    """A payload at its full length, zeros where bytes were left out."""
+    if not left_out:
+        return kept
+    out, at = bytearray(), 0
+    for span in left_out:
+        take = span["offset"] - len(out)
+        out += kept[at : at + take] + bytes(span["length"])
+        at += take
+    out += kept[at:]
+    return bytes(out[:size])
+
+
+def packet(row: Mapping[str, Any], start: int, payload: bytes) -> bytes:
+    flags = 5 << 12 | row["tcp_flags"] & 0x1FF
+    seq, ack = (row["tcp_seq"] + start) & 0xFFFFFFFF, row["tcp_ack"] & 0xFFFFFFFF
+    head = struct.pack(">HHIIHHHH", row["src_port"], row["dst_port"], seq, ack, flags, 65535, 0, 0)
+    src, dst = (ip_address(row[side]).packed for side in ("src_ip", "dst_ip"))
+    length = len(head) + len(payload)
+    checked = checksum(src + dst + struct.pack(">II", length, TCP) + head + payload)
+    segment = head[:16] + struct.pack(">H", checked) + head[18:] + payload
+    if len(src) == 16:
+        return struct.pack(">IHBB", 6 << 28, length, TCP, 64) + src + dst + segment
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + length, 0, 0x4000, 64, TCP, 0) + src + dst
+    return ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:] + segment
+
+
+def checksum(data: bytes) -> int:
+    """RFC 1071: the ones' complement of the ones' complement sum."""
+    total = int(np.frombuffer(data + bytes(len(data) % 2), ">u2").sum(dtype=np.uint64))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF

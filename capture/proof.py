@@ -1,0 +1,58 @@
+"""Which connections are enough: from a few, to more, to all, until somebody who is asked agrees.
+
+Knows: that connections near the ones asked for (the same server, the same hosts) are likelier to matter, and that small
+ones are cheaper to add. Refuses to know what must be proven: it asks `proves`.
+Rule: what is given back was agreed to, whole; nothing is called enough because it looks so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from capture.evidence import Pair, Size
+
+TRIES = 16
+"""So many times it is asked while the set is made smaller; finding a set that is enough is not bounded."""
+
+
+def enough(wanted: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[Pair]], bool]) -> set[Pair] | None:
+    """A small set of connections that proves it; None if not even all of them together do."""
+    asked_for, *rings = around(wanted & set(every), every)
+    taken = set(asked_for)  # shown in any case: they are what it is about
+    if taken and proves(taken):
+        return taken
+    for ring in rings:
+        if ring and proves(taken | set(ring)):
+            return taken | smaller(taken, ring, proves)
+        taken |= set(ring)
+    return None
+
+
+def around(wanted: set[Pair], every: Mapping[Pair, Size]) -> list[list[Pair]]:
+    """Connections in rings: those asked for, with the same server, with the same hosts, all; the small ones first."""
+    ends = {end for pair in wanted for end in pair}
+    hosts = {end.rpartition(":")[0] for end in ends}
+    rings: list[list[Pair]] = [[], [], [], []]
+    for pair in sorted(every, key=lambda pair: (every[pair].bytes, pair)):
+        near = [end.rpartition(":")[0] in hosts for end in pair]
+        ring = 0 if pair in wanted else 1 if ends & set(pair) else 2 if all(near) else 3
+        rings[ring].append(pair)
+    return rings
+
+
+def smaller(kept: set[Pair], extra: list[Pair], proves: Callable[[set[Pair]], bool]) -> set[Pair]:
+    """What of `extra` is needed beside `kept`: parts are dropped, the large ones first, while it is still proven."""
+    needed, part, tries = list(extra), -(-len(extra) // 2), 0
+    while part:
+        end = len(needed)
+        while end > 0 and tries < TRIES:
+            without = needed[: max(0, end - part)] + needed[end:]
+            tries += 1
+            if (kept or without) and proves(kept | set(without)):
+                needed = without
+            end -= part
+        part //= 2
+    return set(needed)

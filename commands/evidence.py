@@ -1,0 +1,177 @@
+"""`wirecheck evidence`: the frames behind a finding, as a capture that proves it by itself.
+
+Knows: the order of the work: which finding, which frames, is the finding found again in them alone. Refuses to know how
+a capture is written or judged: that is the rooms' affair.
+Rule: success is said only of a file that was judged again and gave the same finding id.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commands import options
+from commands.ending import Stop
+from commands.inputs import answers, frames_of, holds_tables, judged_frames, write_frames
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from capture.evidence import Pair
+    from streaming.result import Result
+
+Row = dict[str, Any]
+
+
+@click.command()
+@click.argument("finding")
+@click.argument("inputs", nargs=-1, metavar="[INPUT]...")
+@options.tables()
+@click.option("-o", "--output", "target", type=options.PATH, required=True, metavar="FILE", help="Write this pcapng.")
+@options.cluster()
+@click.option("--keep-records", is_flag=True, help="Do not put zeros for records and secrets, where INPUT has them.")
+def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Path, **reading: Any) -> None:
+    """Write the frames behind a finding as pcapng, and prove that they are enough.
+
+    FINDING is a finding's id, as replay prints it (its beginning will do), or the code of a check that found one thing.
+    INPUT is the pcaps or folders of frames it was found in. With --from it is looked up there, and without INPUT the
+    pcaps that it names are read. The file opens in Wireshark, its comments name the finding, and `replay FILE`
+    finds it again: that was tried before this command says so.
+
+    \b
+    Examples:
+      wirecheck evidence TID002 incident.pcapng -o tid002.pcapng
+      wirecheck evidence lltrvgv2 --from verdict/ -o finding.pcapng
+      wirecheck evidence lltrvgv2 frames/ --from verdict/ -o finding.pcapng
+    """
+    folders_of_tables = [name for name in inputs if holds_tables(Path(name))]
+    if folders_of_tables:
+        raise click.UsageError(f"{folders_of_tables[0]} holds tables: say --from {folders_of_tables[0]}")
+    with TemporaryDirectory(prefix="wirecheck-") as scratch:
+        room = Path(scratch)
+        found: Row | None = None
+        if out is not None:
+            found = chosen(answers((), out, reading["cluster"]), finding)
+            inputs = inputs or sources_of(found)
+        elif not inputs:
+            raise click.UsageError("say where it was found: pcaps, folders of frames, or --from OUT")
+        files = frame_files(inputs, room / "frames", **reading)
+        found = found or chosen(judged_frames(files), finding)
+        frames, connections = Search(found, files, room / "try", reading["keep_records"]).proven(target)
+    click.echo(
+        f"{found['code']} {found['id']}: {frames:,} frames of {connections} connections in {target}; "
+        "judged alone, they give the same finding",
+        err=True,
+    )
+
+
+def chosen(result: "Result", wanted: str) -> Row:
+    """The one open finding of this id or code; Stop says which there are."""
+    rows = result.rows["findings"]
+    found = [row for row in rows if row["id"] == wanted] or [row for row in rows if row["id"].startswith(wanted)]
+    found = found or [row for row in rows if row["code"] == wanted.upper()]
+    if len(found) == 1:
+        return found[0]
+    among = found or rows
+    shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")
+    what = f"{len(found)} findings are called {wanted}" if found else f"no finding {wanted}"
+    raise Stop(f"{what}; say one of: {shown}" if among else f"{what}; there are no findings")
+
+
+def sources_of(finding: Row) -> tuple[str, ...]:
+    """The pcaps that a finding names, where they still are."""
+    named = {side["frame"]["source"] for side in finding["sides"]} - {""}
+    missing = sorted(name for name in named if not Path(name).is_file())
+    if missing or not named:
+        what = f"{missing[0]} is not here" if missing else "the finding names no capture file"
+        raise Stop(f"{what}: name the pcaps or the folder of frames it was found in")
+    return tuple(sorted(named))
+
+
+def frame_files(inputs: tuple[str, ...], scratch: Path, cluster: str, keep_records: bool) -> list[Path]:
+    from streaming.replay import ReplayError, frames_files
+
+    try:
+        return frames_files(frames_of(inputs, scratch, cluster, keep_records))
+    except ReplayError as error:
+        raise Stop(str(error)) from error
+
+
+@dataclass
+class Search:
+    """One finding, looked for in fewer and fewer connections."""
+
+    finding: Row
+    files: list[Path]
+    scratch: Path
+    keep_records: bool
+    tried: int = 0
+
+    def proven(self, target: Path) -> tuple[int, int]:
+        """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
+        from capture import evidence as capture
+        from capture.proof import enough
+
+        every = capture.connections(self.files, self.finding["label"])
+        wanted = {capture.Pair.of(*side["connection"].split(">")) for side in self.finding["sides"]}
+        found = enough(wanted, every, self.proves)
+        if found is None:
+            raise Stop(
+                f"{self.finding['id']}: these frames do not give this finding again; nothing is written. Are they all "
+                "of the pcaps or folders it was found in?"
+            )
+        table = self.frames(found)
+        try:
+            capture.write(target, table, self.title(), self.comments())
+        except OSError as error:
+            raise Stop(f"{target}: {error.strerror}") from error
+        return table.num_rows, len(found)
+
+    def frames(self, connections: "set[Pair]") -> "pa.Table":
+        from capture import evidence as capture
+
+        return capture.selected(self.files, self.finding["label"], connections)
+
+    def proves(self, connections: "set[Pair]") -> bool:
+        """Whether these connections alone, written and read again as a user would, give the same finding."""
+        from capture import evidence as capture
+
+        self.tried += 1
+        with room_for(self.scratch / str(self.tried)) as folder:
+            capture.write(folder / "try.pcapng", self.frames(connections), self.title(), {})
+            files = write_frames(
+                [folder / "try.pcapng"], folder / "frames", self.finding["label"], keep_records=self.keep_records
+            ).files
+            return any(row["id"] == self.finding["id"] for row in judged_frames(files).rows["findings"])
+
+    def title(self) -> str:
+        told = self.finding
+        label = "" if told["label"] == "default" else f" --cluster {told['label']}"
+        return (
+            f"{told['code']} {told['name']}: {told['summary']}\n"
+            f"finding {told['id']} of cluster {told['cluster']}; wirecheck replay{label} finds it in this file"
+        )
+
+    def comments(self) -> dict[tuple[str, int], str]:
+        """By frame what it says in the finding."""
+        return {
+            (side["frame"]["source"], number): f"{self.finding['code']} {self.finding['id']}: {side['claim']}"
+            for side in self.finding["sides"]
+            for number in {side["frame"]["first"], side["frame"]["last"]}
+        }
+
+
+@contextmanager
+def room_for(folder: Path) -> Iterator[Path]:
+    """A folder that goes with what was tried in it."""
+    import shutil
+
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

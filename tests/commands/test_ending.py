@@ -1,0 +1,140 @@
+"""How commands end when somebody stops them, stops reading, or mistypes; and what no terminal may be told."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import wirecheck
+from commands.screen import as_json, legible
+from tests import traffic
+from tests.commands.conftest import EXAMPLE, ROOT
+from tests.streaming.judge.lab import written as message
+
+CLIENT = "owned\x9b31m\u202e"  # with C0 controls a connection is not taken for Kafka's to begin with
+EVIL = "app\x1b]0;owned\x07\x9b31m\u202e"
+
+
+def started(*arguments, tmp):
+    command = [sys.executable, "-m", "wirecheck", *map(str, arguments)]
+    environment = {**os.environ, "TMPDIR": str(tmp)}
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("command", [["topics"], ["decode"]], ids=lambda c: c[0])
+def test_ctrl_c_is_one_line_and_leaves_nothing_behind(command, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    os.mkfifo(tmp_path / "endless.pcap")
+    process = started(*command, tmp_path / "endless.pcap", tmp=tmp_path / "tmp")
+    with (tmp_path / "endless.pcap").open("wb"):  # opens once the command reads, which then waits for more
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "wirecheck: interrupted\n")
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["decode", EXAMPLE], ["explain", "TID002"]], ids=lambda c: c[0])
+def test_a_reader_that_goes_is_no_error_message_and_no_finding(command, tmp_path):
+    process = started(*command, tmp=tmp_path)
+    process.stdout.close()
+    with process.stderr as stderr:
+        err = stderr.read()
+    assert (process.wait(timeout=60), err) == (141, "")
+
+
+@pytest.mark.parametrize("command", wirecheck.COMMANDS)
+def test_wrong_use_says_how_to_go_on(run, command):
+    told = run(command, "--no-such-option")
+    assert told.exit_code == 2
+    assert f"{command} --help" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_mistyped_command_is_guessed(run):
+    told = run("repaly", "x.pcap")
+    assert (told.exit_code, "replay" in told.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_what_the_shell_can_read(run, shell):
+    told = run("completion", shell)
+    assert told.exit_code == 0
+    assert "_WIRECHECK_COMPLETE" in told.stdout
+
+
+def test_completion_knows_the_commands(tmp_path):
+    environment = {
+        **os.environ,
+        "_WIRECHECK_COMPLETE": "bash_complete",
+        "COMP_WORDS": "wirecheck ex",
+        "COMP_CWORD": "1",
+    }
+    program = "from wirecheck import main; main(prog_name='wirecheck')"
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert told.stdout.split() == ["plain,explain"]
+
+
+def test_what_terminals_obey_is_written_out():
+    assert legible({EVIL: [EVIL, 1, None]}) == {
+        "app\\x1b]0;owned\\x07\\x9b31m\\u202e": ["app\\x1b]0;owned\\x07\\x9b31m\\u202e", 1, None]
+    }
+    assert legible("lines\nand\ttabs, caf\u00e9") == "lines\nand\ttabs, caf\u00e9"
+    assert json.loads(as_json({"client": EVIL})) == {"client": EVIL}
+    assert as_json(EVIL).isprintable()
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory):
+    """A client whose id gives orders to terminals asks for a topic whose name does too."""
+    head = {"correlationId": 1, "clientId": CLIENT}
+    asked, _ = message("Metadata", "request", 12, {"topics": None}, head)
+    topic = {"name": EVIL, "topicId": "1kItcVyISSW2qinBWMWing", "partitions": [{"leaderId": 1, "replicaNodes": [1]}]}
+    body = {"clusterId": "lab-cluster-id-22-char", "topics": [topic]}
+    answered, _ = message("Metadata", "response", 12, body, {"correlationId": 1})
+    old, _ = message("Fetch", "request", 3, {}, {"correlationId": 2, "clientId": CLIENT})
+    talk = traffic.Talk().open()
+    for data, send in ((asked, talk.request), (answered, talk.response), (old, talk.request)):
+        send(traffic.size_prefixed(data))
+    path = tmp_path_factory.mktemp("evil") / "evil.pcap"
+    path.write_bytes(traffic.pcap(traffic.packets(talk.close().segments)))
+    return path
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["topics"],
+        ["topics", "--topic-id", "1kItcVyISSW2qinBWMWing"],
+        ["clients"],
+        ["clients", "--target", "4.0"],
+        ["decode"],
+    ],
+    ids=" ".join,
+)
+def test_nothing_from_the_wire_gives_orders_to_a_terminal(run, evil, command, form):
+    if command == ["decode"] and form == "csv":
+        pytest.skip("decode has no CSV")
+    told = run(*command, evil, "--format", form)
+    assert "ow" in told.stdout
+    assert all(line.isprintable() for line in told.stdout.splitlines())
+
+
+def test_nor_does_an_error_line(run, tmp_path):
+    told = run("topics", EXAMPLE, "--topic", EVIL)
+    assert (told.exit_code, told.stderr.isprintable()) == (2, False)
+    assert told.stderr.rstrip("\n").isprintable()
+
+
+def test_no_color_and_no_pager(run, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert not re.search("\x1b\\[[349]", run("topics", EXAMPLE).stdout)  # bold is no colour

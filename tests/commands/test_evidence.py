@@ -1,0 +1,71 @@
+"""`wirecheck evidence`: by id or code, from pcaps, frames and tables; never a file that does not prove it."""
+
+import json
+
+import pytest
+
+from tests.commands.conftest import ROOT
+from wirecheck import main
+
+TID002 = "yuqnnqvukzik2vec"
+OTHER = ROOT / "tests/scenarios/captures/kraft4-wrong-cluster/capture.pcap.gz"
+
+
+@pytest.fixture(scope="module")
+def written(frames_folder, tmp_path_factory):
+    """What is written from frames, whose records were left out."""
+    from click.testing import CliRunner
+
+    path = tmp_path_factory.mktemp("evidence") / "tid002.pcapng"
+    told = CliRunner().invoke(main, ["evidence", "tid002", str(frames_folder), "-o", str(path)])
+    assert (told.exit_code, told.stdout) == (0, ""), told.stderr
+    assert told.stderr.startswith(f"TID002 {TID002}: ")
+    return path
+
+
+def test_its_section_says_what_it_is_and_its_packets_say_why(written):
+    data = written.read_bytes()
+    assert (
+        f"finding {TID002} of cluster aqj98zPCSGyEHO5efX6mPg; wirecheck replay finds it in this file".encode() in data
+    )
+    assert b"answers INCONSISTENT_TOPIC_ID (103) for partition 1" in data
+    assert len(data) < 100_000  # the example has 1.2 MB
+
+
+def test_decode_reads_both_sides_from_their_handshake_on(written, run):
+    lines = run("decode", written, "--api", "LeaderAndIsr", "--format", "json").stdout.splitlines()
+    answers = [json.loads(line) for line in lines]
+    assert any('"errorCode": 103' in line for line in lines)
+    assert {"request", "response"} == {answer["side"] for answer in answers}
+
+
+def test_from_tables_the_pcaps_are_those_it_names(run, verdict, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    told = run("evidence", TID002[:6], "--from", verdict, "-o", tmp_path / "x.pcapng")
+    assert told.exit_code == 0, told.stderr
+    assert (tmp_path / "x.pcapng").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing", "--from", "{verdict}"], f"no finding nothing; say one of: {TID002} (TID002)"),
+        ([TID002, "{other}", "--from", "{verdict}"], "these frames do not give this finding again; nothing is written"),
+        ([TID002, "missing.pcap"], "missing.pcap: no such file"),
+        ([TID002, "--from", "{frames}"], "holds no tables of a replay or a monitor"),
+        ([TID002, "{verdict}"], "holds tables: say --from"),
+        ([TID002], "say where it was found"),
+    ],
+)
+def test_what_cannot_be_proven_is_said_and_not_written(run, verdict, frames_folder, tmp_path, arguments, said):
+    named = [part.format(verdict=verdict, other=OTHER, frames=frames_folder) for part in arguments]
+    told = run("evidence", *named, "-o", tmp_path / "x.pcapng")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert said in told.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pcaps_that_are_gone_are_asked_for(run, verdict, tmp_path, monkeypatch):
+    monkeypatch.setattr("commands.evidence.Path.is_file", lambda _: False)
+    told = run("evidence", TID002, "--from", verdict, "-o", tmp_path / "x.pcapng")
+    assert (told.exit_code, "name the pcaps or the folder of frames" in told.stderr) == (2, True)
