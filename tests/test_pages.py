@@ -1,0 +1,90 @@
+"""Commands in the pages: each is one that the door takes; those that need no live interface work on the example."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from capture.agent import write_frames
+from streaming import replay
+from streaming.loop import Loop
+from streaming.sinks import write_batch
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
+LIVE = {"monitor", "doctor"}
+"""They wait for agents, or look at the machine."""
+FOUND = {"replay", "clients"}
+"""They may end with 1, which says that they found something."""
+
+
+def fenced(page):
+    """Lines of fenced blocks that call wirecheck, continued lines joined, without comments."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if re.match(r"wirecheck \w", line)]
+
+
+def is_live(words):
+    return words[0] in LIVE or "-i" in words or any("\u2026" in word or word.startswith("$") for word in words)
+
+
+COMMANDS = [(page, words) for page in PAGES for words in fenced(page)]
+
+
+def name(value):
+    return value.name if isinstance(value, Path) else " ".join(value)
+
+
+def test_there_are_commands_in_the_pages():
+    assert len([1 for _, words in COMMANDS if not is_live(words)]) > 20
+
+
+@pytest.mark.parametrize(("page", "words"), COMMANDS, ids=name)
+def test_every_command_is_one_that_the_door_takes(page, words):
+    until = next((at for at, word in enumerate(words) if word in {"|", "&&", ">", "&"}), len(words))
+    command = wirecheck.main.get_command(click.Context(wirecheck.main), words[0])
+    assert command is not None
+    command.make_context(words[0], words[1:until], parent=click.Context(wirecheck.main)).close()
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A folder with what the pages speak of: a capture under several names, its frames, a replay's tables."""
+    folder = tmp_path_factory.mktemp("desk")
+    for named in ("incident.pcapng", "a.pcap.gz", "b.pcap.gz", "broker-1.pcap.gz", "broker-2.pcap.gz"):
+        shutil.copy(EXAMPLE, folder / named)
+    return folder
+
+
+def plainly(frames, out, work, settings, on_progress=None):
+    """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
+    loop = Loop(settings)
+    loop.batch(replay.frames_files(list(frames)))
+    write_batch(loop.told, out, "run-1", 0)
+    return loop.result()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatch):
+    """In the order of the page: what one command writes, a later one reads."""
+    monkeypatch.chdir(desk)
+    for named in ("prepare", "give_up"):
+        monkeypatch.setattr(replay, named, lambda *_: None)
+    monkeypatch.setattr(replay, "run", plainly)
+    for leftover in ("frames", "verdict"):
+        shutil.rmtree(desk / leftover, ignore_errors=True)
+    for words in fenced(page):
+        if is_live(words) or "|" in words:
+            continue
+        if words[0] == "replay" and "frames/" in words and not (desk / "frames").exists():
+            write_frames([EXAMPLE], desk / "frames", "default")
+        told = CliRunner().invoke(wirecheck.main, words)
+        assert told.exit_code in ({0, 1} if words[0] in FOUND else {0}), (words, told.stderr, told.exception)
+        assert told.exception is None or isinstance(told.exception, SystemExit)
