@@ -56,6 +56,10 @@ KINDS: Mapping[str, str] = {
     "information": "a normal event worth a line",
     "visibility": "what could not be seen or read",
 }
+STATUSES: Mapping[str, str] = {
+    "stable": "spoke where it had to on captures of clusters, and nowhere else; its sentence and subject stay",
+    "preview": "speaks and keeps quiet as it should on bytes made for it; no captured cluster has given it cause yet",
+}
 HEADINGS = ("Finds.", "Why it matters.", "When it is innocent.", "Source.")
 
 
@@ -112,6 +116,10 @@ def document() -> str:
         f"{len(built)} checks look at the traffic; {len(CHECKS) - len(built)} more codes are reserved.",
         "",
         *(f"- **{kind}**: {meaning}." for kind, meaning in KINDS.items()),
+        "",
+        "Every check has cases in bytes in which it speaks, nearly speaks, and cannot know. Beyond that:",
+        "",
+        *(f"- **{status}**: {meaning}." for status, meaning in STATUSES.items()),
         "",
         "| code | name | kind | status |",
         "|---|---|---|---|",

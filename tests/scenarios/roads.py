@@ -3,7 +3,9 @@
 Knows where the captures and their truths are and how to send one down either road. Refuses to know what is expected.
 """
 
+import gzip
 import json
+import struct
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -43,6 +45,17 @@ class Scenario:
 
 def frames(pcaps: list[Path], folder: Path, *, roll_bytes: int = 64 << 20) -> list[Path]:
     return write_frames(pcaps, folder, "default", roll_bytes=roll_bytes).files
+
+
+def packets(scenario: Scenario) -> list[bytes]:
+    """A classic pcap's head, and its packets with the head of each."""
+    pcap = gzip.decompress(scenario.pcap.read_bytes())
+    at, found = 24, [pcap[:24]]
+    while at < len(pcap):
+        size = struct.unpack_from("<I", pcap, at + 8)[0]
+        found.append(pcap[at : at + 16 + size])
+        at += 16 + size
+    return found
 
 
 def plain(batches: list[list[Path]], settings: Settings = Settings()) -> dict[str, Any]:

@@ -66,6 +66,21 @@ def ver003_fires(lab):
     orders(lab, 4, 8)
 
 
+def half_rolled(lab, until):
+    """Broker 2 follows as before, broker 3 by id."""
+    lab.metadata(0)
+    follows(lab, 12, range(0, until, 60))
+    follows(lab, 17, range(30, until, 60), broker=3)
+
+
+def ver003_fires__longer_than_a_roll(lab):
+    half_rolled(lab, 3900)
+
+
+def ver003_near_miss__within_a_roll(lab):
+    half_rolled(lab, 3500)
+
+
 def ver003_near_miss(lab):
     """A half-rolled cluster: the next controller speaks the next level."""
     orders(lab, 4, 6)
@@ -77,10 +92,10 @@ def ver003_cannot_know(lab):
     lab.control(0, "UpdateMetadata", [("t", None, 1)], version=8)
 
 
-def follows(lab, version, times, server=B1):
-    talk = lab.talk(server, client_id="broker-2-fetcher-0", host="10.0.0.2")
+def follows(lab, version, times, server=B1, broker=2):
+    talk = lab.talk(server, client_id=f"broker-{broker}-fetcher-0", host=f"10.0.0.{broker}")
     row = {"topicId": ID_1} if version >= 13 else {"topic": "orders"}
-    asked = {"replicaId": 2, "replicaState": {"replicaId": 2}, "topics": [{**row, "partitions": [{}]}]}
+    asked = {"replicaId": broker, "replicaState": {"replicaId": broker}, "topics": [{**row, "partitions": [{}]}]}
     if version < 15:
         del asked["replicaState"]
     for at in times:

@@ -26,6 +26,10 @@ def test_a_page_has_its_four_headings_in_order_and_words_under_each(code):
     assert set(catalogue.CHECKS[code].units) <= set(SPACES)
 
 
+def test_every_status_is_explained():
+    assert {catalogue.CHECKS[code].status for code in BUILT} == set(catalogue.STATUSES)
+
+
 def test_a_planned_check_says_that_it_is_not_built():
     planned = [code for code, check in catalogue.CHECKS.items() if check.status == "planned"]
     for code in planned:

@@ -114,3 +114,17 @@ def test_an_agent_that_is_behind_holds_the_watermark_until_it_is_silent_too_long
     judge.progress("b", 60 * S, ended=True)
     judge.progress("a", 115 * S, ended=True)
     assert judge.watermark_ns == 115 * S
+
+
+def test_a_late_file_that_refutes_an_absence_withdraws_the_finding():
+    """The id was used and nothing named it; an agent that lags behind shows who did, before the use."""
+    judge = Judge("lab")
+    judge.absorb([cluster(), claim("use", ID_1, "Fetch", "app", "10.0.0.99", EAST, at=5)])
+    judge.progress("agent", 60 * S, ended=False)
+    told = judge.rows()
+    judge.absorb([bound("orders", ID_1, 1)])
+    told += judge.rows()
+    assert [(row.revision, row.body["state"]) for row in told if row.body.get("code") == "TID014"] == [
+        (1, "open"), (2, "withdrawn"),
+    ]  # fmt: skip
+    assert "findings" not in open_rows(told)
