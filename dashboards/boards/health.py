@@ -19,7 +19,7 @@ NOW = (
         "Behind by",
         "How old is the newest judged frame? Grows without harm while nothing is sent.",
         "s",
-        f"max(wirecheck_judged_lag_seconds{{{ON}}})",
+        f"min(wirecheck_judged_lag_seconds{{{ON}}})",
         steps=((60, "orange"), (300, "red")),
         decimals=0,
     ),

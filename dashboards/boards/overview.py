@@ -45,7 +45,7 @@ VERDICT = (
         "Verdict is behind by",
         "How old is the newest frame that was judged? Without traffic it grows and means nothing.",
         "s",
-        f"max(wirecheck_judged_lag_seconds{{{ON}}})",
+        f"min(wirecheck_judged_lag_seconds{{{ON}}})",
         steps=((60, "orange"), (300, "red")),
         decimals=0,
     ),

@@ -1,0 +1,74 @@
+"""What deploy/ says of the commands and of this repository is so: flags exist, mounts exist, rights are few."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import wirecheck
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = yaml.safe_load((ROOT / "deploy/compose.yml").read_text())
+KUBERNETES = [
+    document
+    for path in sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
+    for document in yaml.safe_load_all(path.read_text())
+]
+SERVICES = COMPOSE["services"]
+PODS = {
+    d["metadata"]["name"]: d["spec"]["template"]["spec"] for d in KUBERNETES if d["kind"] in {"DaemonSet", "Deployment"}
+}
+CONTAINERS = {name: pod["containers"][0] for name, pod in PODS.items()}
+COMMANDS = [SERVICES["agent"]["command"], SERVICES["monitor"]["command"], *(c["args"] for c in CONTAINERS.values())]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_every_flag_is_one_of_the_command(words):
+    told = CliRunner().invoke(wirecheck.main, [words[0], "--help"]).output
+    known = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", told))
+    assert {word.partition("=")[0] for word in words[1:] if word.startswith("-")} <= known
+
+
+def test_the_monitors_settings_are_settings(tmp_path):
+    (config,) = [d["data"]["monitor.toml"] for d in KUBERNETES if "monitor.toml" in d.get("data", {})]
+    (tmp_path / "monitor.toml").write_text(config)
+    told = CliRunner().invoke(wirecheck.main, ["monitor", "--config", str(tmp_path / "monitor.toml"), "--help"])
+    assert (told.exit_code, "no setting" in told.output) == (0, False)
+
+
+def test_what_compose_mounts_from_here_is_here():
+    mounts = [volume for service in SERVICES.values() for volume in service.get("volumes", ())]
+    ours = [mount.split(":")[0] for mount in mounts if mount.startswith(".")]
+    assert len(ours) == 4
+    assert [path for path in ours if not (ROOT / "deploy" / path).exists()] == []
+    named = {mount.split(":")[0] for mount in mounts} - set(ours)
+    assert named == set(COMPOSE["volumes"])
+
+
+def test_the_boards_and_rules_stand_where_grafana_and_prometheus_look():
+    provider = yaml.safe_load((ROOT / "dashboards/grafana/provisioning/dashboards/wirecheck.yml").read_text())
+    folder = provider["providers"][0]["options"]["path"]
+    assert f"../dashboards/grafana/wirecheck:{folder}:ro" in SERVICES["grafana"]["volumes"]
+    asked = yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text())
+    assert all((ROOT / "dashboards/prometheus" / Path(path).name).exists() for path in asked["rule_files"])
+    assert all(job["job_name"].startswith("wirecheck") for job in asked["scrape_configs"])
+
+
+def test_the_agent_has_one_right_and_the_monitor_none():
+    assert (SERVICES["agent"]["cap_drop"], SERVICES["agent"]["cap_add"]) == (["ALL"], ["NET_RAW"])
+    assert (SERVICES["monitor"]["cap_drop"], SERVICES["monitor"].get("cap_add")) == (["ALL"], None)
+    rights = {name: container["securityContext"]["capabilities"] for name, container in CONTAINERS.items()}
+    assert rights == {"wirecheck-agent": {"drop": ["ALL"], "add": ["NET_RAW"]}, "wirecheck-monitor": {"drop": ["ALL"]}}
+    assert all(pod["securityContext"]["runAsNonRoot"] for pod in PODS.values())
+    assert "privileged: true" not in (ROOT / "deploy/compose.yml").read_text()
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_what_a_pod_mounts_it_has(name):
+    volumes = {volume["name"]: volume for volume in PODS[name]["volumes"]}
+    assert {mount["name"] for mount in CONTAINERS[name]["volumeMounts"]} == set(volumes)
+    claims = {d["metadata"]["name"] for d in KUBERNETES if d["kind"] == "PersistentVolumeClaim"}
+    asked = {v["persistentVolumeClaim"]["claimName"] for v in volumes.values() if "persistentVolumeClaim" in v}
+    assert asked <= claims
