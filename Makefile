@@ -34,13 +34,13 @@ check: $(READY) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py
+	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py
 
 laws: $(READY) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest tests/laws
 
 unit: $(READY) ## one test module per module
-	@$(BIN)/python -m pytest tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_wirecheck.py
+	@$(BIN)/python -m pytest tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_pages.py tests/test_wirecheck.py
 
 scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest tests/scenarios
