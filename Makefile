@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ONLY ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos live fuzz format clean
+.PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos cluster live fuzz format clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ chaos: $(READY) ## kill -9 a monitor at random moments, and compare: make chaos 
 
 live: $(READY) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
 	@$(BIN)/python -m pytest tests/live -m live -p no:randomly
+
+cluster: $(READY) ## the monitor by spark-submit on a Spark cluster on loopback, a worker killed meanwhile
+	@$(BIN)/python -m bench.cluster
 
 fuzz: $(READY) ## ten million mutated inputs over the interpreter
 	@$(BIN)/python -m fuzz.machine --inputs 10000000

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-MEASUREMENTS = ("decode", "capture", "recovery", "following", "replay", "judge")
+MEASUREMENTS = ("decode", "capture", "recovery", "following", "replay", "judge", "monitor")
 
 
 def main(only: list[str]) -> int:

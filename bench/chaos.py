@@ -62,6 +62,14 @@ class Monitor:
             time.sleep(0.2)
         raise RuntimeError(f"the monitor does not start:\n{(self.folder / 'words').read_text()[-2000:]}")
 
+    def judging(self) -> float:
+        """When it has written a batch in this life."""
+        self.ready()
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and "wirecheck_last_batch_timestamp_seconds" not in self.scraped():
+            time.sleep(0.1)
+        return time.monotonic()
+
     def scraped(self) -> dict[str, float]:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as page:
@@ -73,7 +81,9 @@ class Monitor:
     def caught_up(self, files: int) -> bool:
         """Whether it has judged so many files, and the query goes on."""
         if self.process.poll() is not None:
-            raise RuntimeError(f"the monitor ended:\n{(self.folder / 'words').read_text()[-2000:]}")
+            words = (self.folder / "words").read_text().splitlines()
+            ours = [line for line in words if line.startswith("wirecheck:")] or words
+            raise RuntimeError("\n".join(["the monitor ended:", *ours[-20:]]))
         page = self.scraped()
         return bool(page.get("wirecheck_last_batch_timestamp_seconds") or page.get("wirecheck_frames_total{}")) and (
             page.get("wirecheck_backlog_files") == 0 and len(list((self.folder / "frames").glob("*.parquet"))) == files
@@ -124,11 +134,11 @@ def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int)
     """Every life sees some files more, and ends at a random moment: within Spark's start, a batch, or between two."""
     (folder / "frames").mkdir(parents=True)
     chance, lives, share = random.Random(seed), [], len(files) / (kills + 1)
+    feed(files[:2], folder / "frames")
     for life in range(kills):
         monitor = Monitor(folder, port)
-        early = chance.random() < 0.25  # while Spark starts
-        until = time.monotonic() + chance.uniform(0, 8) if early else monitor.ready() + chance.uniform(0, 8)
-        fresh = files[round(life * share) : round((life + 1) * share)]
+        until = doomed(monitor, chance)
+        fresh = files[max(2, round(life * share)) : round((life + 1) * share)]
         for number, file in enumerate(fresh):
             feed([file], folder / "frames")
             time.sleep(max(0, (until - time.monotonic()) / (len(fresh) - number)))
@@ -136,6 +146,17 @@ def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int)
         lives.append(len(list((folder / "out" / "totals").glob("run=*/batch_id=*"))))
     feed(files[round(kills * share) :], folder / "frames")
     return *ended(Monitor(folder, port), len(files)), lives
+
+
+def doomed(monitor: Monitor, chance: random.Random) -> float:
+    """When it is to die: while Spark starts, in the first batch of its life, or, mostly, some batches later."""
+    match chance.choices(("start", "first batch", "later"), (2, 2, 6))[0]:
+        case "start":
+            return time.monotonic() + chance.uniform(0, 8)
+        case "first batch":
+            return monitor.ready() + chance.uniform(0, 4)
+        case _:
+            return monitor.judging() + chance.uniform(0, 5)
 
 
 def twice(out: Path) -> int:

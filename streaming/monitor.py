@@ -83,17 +83,16 @@ def run(plan: Plan, settings: Settings, say: Say) -> None:
         raise MonitorError(str(failure)) from failure
     except KeyboardInterrupt as failure:
         raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
-    except PySparkException as failure:
-        raise MonitorError(f"the query failed: {reason(str(failure))}") from failure
 
 
 def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say) -> None:
     job, settings = prepared(plan, settings, page)
     with workplace(plan.checkpoint) as work:
         try:
-            attend(
-                open_session(Session(work, verbose=settings.verbose)), job, settings, Watch(plan, page, stopping, say)
-            )
+            spark = open_session(Session(work, verbose=settings.verbose))
+            attend(spark, job, settings, Watch(plan, page, stopping, say))
+        except PySparkException as failure:  # its words are in Java, which is there until the session is closed
+            raise MonitorError(f"the query failed: {reason(str(failure))}") from failure
         finally:
             close_session()
 
