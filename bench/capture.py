@@ -32,7 +32,8 @@ if sys.argv[4] == "rows":
 else:
     frames = write_frames([path], out, "bench", keep_records=sys.argv[4] == "files").frames
 spent = time.process_time() - begin
-print(json.dumps([frames / spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([frames / spent, peak_mb, path.stat().st_size / spent / 1e6]))
 """
 
 
@@ -46,24 +47,28 @@ def measure() -> list[dict]:
             path = folder / f"{mix}.pcap"
             write_capture(path, SIZE, mix)
             rates = [run(warm, path, folder / f"{mix}-{i}", "rows") for i in range(3)]
-            found.append(row(f"pcap to frames, in memory, {mix}", max(rate for rate, _ in rates), "frames/s/core", BAR))
+            found.append(row(f"pcap to frames, in memory, {mix}", max(r[0] for r in rates), "frames/s/core", BAR))
             rates = [run(warm, path, folder / f"{mix}-{i}", "files") for i in range(3)]
-            found.append(row(f"pcap to frames, files, {mix}", max(rate for rate, _ in rates), "frames/s/core", None))
-            found.append(row(f"pcap to frames, peak memory, {mix}", max(mb for _, mb in rates), "MB", None))
+            found.append(row(f"pcap to frames, files, {mix}", max(r[0] for r in rates), "frames/s/core", None))
+            found.append(row(f"pcap to frames, peak memory, {mix}", max(r[1] for r in rates), "MB", None))
             rates = [run(warm, path, folder / f"{mix}-{i}", "trimmed") for i in range(3)]
-            rate, peak_mb = max(rate for rate, _ in rates), max(mb for _, mb in rates)
+            rate, peak_mb = max(r[0] for r in rates), max(r[1] for r in rates)
             found.append(row(f"pcap to frames, files, trimmed, {mix}", rate, "frames/s/core", BAR))
             found.append(row(f"pcap to frames, peak memory, trimmed, {mix}", peak_mb, "MB", None))
+            found.append(
+                row(f"pcap to frames, files, trimmed, {mix}, bytes", max(r[2] for r in rates), "MB/s/core", None)
+            )
             path.unlink()
     return found + live.measure()
 
 
-def run(warm: Path, path: Path, out: Path, what: str) -> tuple[float, float]:
+def run(warm: Path, path: Path, out: Path, what: str) -> tuple[float, float, float]:
+    """(frames a second of processor time, peak MB, MB of capture file a second of it)."""
     arguments = [sys.executable, "-c", _RUN, str(warm), str(path), str(out), what]
-    rate, peak_mb = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
+    rate, peak_mb, mb_s = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
     for folder in (out, Path(f"{out}-warm")):
         shutil.rmtree(folder, ignore_errors=True)
-    return rate, peak_mb
+    return rate, peak_mb, mb_s
 
 
 def row(name: str, value: float, unit: str, bar: float | None) -> dict:

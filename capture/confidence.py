@@ -4,8 +4,8 @@ Knows: what decode says about records and secrets in messages, that the metadata
 secrets in them), and what of a message that cannot be read is needed to say that it cannot.
 Refuses to know: packets. Places here are stretches of streams: (stream, begin, end), stream = 2 * serial + direction.
 Rule: what is not said to be harmless is not kept. Of a message that does not decode, whatever the reason, its header
-stays (key, version, correlation id, client id), and where its kind has neither records nor secrets in any version also
-what was read of it and the field that could not be: so it is found unreadable for the same reason again.
+stays (key, version, correlation id, client id), and also what was read of it and the field that could not be, so that
+it is found unreadable for the same reason again; of a kind that has records or secrets only before the first of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from decode import dialect
 from decode.compiled import cached_njit
 from decode.envelope import ENVELOPE
 from decode.form import Kind
-from decode.message import Projection, Status, decode, only
+from decode.message import Projection, Status, decode, only, read_so_far
 from decode.program import Dialect, programs
 from decode.secrecy import RECORDS, SECRET, Spans, confidential
 from decode.wire import REQUEST, RESPONSE, Messages, wire_offset
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from decode.wire import Ints
 
 BEHIND_ERROR_BYTES = 64  # of a message without secrets, behind the place where it could not be read on
+BEHIND_LENGTH_BYTES = {-1: 5, RECORDS: 4}  # in a message with secrets: a length that is wrong; of a secret nothing
 MOST_CLIENT_ID_BYTES = 255
 MOST_ENVELOPES = 1024  # requests in Envelopes whose answers are awaited
 
@@ -63,10 +64,9 @@ class Confidence:
         upto = messages.size.copy()
         unread = np.flatnonzero(status != Status.OK)
         upto[unread] = _headers(messages, unread)
-        broken = unread[(status[unread] >= Status.TRUNCATED) & _harmless(messages, unread)]
+        broken = unread[status[unread] >= Status.TRUNCATED]
         if len(broken):
-            error_at = np.maximum(decode(messages.take(broken), only({})).error_at, 0)
-            upto[broken] = np.minimum(messages.size[broken], error_at + BEHIND_ERROR_BYTES)
+            upto[broken] = np.maximum(upto[broken], _readable(messages.take(broken)))
         self.left_out["unreadable"] += int((messages.size - upto).sum())
         for kind, name in ((RECORDS, "records"), (SECRET, "secrets")):
             self.left_out[name] += int(spans.length[spans.kind == kind].sum())
@@ -182,6 +182,27 @@ def _joined(parts: list[Messages]) -> Messages:
     columns = ("data", "size", "span_offset", "span_length", "side", "key", "version", "correlation_id")
     every: dict[str, Any] = {name: np.concatenate([getattr(m, name) for m in parts]) for name in columns}
     return replace(parts[0], at=ends("at"), span_at=ends("span_at"), **every)
+
+
+def _readable(messages: Messages) -> Ints:
+    """How much of malformed messages may be kept, so that they are found malformed again.
+
+    Of kinds without secrets the place that could not be read, and some bytes more. Of others what stands before the
+    first content that is left out: what follows is not what it seems if that content's length was wrong.
+    """
+    decoded = decode(messages, only({}))
+    upto: Ints = np.minimum(messages.size, np.maximum(decoded.error_at, 0) + BEHIND_ERROR_BYTES)
+    kinds = _kinds()
+    wanted = Projection((kinds >= 0).astype(np.uint8))
+    for row in np.flatnonzero(~_harmless(messages, np.arange(len(messages)))).tolist():
+        end = int(decoded.error_at[row]) + BEHIND_LENGTH_BYTES.get(int(kinds[decoded.error_field[row]]), 0)
+        for slot, place, length in read_so_far(decoded, row, wanted):
+            if slot < len(kinds) and kinds[slot] >= 0 and length > 0:
+                begin = wire_offset(messages, np.array([row]), np.array([place if place >= 0 else -1 - place]))
+                end = min(end, int(begin[0]))
+        envelope = messages.key[row] == ENVELOPE or decoded.status[row] == Status.BAD_TEXT
+        upto[row] = 0 if envelope else min(end, int(messages.size[row]))
+    return upto
 
 
 def _harmless(messages: Messages, rows: Ints) -> NDArray[np.bool_]:

@@ -103,7 +103,9 @@ class Trim:
     def _follow(self, rows: pa.RecordBatch) -> None:
         table = segments(pa.Table.from_batches([rows]))
         exchanges = self._follower.receive(table)
-        self._chunks.append(Chunk.of(rows, table, self._follower.placed))
+        chunk = Chunk.of(rows, table, self._follower.placed)
+        chunk.compare(self._chunks)
+        self._chunks.append(chunk)
         self._keep(exchanges)
         self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
         for agent in {table.names[i] for i in np.unique(table.agent).tolist()}:

@@ -15,11 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames
+from capture.conflicts import Carried, conflicts, without
 from capture.order import by_place, by_row
 from decode.compiled import cached_njit
 from decode.copying import copy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from capture.confidence import Stretches
@@ -46,13 +49,18 @@ class Chunk:
     longest: int
     taken: int = 0
     _marked: list[Any] = field(default_factory=list)
+    _excluded: list[Any] = field(default_factory=list)
+    carried: Carried | None = None
+    """All rows, those that were given up too."""
 
     @classmethod
     def of(cls, rows: pa.RecordBatch, segments: Segments, placed: Placed) -> Chunk:
         there = (placed.offset >= 0) & (segments.payload_len > 0)
         stream = np.where(there, 2 * placed.serial + placed.direction, -1)
         offset = placed.offset.copy()
-        return cls(rows, segments, stream, offset, by_place(stream, offset), int(segments.payload_len.max(initial=0)))
+        order, longest = by_place(stream, offset), int(segments.payload_len.max(initial=0))
+        carried = Carried(stream.copy(), offset, order, segments.payload, segments.payload_at, longest)
+        return cls(rows, segments, stream, offset, order, longest, carried=carried)
 
     @classmethod
     def of_marks(cls, rows: pa.RecordBatch) -> Chunk:
@@ -90,6 +98,13 @@ class Chunk:
             if len(found):
                 self._marked.append(found)
 
+    def compare(self, earlier: Iterable[Chunk]) -> None:
+        """What rows here carry again with other bytes than earlier rows, here or there, is not kept of them."""
+        if self.carried is not None:
+            for chunk in (self, *earlier):
+                if chunk.carried is not None:
+                    self._excluded.append(conflicts(chunk.carried, self.carried))
+
     def give_up(self, rows: Ints) -> None:
         """These rows wait for nothing any more."""
         self.stream[rows] = -1
@@ -117,6 +132,7 @@ class Chunk:
         if s is None or not rows.num_rows:
             return rows
         marked = np.concatenate([np.zeros((0, 3), np.int64), *self._marked])
+        marked = without(marked, np.concatenate([np.zeros((0, 3), np.int64), *self._excluded]))
         marked_at, order = by_row(marked[:, 0], marked[:, 1], first, upto)
         kept_at, payload, left_at, left = _trimmed(
             first, upto, marked, marked_at, order, s.payload, s.payload_at, s.left_at, s.left_offset, s.left_length,

@@ -148,6 +148,7 @@ if TYPE_CHECKING:
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 YOUNG_NS = 1_000_000_000  # a SYN that late belongs to a new connection
 TLS_RECORDS = 4
+TLS_HEADER_BYTES = 5
 SHORTEST_MESSAGE = 8  # a response: size and correlation id
 
 
@@ -402,7 +403,7 @@ def _frame(s: Ints, new: Bytes, old: Bytes, left: Ints, c: int) -> None:
         acknowledge(s, o, s[NOW_ACK])
     if wire > 0:
         if s[c + C_PROTOCOL] == UNDECIDED:
-            _encrypted(s, new, c)
+            _encrypted(s, new, left, c)
         arrive(s, new, old, left, w, seq)
     else:
         sent(s, w, seq)
@@ -430,9 +431,11 @@ def _learn_start(s: Ints, w: int, o: int, seq: int) -> None:
 
 
 @njit
-def _encrypted(s: Ints, new: Bytes, c: int) -> None:
+def _encrypted(s: Ints, new: Bytes, left: Ints, c: int) -> None:
+    """Trimming leaves out all of a TLS record but its header."""
     s[c + C_PAYLOADS] += 1
-    if s[NOW_LEFT] == s[NOW_LEFT_END] and tls_record(new, s[NOW_ADDRESS], s[NOW_END]):
+    begins = s[NOW_LEFT] == s[NOW_LEFT_END] or left[s[NOW_LEFT], 0] >= TLS_HEADER_BYTES
+    if begins and tls_record(new, s[NOW_ADDRESS], s[NOW_END]):
         s[c + C_TLS] += 1
     if s[c + C_TLS] >= TLS_RECORDS and 2 * s[c + C_TLS] > s[c + C_PAYLOADS]:
         turn_off(s, c, TLS)

@@ -1,5 +1,8 @@
 """Trimming: what is left out, what stays, in which order and for how long rows wait."""
 
+import struct
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -7,9 +10,11 @@ import pytest
 from capture import frames
 from capture.agent import read_frames, write_frames
 from capture.trim import Trim
+from decode.following.connection import Follower
+from decode.following.segments import segments as segments_of
 from tests import traffic as t
 from tests.capture import canaries
-from tests.decode.following.conversations import FETCH, METADATA, request, response
+from tests.decode.following.conversations import FETCH, METADATA, request, response, sized
 from tests.scenarios.roads import NAMES, Scenario, plain
 
 SECOND = 1_000_000_000
@@ -115,3 +120,72 @@ def test_what_waits_goes_when_time_does_though_no_row_comes(written):
     assert left + rest.num_rows == rows.num_rows
     assert trim.oldest_ns is None
     assert b"".join(rest["payload"].to_pylist()) == b""
+
+
+@pytest.mark.parametrize("window_bytes", [1 << 9, 1 << 20])
+def test_bytes_that_came_again_with_other_values_are_not_kept(window_bytes, written, tmp_path):
+    asked = request(METADATA, 1, 1, b"\0\0\0\1" + (90).to_bytes(2, "big") + b"t" * 90)
+    talk = t.Talk(mss=60).open().request(asked).response(response(1, bytes(12)))
+    segments = list(talk.segments)
+    first = next(i for i, s in enumerate(segments) if s.payload)
+    secret = (canaries.SECRET * 4)[: len(segments[first].payload)]
+    segments.insert(first + 1, replace(segments[first], payload=secret))
+    path = written(t.pcap(t.packets(segments)))
+    rows, summary = rows_of(path, tmp_path / "out", window_bytes=window_bytes)
+    assert canaries.leaks(summary.files) == []
+    assert kept(rows) == asked + response(1, bytes(12))
+    whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)
+    assert plain([summary.files]) == plain([whole.files])
+
+
+def test_the_answer_to_an_envelope_that_nobody_saw_is_left_out(written, tmp_path):
+    """What it carries could be anything: an inner answer is read by its request only."""
+    asked, answered = canaries.enveloped("describe", 2)
+    talk = t.Talk().open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
+    before = len(talk.segments)
+    talk.request(asked).response(answered)
+    unseen = [s for i, s in enumerate(talk.segments) if i < before or s.payload != asked]
+    for number, segments in enumerate((unseen, talk.segments)):
+        _, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / str(number))
+        assert canaries.leaks(summary.files) == []
+
+
+def test_tls_that_was_joined_in_the_middle_is_counted_as_encrypted(written, tmp_path):
+    record = b"\x17\x03\x03\x01\x00" + bytes(range(256))
+    talk = t.Talk()
+    for _ in range(6):
+        talk.request(record).response(record)
+    path = written(t.pcap(t.packets([s for s in talk.segments if s.payload])))
+    rows, summary = rows_of(path, tmp_path / "out")
+    assert kept(rows) == record[:5] * 12
+    follower = Follower()
+    follower.receive(segments_of(pa.concat_tables(frames.read(file) for file in summary.files)))
+    assert [c.protocol for c in follower.drain().connections] == ["tls"]
+    whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)
+    assert plain([summary.files]) == plain([whole.files])
+
+
+def malformed_produce(number):
+    """Produce v3: a count of topics nobody can have; then a length of records that the message has not."""
+    head = struct.pack(">hhi", 0, 3, number) + struct.pack(">h", 8) + b"client-1" + struct.pack(">hhi", -1, -1, 1000)
+    one = struct.pack(">ih", 1, 1) + b"t" + struct.pack(">ii", 1, 0)
+    content = {
+        1: struct.pack(">i", 1 << 30) + canaries.SECRET * 3,
+        2: one + struct.pack(">i", 1 << 20) + canaries.SECRET * 3,
+        3: one + struct.pack(">i", 54) + canaries.SECRET + canaries.SECRET,
+    }[number]
+    return sized(head + content)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_malformed_message_with_records_is_found_malformed_again_and_tells_nothing(number, written, tmp_path):
+    talk = t.Talk(mss=50).open().request(request(METADATA, 1, 9, bytes(4))).response(response(9, bytes(12)))
+    talk.request(malformed_produce(number)).response(response(number, bytes(12)))
+    path = written(t.pcap(t.packets(talk.segments)))
+    _, summary = rows_of(path, tmp_path / "out")
+    assert canaries.leaks(summary.files) == []
+    whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)
+    assert canaries.leaks(whole.files)
+    said = plain([whole.files])
+    assert "WIR003" in str(said)
+    assert plain([summary.files]) == said
