@@ -1,0 +1,204 @@
+"""Where a message begins and ends: sizes that cannot be, headers that were not seen, tokens between messages."""
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from decode.following.connection import Follower, Limits
+from tests.decode.following.conversations import (
+    API_VERSIONS,
+    FETCH,
+    HANDSHAKE,
+    facts,
+    produce,
+    request,
+    response,
+    segments,
+    sized,
+    told,
+)
+from tests.traffic import Talk
+
+USUAL = Limits()
+
+
+def follow(frames, limits=USUAL, left_out=None):
+    follower = Follower(limits)
+    return [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
+
+
+def stepwise(frames):
+    follower = Follower()
+    return [*(follower.receive(segments([frame])) for frame in frames), follower.drain()]
+
+
+def only(results):
+    (connection,) = facts(results).values()
+    return connection
+
+
+def answered(results):
+    return [row[2][3] for row in told(results) if row[0] == "answered"]
+
+
+def opened(**options):
+    return Talk(**options).open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+
+
+def more(talk, numbers):
+    for number in numbers:
+        talk.request(request(FETCH, 12, number, bytes(50))).response(response(number, bytes(40)))
+    return talk
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        sized(b"\0\1\0"),  # too small to be a request
+        struct.pack(">i", -5) + bytes(20),
+        struct.pack(">i", 2**31 - 1) + bytes(20),
+        sized(struct.pack(">hhih", -7, 3, 9, -1) + bytes(10)),
+        sized(struct.pack(">hhih", 1, 3000, 9, -1) + bytes(10)),
+        sized(struct.pack(">hhih", 1, 3, 9, 300) + bytes(10)),
+    ],
+)
+def test_a_request_that_cannot_be_loses_the_boundary_until_the_next_one(noise):
+    results = follow(more(more(opened(), [1]).request(noise), [2, 3, 4]).segments)
+    assert {0, 1, 4} <= set(answered(results))
+    assert only(results).resynchronised >= 1
+    assert only(results).skipped_bytes >= len(noise)
+
+
+@pytest.mark.parametrize("size", [-1, 3, 2**31 - 1])
+def test_a_response_that_cannot_be_loses_the_boundary_until_the_next_one(size):
+    talk = more(opened(), [1]).response(struct.pack(">i", size) + b"?" * 9)
+    results = follow(more(talk, [70_002, 70_003, 70_004]).segments)
+    assert {0, 1, 70_004} <= set(answered(results))
+
+
+@pytest.mark.parametrize("mss", [1, 2, 5, 9])
+def test_headers_in_several_packets_are_headers(mss):
+    for way in (follow, stepwise):
+        assert answered(way(more(opened(mss=mss), [1, 2]).segments)) == [0, 1, 2]
+
+
+def test_a_request_of_which_the_beginning_was_left_out_is_no_message_and_keeps_the_boundary():
+    talk = more(opened(), [1])
+    place = len(talk.segments)
+    more(talk, [2, 3])
+    results = follow(talk.segments, left_out={place: [(6, 20)]})
+    assert answered(results) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("gone", [(0, 4), (2, 30)])
+def test_a_size_that_was_left_out_loses_the_boundary(gone):
+    talk = more(opened(), [1])
+    place = len(talk.segments)
+    more(talk, [2, 3, 4])
+    results = follow(talk.segments, left_out={place: [gone]})
+    assert {0, 1, 4} <= set(answered(results))
+    assert 2 not in answered(results)
+
+
+def test_a_response_of_which_the_id_was_left_out_is_no_message_and_keeps_the_boundary():
+    talk = more(opened(), [1]).request(request(FETCH, 12, 2, bytes(50)))
+    place = len(talk.segments)
+    more(talk.response(response(2, bytes(40))), [3])
+    results = follow(talk.segments, left_out={place: [(4, 20)]})
+    assert answered(results) == [0, 1, 3]
+    assert "closed-by-server" not in [row[0] for row in told(results)]
+
+
+def shaken(mechanism=b"PLAIN"):
+    talk = Talk().open().request(request(API_VERSIONS, 0, 0)).response(response(0))
+    talk.request(request(HANDSHAKE, 0, 1, struct.pack(">h", len(mechanism)) + mechanism))
+    return talk.response(response(1, bytes(6)))
+
+
+@pytest.mark.parametrize("size", [-1, 2**31 - 1])
+def test_a_token_of_an_impossible_size_loses_the_boundary(size):
+    talk = shaken().request(struct.pack(">i", size) + b"?" * 20)
+    assert answered(follow(more(talk, [2, 3, 4]).segments))[-1] == 4
+
+
+def test_a_token_longer_than_any_loses_the_boundary():
+    talk = shaken().request(sized(b"\xee" * 200_000)).response(sized(b""))
+    results = follow(more(talk, [2, 3, 4]).segments)
+    assert answered(results)[:2] == [0, 1]
+    assert answered(results)[-1] == 4
+
+
+def test_an_answer_without_token_before_it_is_no_token():
+    """The capture lost the token; the empty answer to it is one that nobody waits for."""
+    talk = shaken()
+    place = len(talk.segments)
+    talk.request(sized(b"\0alice\0secret")).response(sized(b""))
+    more(talk, [2, 3, 4])
+    frames = [frame for i, frame in enumerate(talk.segments) if i != place]
+    results = follow(frames)
+    assert answered(results)[-1] == 4
+    assert "orphan" not in [row[0] for row in told(results)]
+
+
+def test_tokens_that_were_never_answered_leave_nothing_waiting():
+    talk = shaken().request(sized(b"\0alice\0secret")).reset()
+    assert [row[0] for row in told(follow(talk.segments))] == ["answered", "answered"]
+
+
+def test_more_tokens_than_may_wait_are_forgotten():
+    talk = shaken()
+    for _ in range(6):
+        talk.request(sized(b"\0alice\0secret"))
+    results = follow(more(talk, [2]).segments, Limits(waiting_messages=4))
+    assert only(results).limits_hit > 0
+    assert "closed-by-server" not in [row[0] for row in told(results)]
+
+
+def test_produce_whose_acks_were_not_seen_is_owed_nothing():
+    """Its header was seen, and where acks stand was not: an answer to a later request says that none was due."""
+    talk = opened()
+    place = len(talk.segments)
+    talk.request(produce(1, size=300))
+    more(talk, [2])
+    results = follow(talk.segments, left_out={place: [(24, 200)]})
+    assert [(row[0], row[2][3]) for row in told(results)] == [
+        ("answered", 0), ("no-response-due", 1), ("answered", 2),
+    ]  # fmt: skip
+
+
+def test_produce_whose_header_is_odd_is_owed_nothing_for_certain():
+    """A fork's version: it is a message, where its acks stand is not known, and nobody is to blame for no answer."""
+    talk = opened().request(produce(1, size=300, version=9).replace(b"\0\0\0\x09", b"\0\0\0\x63", 1))
+    results = follow(more(talk, [2]).segments)
+    assert [(row[0], row[2][3]) for row in told(results)][1:] == [("no-response-due", 1), ("answered", 2)]
+
+
+def test_a_connection_whose_requests_are_not_seen_holds_a_bounded_stretch_of_answers():
+    talk = Talk().open()
+    for number in range(60):
+        talk.response(response(number, bytes(1000)))
+    results = follow(talk.segments, Limits(search_bytes=10_000))
+    assert (told(results), only(results).protocol) == ([], "other")
+
+
+def test_an_opening_of_which_bytes_were_left_out_is_searched_for_kafka():
+    talk = Talk().open()
+    place = len(talk.segments)
+    talk.request(request(FETCH, 12, 1, bytes(400), client=None)).response(response(1))
+    results = follow(more(talk, [2, 3, 4]).segments, left_out={place: [(16, 380)]})
+    assert answered(results)[-1] == 4
+
+
+def test_the_first_request_in_two_packets_is_judged_when_it_is_there():
+    talk = Talk().open()
+    whole = request(FETCH, 12, 1, bytes(400))
+    talk.request(whole[:20])
+    frames = more(talk.request(whole[20:]).response(response(1)), [2]).segments
+    assert answered(stepwise(frames)) == [1, 2]
+
+
+def test_a_first_request_that_nobody_sends_is_no_kafka():
+    talk = Talk().open().request(struct.pack(">ihhih", 200, 999, 0, 1, 1) + b"c").request(bytes(200))
+    results = stepwise([replace(frame) for frame in talk.segments])
+    assert (told(results), only(results).protocol) == ([], "other")

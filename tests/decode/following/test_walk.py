@@ -1,0 +1,158 @@
+"""Which connection a frame belongs to, and what happens when it begins, ends, or lasts too long."""
+
+from dataclasses import replace
+
+import pytest
+
+from decode.following.connection import Follower, Limits
+from tests.decode.following.conversations import (
+    API_VERSIONS,
+    FETCH,
+    answered,
+    facts,
+    moved,
+    produce,
+    request,
+    response,
+    segments,
+    told,
+)
+from tests.traffic import ACK, FIN, SYN, Talk
+
+SECOND = 10**9
+USUAL = Limits()
+
+
+def follow(*parts, limits=USUAL, ports=frozenset()):
+    follower = Follower(limits, ports)
+    return [*(follower.receive(segments(part)) for part in parts), follower.drain()]
+
+
+def only(results):
+    (connection,) = facts(results).values()
+    return connection
+
+
+def talked(numbers=(1, 2), client=1, **options):
+    talk = (
+        Talk(client=(f"10.0.0.{client}", 40000 + client), **options)
+        .open()
+        .request(request(API_VERSIONS, 3, 0))
+        .response(response(0))
+    )
+    for number in numbers:
+        talk.request(request(FETCH, 12, number, bytes(40))).response(response(number, bytes(40)))
+    return talk
+
+
+def later(frames, ns):
+    return [replace(frame, ts_ns=frame.ts_ns + ns) for frame in frames]
+
+
+@pytest.mark.parametrize("order", [(3, 0, 1, 2), (3, 0, 2, 1), (3, 1, 0, 2), (1, 0, 3, 2), (3, 2, 1, 0)])
+def test_a_syn_that_the_capture_shows_late_still_begins_the_stream(order):
+    frames = talked().segments
+    results = follow([frames[i] for i in order] + frames[4:])
+    assert answered(results) == [0, 1, 2]
+    assert (only(results).from_start, only(results).client) == (True, ("10.0.0.1", 40001))
+
+
+def test_a_syn_behind_what_was_seen_of_the_stream_begins_nothing():
+    """It would begin in the middle of bytes that are there."""
+    frames = talked().segments
+    odd = replace(frames[0], seq=frames[3].seq + 5, ts_ns=frames[3].ts_ns)
+    results = follow([frames[3], odd, *frames[4:]])
+    assert answered(results)[-2:] == [1, 2]
+
+
+def test_a_packet_that_comes_after_the_end_counts_and_says_nothing_new():
+    talk = talked().close()
+    frames = talk.segments
+    again = later([frame for frame in frames if frame.payload][-2:], 4 * SECOND)
+    results, plain = follow([*frames, *again]), follow(frames)
+    assert told(results) == told(plain)
+    assert only(results).frames == only(plain).frames + 2
+    assert only(results).payload_bytes > only(plain).payload_bytes
+
+
+def test_the_same_ports_after_the_end_are_another_connection():
+    first, second = talked().close(), talked(client_seq=77, server_seq=99)
+    results = follow([*first.segments, *later(second.segments, 5 * SECOND)])
+    assert len(facts(results)) == 2
+    assert answered(results) == [0, 0, 1, 1, 2, 2]
+
+
+def test_the_same_ports_before_the_end_was_seen_end_what_was():
+    first, second = talked(), talked(client_seq=77, server_seq=99)
+    results = follow([*first.segments, *later(second.segments, 5 * SECOND)])
+    assert len(facts(results)) == 2
+    assert answered(results) == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_side_of_which_only_the_end_is_seen_has_ended():
+    """The capture shows the requests only, and then that the server closes."""
+    talk = talked().request(request(FETCH, 12, 3, bytes(40)))
+    requests = [frame for frame in talk.segments[3:] if frame.src == talk.client]
+    end = replace(
+        requests[-1], src=talk.server, dst=talk.client, seq=talk.server_seq, ack=talk.client_seq, flags=FIN | ACK,
+        payload=b"", ts_ns=requests[-1].ts_ns + 6 * SECOND,
+    )  # fmt: skip
+    results = follow([*requests, end])
+    assert only(results).closed_by == "server-fin"
+    assert {row[0] for row in told(results)} == {"response-unseen"}
+
+
+def test_a_frame_without_bytes_begins_no_connection():
+    frames = talked().segments
+    results = follow([replace(frames[2], flags=ACK)])
+    assert facts(results) == {}
+
+
+def test_a_syn_of_one_connection_too_many_is_refused_and_counted():
+    talks = [moved(Talk(), number) for number in range(3)]
+    frames = [frame for talk in talks for frame in talk.open().request(request(API_VERSIONS, 3, 0)).segments]
+    follower = Follower(Limits(connections=2))
+    results = [follower.receive(segments(frames)), follower.drain()]
+    assert len(facts(results)) == 2
+    assert follower.refused == sum(1 for frame in talks[2].segments if frame.flags & SYN or frame.payload)
+
+
+def test_connections_that_never_showed_kafka_make_room_for_others():
+    quiet = [frame for number in range(3) for frame in moved(Talk(), number).open().segments]
+    spoken = moved(Talk(ts_ns=Talk.ts_ns + SECOND), 9)
+    spoken.open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+    results = follow(quiet, spoken.segments, limits=Limits(connections=4))
+    assert answered(results) == [0]
+    assert {c.protocol for c in facts(results).values() if c.client[1] != 40009} == {"undecided"}
+
+
+def test_too_much_waiting_is_given_up_and_nobody_is_blamed():
+    """A request of which the end never comes: beyond the bound it is skipped, and its connection says so."""
+    greedy, modest = talked(mss=1400), talked(client=7)
+    greedy.request(produce(5, size=400_000)[:300_000])
+    results = follow(modest.segments[:4], greedy.segments, modest.segments[4:], limits=Limits(pending_bytes=100_000))
+    by_client = {c.client[1]: c for c in facts(results).values()}
+    assert by_client[40001].limits_hit > 0
+    assert by_client[40007].limits_hit == 0
+    assert "closed-by-server" not in [row[0] for row in told(results)]
+    assert [row[2][3] for row in told(results) if row[0] == "answered"] == [0, 0, 1, 1, 2, 2]
+
+
+def test_ports_leave_other_connections_alone():
+    results = follow(talked().segments, talked(server=("10.0.0.9", 9999)).segments, ports=frozenset({9999}))
+    assert [c.server[1] for c in facts(results).values()] == [9999]
+
+
+def test_nothing_follows_from_no_frames():
+    assert told(follow([], talked().segments)) == told(follow(talked().segments))
+
+
+def test_an_answer_that_nobody_asked_for_is_said_when_its_time_has_passed():
+    """Not at the end only: capture time that passes is enough."""
+    talk = talked().response(response(77, bytes(20)))
+    follower = Follower()
+    first = follower.receive(segments(talk.segments))
+    after = follower.advance("a", talk.ts_ns + 10 * SECOND)
+    assert "orphan" not in [row[0] for row in told([first])]
+    assert [(row[0], row[3][3]) for row in told([after])] == [("orphan", 77)]
+    assert told([follower.drain()]) == []
