@@ -41,6 +41,8 @@ class Scene:
         self.filed: dict[Cell, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}
         """Topics made so far (`topic_of`)."""
+        self.writers: dict[str, list[Cell]] | None = None
+        """Clients that write to each name, once a check has asked for them."""
 
     def passed(self, due_ns: int) -> bool:
         """Whether capture time has passed this; if not, the cell in hand is judged again when it has."""

@@ -8,6 +8,7 @@ unclean election.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -133,10 +134,26 @@ def producer_crosses_recreation(cell: Cell, group: Group, scene: Scene) -> Itera
     topic = topic_of(cell[1], group, scene)
     if not topic.replaces():
         return
-    for client in sorted(scene.ledger.cells("client")):
+    for client in writers(scene).get(member_of(topic.name), ()):
         last = max(members("wrote", client, topic, scene), default=None)
         if last is not None and last.seen.ts_ns >= topic.histories[-1].born_ns + scene.settings.client_grace_ns:
             yield from misled(client, last, topic, scene)
+
+
+def writers(scene: Scene) -> dict[str, list[Cell]]:
+    """Per name, as a member of sets, the clients that write to it: looked up once however many names ask."""
+    if scene.writers is None:
+        scene.writers = defaultdict(list)
+        for client in sorted(scene.ledger.cells("client")):
+            claims = [claim for claim in scene.ledger.cell(*client).values() if claim.kind == "wrote"]
+            for member in sorted({member for claim in claims for member in claim.peak}):
+                scene.writers[member].append(client)
+    return scene.writers
+
+
+@lru_cache(maxsize=1 << 12)
+def member_of(name: str) -> str:
+    return named(hashed(Column(np.zeros(1, np.int64), [name])))[0]
 
 
 def misled(client: Cell, wrote: Said, topic: Topic, scene: Scene) -> Iterator[Evidence]:
@@ -171,7 +188,7 @@ def misled(client: Cell, wrote: Said, topic: Topic, scene: Scene) -> Iterator[Ev
 
 def members(kind: str, client: Cell, topic: Topic, scene: Scene) -> Iterator[Said]:
     """What a client's sets say of a topic; members of one name begin alike."""
-    (whole,) = named(hashed(Column(np.zeros(1, np.int64), [topic.name])))
+    whole = member_of(topic.name)
     for claim in scene.claims(kind, topic.group, *client):
         values = [claim.peak[whole]] if whole in claim.peak else []
         if kind == "told":
