@@ -61,6 +61,7 @@ class Trim:
         self._confidence = Confidence()
         self._chunks: deque[Chunk] = deque()
         self._boundary: dict[int, tuple[int, int]] = {}  # by stream: end of its last message, its side
+        self._given_up: dict[int, int] = {}  # by stream: end of what is not waited for; it cannot be compared any more
         self._raw: set[int] = set()  # streams that may carry tokens
         self._newest_ns = 0
         self.gave_up_bytes = 0
@@ -105,6 +106,8 @@ class Trim:
         exchanges = self._follower.receive(table)
         chunk = Chunk.of(rows, table, self._follower.placed)
         chunk.compare(self._chunks)
+        for stream, end in self._given_up.items():  # few, if any
+            chunk.give_up(np.flatnonzero((chunk.stream == stream) & (chunk.offset < end)))
         self._chunks.append(chunk)
         self._keep(exchanges)
         self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
@@ -179,6 +182,7 @@ class Trim:
         self.connections = len(decided.stream) // 2
         self._follow_tokens(decided)
         self._ended(set(decided.stream.tolist()))
+        self._forget(decided)
         self._give_up(decided)
         while self._chunks:
             chunk = self._chunks[0]
@@ -189,6 +193,12 @@ class Trim:
             if upto < len(chunk):
                 return
             self._chunks.popleft()
+
+    def _forget(self, decided: Decided) -> None:
+        """What was given up matters until the stream has gone past it."""
+        if self._given_up:
+            upto = dict(zip(decided.stream.tolist(), decided.offset.tolist(), strict=True))
+            self._given_up = {s: end for s, end in self._given_up.items() if upto.get(s, end) < end}
 
     def _follow_tokens(self, decided: Decided) -> None:
         """Streams that moved on without a message: tokens, or a boundary that was lost."""
@@ -237,6 +247,9 @@ class Trim:
             gone = mine[tired[index[at : at + len(mine)]]]
             at += len(mine)
             self.gave_up_bytes += int(chunk.length[gone].sum())
+            ends = chunk.offset[gone] + chunk.length[gone]
+            for name, end in zip(chunk.stream[gone].tolist(), ends.tolist(), strict=True):
+                self._given_up[name] = max(end, self._given_up.get(name, 0))
             chunk.give_up(gone)
 
     def _tired(self, names: Ints, waiting_bytes: Ints, oldest: Ints, decided: Decided) -> Ints:

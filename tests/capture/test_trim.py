@@ -189,3 +189,22 @@ def test_a_malformed_message_with_records_is_found_malformed_again_and_tells_not
     said = plain([whole.files])
     assert "WIR003" in str(said)
     assert plain([summary.files]) == said
+
+
+def test_what_was_given_up_and_comes_again_otherwise_is_not_kept(written, tmp_path):
+    talk = t.Talk(step_ns=SECOND // 100, mss=60).open().request(request(METADATA, 1, 1, bytes(4)))
+    talk.response(response(1, bytes(8))).request(request(METADATA, 1, 2, b"\0\0\0\1\0\xc8" + b"t" * 200))
+    carried = [i for i, s in enumerate(talk.segments) if s.payload]
+    late = talk.segments[carried[2] + 2 :]
+    talk.segments = talk.segments[: carried[2] + 2]
+    again = replace(talk.segments[-1], payload=(canaries.SECRET * 4)[: len(talk.segments[-1].payload)])
+    slow = [again, *late]
+    slow = [replace(s, ts_ns=s.ts_ns + 15 * SECOND) for s in slow]
+    other = t.Talk(client=("10.0.0.2", 2), step_ns=SECOND // 10, ts_ns=talk.segments[0].ts_ns, mss=20).open()
+    for i in range(1, 60):
+        other.request(request(METADATA, 1, i, bytes(4))).response(response(i, bytes(8)))
+    segments = sorted([*talk.segments, *slow, *other.segments], key=lambda s: s.ts_ns)
+    path = written(t.pcap(t.packets(segments)))
+    _, summary = rows_of(path, tmp_path / "out", window_bytes=1 << 10)
+    assert summary.left_out["waited too long"] > 0
+    assert canaries.leaks(summary.files) == []
