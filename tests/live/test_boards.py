@@ -1,0 +1,193 @@
+"""The whole chain with a real Prometheus: frames arrive, an agent listens, and every panel and alert is asked.
+
+Knows the boards and rules as committed. A query returns data, or stands in QUIET with the reason why a healthy
+chain has nothing to say there; alerts that do not fire here are proven by dashboards/prometheus/test_rules.yml.
+"""
+
+import json
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dashboards.boards.grafana import BOARDS
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOM = ROOT / "dashboards/prometheus"
+FIRST = ("zk28-healthy", "kraft-clients-zoo")
+LATER = ("zk28-recreate", "zk28-lossy-network", "kraft4-wrong-cluster", "zk39-zombie-controller")
+WAIT_S = 240
+PORT = {"prometheus": 19790, "monitor": 19791, "agent": 19792, "echo": 19793}
+VARIABLES = {"$__rate_interval": "2m", "$__range": "10m", "$cluster": ".*", "$agent": ".*", "$api": ".*"}
+QUIET = {
+    "Stuck and refused fetches": "no capture here has a fetch that stands still",
+    "Packets lost, by reason": "the agent loses nothing",
+    "Lost before or during capture": "the captures were written without loss",
+    "Messages not decoded, by reason": "all of their messages are decoded",
+    "Messages not read": "the same",
+    "Bytes never captured": "every hole of the lossy capture is filled later",
+    "Findings told, per hour": "a finding of a label that is new to Prometheus has no increase yet",
+    "Version findings told, per hour": "the same",
+    "Versions between brokers": "the same, of exchanges",
+    "Packets kept and skipped": "every packet at the loopback interface is TCP",
+    "Old ids still in use, by code": "clients noticed each recreation in time",
+}
+
+pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs prometheus (Debian: prometheus)")
+
+
+def started(folder, name, *command):
+    with (folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen([*map(str, command)], cwd=ROOT, stdout=log, stderr=log)
+
+
+def wirecheck(*words):
+    return sys.executable, "-m", "wirecheck", *words
+
+
+def get(port, path, **words):
+    url = f"http://127.0.0.1:{PORT[port]}{path}?{urllib.parse.urlencode(words)}"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def asked(expr):
+    for name, value in VARIABLES.items():
+        expr = expr.replace(name, value)
+    told = json.loads(get("prometheus", "/api/v1/query", query=expr))
+    assert told["status"] == "success"
+    return [row for row in told["data"]["result"] if row["value"][1] != "NaN"]
+
+
+def until(said, holds):
+    end_s = time.monotonic() + WAIT_S
+    while time.monotonic() < end_s:
+        try:
+            if holds():
+                return
+        except OSError:
+            pass
+        time.sleep(1)
+    pytest.fail(f"waited {WAIT_S} s in vain: {said}")
+
+
+def configured(folder):
+    scraped = {"wirecheck-monitor": "monitor", "wirecheck-agent": "agent"}
+    path = folder / "prometheus.yml"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "global": {"scrape_interval": "1s", "evaluation_interval": "2s"},
+                "rule_files": [str(ROOM / "rules.yml"), str(ROOM / "alerts.yml")],
+                "scrape_configs": [
+                    {"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{PORT[port]}"]}]}
+                    for job, port in scraped.items()
+                ],
+            }
+        )
+    )
+    return path
+
+
+def arrive(folder, captures):
+    """Frames of captures, each its own cluster and agent, appear under the monitor's eyes."""
+    for name in captures:
+        capture = ROOT / f"tests/scenarios/captures/{name}/capture.pcap.gz"
+        words = ("capture", "-r", capture, "--out", folder / name, "--cluster", name)
+        subprocess.run([*map(str, wirecheck(*words))], cwd=ROOT, check=True, capture_output=True)
+        for file in sorted((folder / name).glob("*.parquet")):
+            file.rename(folder / "frames" / f"{name}-{file.name}")
+
+
+def chatter(stop):
+    """A client and a broker of few words, on the loopback interface for the agent to see: ApiVersions, every 50 ms."""
+    with (
+        socket.create_server(("127.0.0.1", PORT["echo"])) as server,
+        socket.create_connection(server.getsockname()) as client,
+        server.accept()[0] as broker,
+    ):
+        number = 0
+        while not stop.wait(0.05):
+            number += 1
+            client.sendall(sized(struct.pack(">hhih", 18, 0, number, 4) + b"live"))
+            broker.recv(500)
+            broker.sendall(sized(struct.pack(">ihi", number, 0, 1) + struct.pack(">hhh", 18, 0, 4)))
+            client.recv(500)
+
+
+def sized(message):
+    return struct.pack(">i", len(message)) + message
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("chain")
+    frames, stop = folder / "frames", threading.Event()
+    frames.mkdir()
+    monitor = wirecheck("monitor", "--frames", frames, "--out", folder / "out", "--metrics-port", PORT["monitor"])
+    agent = wirecheck("capture", "-i", "lo", "--port", PORT["echo"], "--cluster", "live", "--agent", "lo")
+    listens = (f"--web.listen-address=127.0.0.1:{PORT['prometheus']}", f"--storage.tsdb.path={folder / 'tsdb'}")
+    ours = [
+        started(folder, "monitor", *monitor),
+        started(folder, "agent", *agent, "--out", frames, "--metrics-port", PORT["agent"]),
+        started(folder, "prometheus", "prometheus", f"--config.file={configured(folder)}", *listens),
+    ]
+    talk = threading.Thread(target=chatter, args=(stop,))
+    talk.start()
+    try:
+        arrive(folder, FIRST)
+        until("the first captures are judged", lambda: len(asked("count by (cluster) (wirecheck_clients)")) >= 2)
+        (frames / "broken-0000000001.parquet").write_bytes(b"PAR1 and nothing else")
+        arrive(folder, LATER)
+        until("all are judged", lambda: len(asked("wirecheck_frames_total")) >= len(FIRST + LATER) + 1)
+        until("rules are evaluated", lambda: asked("cluster:wirecheck_messages_decoded:ratio_rate5m"))
+        yield folder
+    finally:
+        stop.set()
+        talk.join()
+        for process in ours:
+            process.terminate()
+        for process in ours:
+            try:
+                process.wait(timeout=120)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def test_every_panel_has_data_or_a_reason_to_have_none(chain):
+    empty = {
+        panel.title
+        for board in BOARDS
+        for row in board.rows
+        for panel in row.panels
+        if not any(asked(query.expr) for query in panel.queries)
+    }
+    print("\n  panels without data:", sorted(empty))
+    assert empty - QUIET.keys() == set()
+
+
+def test_every_rule_is_healthy_and_what_the_captures_hold_is_told(chain):
+    groups = json.loads(get("prometheus", "/api/v1/rules"))["data"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert {rule["name"]: rule.get("lastError") for rule in rules if rule["health"] != "ok"} == {}
+    told = {rule["name"] for rule in rules if rule.get("alerts")}
+    print("\n  pending or firing:", sorted(told))
+    assert {"WirecheckTopicIdViolation", "WirecheckVersionRejected", "WirecheckFileSetAside"} <= told
+    assert not {"WirecheckMonitorDown", "WirecheckMonitorStalled", "WirecheckCaptureLoss"} & told
+
+
+@pytest.mark.parametrize("port", ["monitor", "agent"])
+def test_promtool_takes_the_page(chain, port):
+    told = subprocess.run(
+        ["promtool", "check", "metrics"], input=get(port, "/metrics"), capture_output=True, text=True, check=False
+    )
+    assert (told.returncode, told.stdout + told.stderr) == (0, "")
