@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Self
 
 CACHE = Path(os.environ.get("WIRECHECK_KAFKA") or Path.home() / ".cache/wirecheck/kafka")
-# The newest release whose tools are not published takes those of the one before.
-TOOLS = {"4.4.0": "4.3.0"}
+# A release whose tools are not published is spoken to with the tools of an older one.
+TOOLS = {"4.4.0": "3.9.1"}
 HOST = "127.0.0.1"
 COMMON = {
     "auto.create.topics.enable": "false",
@@ -59,9 +59,10 @@ def jars(version: str) -> Path:
     for tool in ("java", "mvn"):
         if not shutil.which(tool):
             raise Missing(f"needs {tool}")
-    tools = TOOLS.get(version, version)
     needed = [dependency("org.apache.kafka", "kafka_2.13", version, "org.apache.kafka:kafka-tools-api")]
-    needed += [dependency("org.apache.kafka", name, tools, "*:*") for name in ("kafka-tools", "kafka-tools-api")]
+    if version not in TOOLS:
+        tools = ("kafka-tools", "kafka-tools-api")
+        needed += [dependency("org.apache.kafka", name, version, "*:*") for name in tools]
     needed += [
         dependency("net.sourceforge.argparse4j", "argparse4j", "0.7.0"),
         dependency("net.sf.jopt-simple", "jopt-simple", "5.0.4"),
@@ -89,6 +90,7 @@ class Cluster:
     def __init__(self, version: str, folder: Path) -> None:
         self.version, self.folder = version, folder
         self.libs = jars(version)
+        self.tools = jars(TOOLS.get(version, version))
         self.is_kraft = version.startswith("4.")
         self.ports = {number: free_port() for number in (1, 2)}
         self.own_port = free_port()  # ZooKeeper's or the controller's
@@ -131,13 +133,13 @@ class Cluster:
                 process.kill()
                 process.wait(10)
 
-    def java(self, megabytes: int) -> list[str]:
+    def java(self, megabytes: int, libs: Path | None = None) -> list[str]:
         flags = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", f"-Xmx{megabytes}m"]
         logs = [
             f"-Dlog4j.configuration=file:{self.folder}/log4j.properties",
             f"-Dlog4j2.configurationFile={self.folder}/log4j2.properties",
         ]
-        return ["java", *flags, *logs, "-cp", f"{self.libs}/*"]
+        return ["java", *flags, *logs, "-cp", f"{libs or self.libs}/*"]
 
     def start(self, main: str, argument: Path, name: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -190,20 +192,21 @@ class Cluster:
         raise RuntimeError(f"{name} does not listen: {tail}")
 
     def until_it_answers(self) -> None:
-        for _ in range(20):
-            if self.tool("TopicCommand", "--list", check=False).returncode == 0:
+        for _ in range(10):
+            done = self.tool("TopicCommand", "--list", check=False)
+            if done.returncode == 0:
                 return
             time.sleep(1)
-        raise RuntimeError("the cluster does not answer")
+        raise RuntimeError(f"the cluster does not answer: {done.stdout[-500:]} {done.stderr[-500:]}")
 
     def tool(self, name: str, *arguments: object, check: bool = True) -> subprocess.CompletedProcess:
         known = [] if "--bootstrap-server" in arguments else ["--bootstrap-server", self.bootstrap]
-        command = [*self.java(192), self.named(name), *known, *map(str, arguments)]
+        command = [*self.java(192, self.tools), self.named(name), *known, *map(str, arguments)]
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300, check=check)
 
     def named(self, simple: str) -> str:
         """Full name of a class: the tools moved between packages from release to release."""
-        for jar in sorted(self.libs.glob("kafka*.jar")):
+        for jar in sorted(self.tools.glob("kafka*.jar")):
             for name in zipfile.ZipFile(jar).namelist():
                 if re.fullmatch(rf".*/{simple}\.class", name):
                     return name.removesuffix(".class").replace("/", ".")
