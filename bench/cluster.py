@@ -77,7 +77,7 @@ class Submitted(Monitor):
         self.folder, self.port = folder, PORT
         conf = {
             "spark.pyspark.python": "./environment/bin/python",
-            "spark.pyspark.driver.python": sys.executable,
+            "spark.pyspark.driver.python": "./environment/bin/python",
             "spark.executor.cores": "1",
             "spark.executor.memory": "1g",
             "spark.driver.host": "127.0.0.1",
@@ -102,6 +102,8 @@ def judged(folder: Path, archive: Path, files: list[Path], victim: subprocess.Po
     (folder / "frames").mkdir()
     middle = len(files) // 2
     feed(files[:middle], folder / "frames")
+    (folder / "environment").mkdir()  # stateful steps start a Python on the driver too, by the executors' path
+    subprocess.run(["tar", "xzf", str(archive), "-C", str(folder / "environment")], check=True)
     monitor = Submitted(folder, archive)
     try:
         monitor.ready()
