@@ -31,7 +31,8 @@ from streaming.settings import Settings
 ROOT = Path(__file__).resolve().parent.parent
 SPARK = Path(_find_spark_home())
 MASTER, PORT = 17077, 19194
-PATIENCE_S = 400
+PATIENCE_S, STALE_S = 400, 10
+"""The page tells of a backlog every five seconds: what it said before files were fed is not waited on."""
 
 
 def packed(folder: Path) -> Path:
@@ -119,6 +120,7 @@ def judged(folder: Path, archive: Path, files: list[Path], victim: subprocess.Po
 
 
 def wait(monitor: Monitor, files: int) -> None:
+    time.sleep(STALE_S)
     until = time.monotonic() + PATIENCE_S
     while not monitor.caught_up(files):
         if time.monotonic() > until:
