@@ -1,18 +1,18 @@
 """Recovery: how many messages are found again in a damaged capture, beside tshark on the same file.
 
-Knows: how to damage a capture (loss, reorder, duplicates, a start in the middle, each alone and together), which
-messages are still whole in what is left, and which of them a program tells. Captures: synthesised traffic of 40
+Knows: which messages are still whole in what damage.py leaves of a capture (loss, reorder, duplicates, a start in the
+middle, each alone and together), and which of them a program tells. Captures: synthesised traffic of 40
 connections in MTU-sized segments, and every FOLDER/*/capture.pcap under WIRECHECK_CAPTURES, where that is set.
 Refuses to know: how anything of ours follows. What is whole is found by a reader of its own: sequence numbers, sizes,
-nothing else.
+nothing else. The captures are trimmed first, as an agent would: what is told lacks its records and secrets.
 Rule: a request counts when all its bytes are in the damaged file, a response when its request counts too. A message
-told that the undamaged capture does not hold is wrong, and none may be.
+told is known by its connection, its ids and its size; one that the undamaged capture does not hold, or of which a kept
+byte differs, is wrong, and none may be.
 """
 
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import struct
 import subprocess
@@ -22,76 +22,13 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bench.damage import DAMAGE, Capture, Flow
 from bench.traffic import write_capture
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SYNTHETIC_BYTES = 20_000_000
 BAR = 0.99
-DAMAGE = {
-    "1% loss": (0.01, 0.0, 0.0, 0.0),
-    "5% reorder": (0.0, 0.05, 0.0, 0.0),
-    "5% duplicates": (0.0, 0.0, 0.05, 0.0),
-    "mid-stream start": (0.0, 0.0, 0.0, 0.3),
-    "all together": (0.01, 0.05, 0.05, 0.3),
-    "10% loss": (0.1, 0.0, 0.0, 0.0),
-}
-WITHOUT_BAR = {"10% loss"}
-FURTHEST = 5  # records a packet is moved or repeated later
-LINK_BYTES = {1: 14, 113: 16, 276: 20}
-
-Flow = tuple[str, int, str, int]
-
-
-@dataclass
-class Capture:
-    head: bytes
-    records: list[tuple[bytes, bytes]]
-
-    @classmethod
-    def read(cls, path: Path) -> Capture:
-        data, at, records = path.read_bytes(), 24, []
-        order = "<" if data[:4] in {b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"} else ">"
-        while at + 16 <= len(data):
-            size = struct.unpack_from(order + "I", data, at + 8)[0]
-            records.append((data[at : at + 8], data[at + 8 : at + 16 + size]))
-            at += 16 + size
-        return cls(data[:24], records)
-
-    def write(self, path: Path) -> None:
-        path.write_bytes(self.head + b"".join(when + rest for when, rest in self.records))
-
-    def damaged(self, loss: float, reorder: float, repeat: float, skip: float) -> Capture:
-        """The same capture as a worse one would have seen it; times stay in order, as a capture's do."""
-        dice = random.Random(1)
-        placed = []
-        for place, (_, packet) in enumerate(self.records[int(skip * len(self.records)) :]):
-            if dice.random() < loss:
-                continue
-            later = dice.randint(1, FURTHEST) + 0.5 if dice.random() < reorder else 0
-            placed.append((place + later, packet))
-            if dice.random() < repeat:
-                placed.append((place + dice.randint(1, FURTHEST) + 0.5, packet))
-        placed.sort(key=lambda entry: entry[0])
-        start = int(skip * len(self.records))
-        times = [self.records[min(start + int(place), len(self.records) - 1)][0] for place, _ in placed]
-        return Capture(self.head, [(when, packet) for when, (_, packet) in zip(times, placed, strict=True)])
-
-    def segments(self) -> Iterator[tuple[Flow, int, int, bytes]]:
-        """(flow, flags, sequence number, payload) of every TCP packet."""
-        link = struct.unpack_from("<I" if self.head[0] in {0xD4, 0x4D} else ">I", self.head, 20)[0]
-        for _, record in self.records:
-            ip = record[8 + LINK_BYTES[link] :]
-            if ip[0] >> 4 != 4 or ip[9] != 6:
-                continue
-            tcp = (ip[0] & 15) * 4
-            source, target, seq = struct.unpack_from(">HHI", ip, tcp)
-            begin, end = tcp + (ip[tcp + 12] >> 4) * 4, struct.unpack_from(">H", ip, 2)[0]
-            flow = (".".join(map(str, ip[12:16])), source, ".".join(map(str, ip[16:20])), target)
-            yield flow, ip[tcp + 13], seq, ip[begin:end]
+WITHOUT_BAR = {"10% loss", "2% loss in bursts"}
 
 
 @dataclass(frozen=True)
@@ -195,33 +132,53 @@ def merged(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
     return starts, ends
 
 
-Told = set[tuple[Flow, bytes]]
+Known = tuple[Flow, int, bytes]  # flow, size, ids (a request's with its key and version)
 
 
-def ours(path: Path) -> tuple[Told, Told]:
-    """(messages told, those of them told in spite of a hole), by flow and bytes."""
+def known(flow: Flow, size: int, start: bytes, *, asks: bool) -> Known:
+    return flow, size, bytes(start[: 8 if asks else 4])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A message told: its bytes, and where those lie in it."""
+
+    data: bytes
+    spans: tuple[tuple[int, int], ...]
+
+    def agrees(self, whole: bytes) -> bool:
+        at, kept = 0, b""
+        for offset, length in self.spans:
+            kept += whole[at:offset]
+            at = offset + length
+        return self.data == kept + whole[at:]
+
+
+def ours(path: Path, folder: Path) -> dict[Known, list[Kept]]:
+    """Messages told without a hole that the capture left, of trimmed frames."""
     import pyarrow as pa
 
-    from capture.frames import Stamp
-    from capture.pcap import CaptureFile
+    from capture import frames
+    from capture.agent import write_frames
     from decode.following.connection import Follower
     from decode.following.segments import segments
 
-    file = CaptureFile(path)
-    rows = [batch.rows for batch in file.batches(Stamp("bench", "bench"))]
-    file.close()
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        table = pa.concat_tables([frames.read(file) for file in write_frames([path], Path(out) / "f", "bench").files])
     follower = Follower()
-    told: Told = set()
-    partly: Told = set()
-    for result in (follower.receive(segments(pa.Table.from_batches(rows))), follower.drain()):
+    told: dict[Known, list[Kept]] = defaultdict(list)
+    for result in (follower.receive(segments(table)), follower.drain()):
         m = result.messages
         for i in range(len(m)):
             connection = result.connections[result.connection[i]]
             ends = (connection.client, connection.server)
             source, target = ends if m.side[i] == 0 else ends[::-1]
-            kept = m.data[m.at[i] : m.at[i + 1]].tobytes()
-            (partly if m.span_at[i + 1] > m.span_at[i] else told).add(((*source, *target), kept))
-    return told, partly
+            rows = slice(m.span_at[i], m.span_at[i + 1])
+            spans = tuple(zip(m.span_offset[rows].tolist(), m.span_length[rows].tolist(), strict=True))
+            kept = Kept(m.data[m.at[i] : m.at[i + 1]].tobytes(), spans)
+            if result.gap_bytes[i] == 0:
+                told[known((*source, *target), int(m.size[i]), kept.data, asks=m.side[i] == 0)].append(kept)
+    return told
 
 
 def tshark(path: Path, ports: set[int]) -> set[tuple[Flow, int]]:
@@ -253,27 +210,34 @@ def tshark(path: Path, ports: set[int]) -> set[tuple[Flow, int]]:
 
 def measured(name: str, capture: Capture, folder: Path) -> list[dict]:
     paired = pairs(capture)
-    true = {(m.flow, m.data) for pair in paired for m in pair if m}
-    flows = {flow for flow, _ in true}
+    true: dict[Known, list[bytes]] = defaultdict(list)
+    for pair in paired:
+        for asks, m in zip((True, False), pair, strict=True):
+            if m:
+                true[known(m.flow, len(m.data), m.data, asks=asks)].append(m.data)
+    flows = {name[0] for name in true}
     ports = {request.flow[3] for request, _ in paired}
     rows = []
     for damage, numbers in DAMAGE.items():
-        damaged = capture.damaged(*numbers)
+        damaged = capture.damaged(*numbers, bursts="bursts" in damage)
         path = folder / "damaged.pcap"
         damaged.write(path)
         seen = Seen(damaged, capture)
-        wanted = {(q.flow, q.data) for q, _ in paired if seen.whole(q)}
-        wanted |= {(r.flow, r.data) for q, r in paired if r and seen.whole(q) and seen.whole(r)}
-        told, _ = ours(path)
-        wrong = {message for message in told if message[0] in flows} - true
-        row = line(f"recovery, {name}, {damage}", len(wanted & told) / max(len(wanted), 1), damage)
+        whole = [(q, True) for q, _ in paired if seen.whole(q)]
+        whole += [(r, False) for q, r in paired if r and seen.whole(q) and seen.whole(r)]
+        wanted = {known(m.flow, len(m.data), m.data, asks=asks): m.data for m, asks in whole}
+        told = ours(path, folder)
+        found = sum(any(kept.agrees(data) for kept in told.get(name, ())) for name, data in wanted.items())
+        mine = [(name, kept) for name, many in told.items() if name[0] in flows for kept in many]
+        wrong = [name for name, kept in mine if not any(map(kept.agrees, true.get(name, ())))]
+        row = line(f"recovery, {name}, {damage}", found / max(len(wanted), 1), damage)
         if shutil.which("tshark"):
             theirs = tshark(path, ports)
-            by_id = [(flow, struct.unpack_from(">i", data, 4 * (flow[3] in ports))[0]) for flow, data in wanted]
+            by_id = [(n[0], struct.unpack_from(">i", data, 4 * (n[0][3] in ports))[0]) for n, data in wanted.items()]
             row["peer_value"] = sum(entry in theirs for entry in by_id) / max(len(by_id), 1)
             row["ratio"] = row["value"] / row["peer_value"] if row["peer_value"] else None
         rows += [row, line(f"recovery, {name}, {damage}: wrong messages", len(wrong), damage, wrong=True)]
-        print(f"{name}, {damage}: {len(wanted)} whole, {len(wanted & told)} told, {len(wrong)} wrong", file=sys.stderr)
+        print(f"{name}, {damage}: {len(wanted)} whole, {found} told, {len(wrong)} wrong", file=sys.stderr)
     return rows
 
 

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
+import numpy as np
+
 from capture import frames
 from decode.following.connection import Follower
 from decode.following.exchanges import Exchanges
+from decode.following.segments import Segments
 from streaming.pack import FrameFile, read_file, together
 from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
 from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
 
 
@@ -78,7 +81,8 @@ class Bucket:
         ready, missing = self.in_order(cells)
         pieces = [file.segments for file in ready if file.segments is not None]
         refused = self.follower.refused
-        parts = together(pieces).parts(FRAMES_A_CALL) if pieces else ()
+        self.follower.expect(self.agents)
+        parts = by_time(together(pieces)).parts(FRAMES_A_CALL) if pieces else ()
         learned = [self.follower.receive(part) for part in parts]
         for file in ready:
             learned += self.advance(file)
@@ -110,10 +114,10 @@ class Bucket:
             agent.ended = (agent.ended and mark.kind != frames.STARTED) or mark.kind == frames.ENDED
         agent.ended = agent.ended or bool(known and known.last and file.file_seq >= known.last)
         shown = max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0)
-        if shown <= agent.ts_ns:
+        if shown <= agent.ts_ns and not agent.ended:
             return []
-        agent.ts_ns = shown
-        return [self.follower.advance(file.agent, shown)]
+        agent.ts_ns = max(shown, agent.ts_ns)
+        return [self.follower.advance(file.agent, agent.ts_ns, ended=agent.ended)]
 
     def all_ended(self) -> bool:
         known = {name for name, files in self.settings.agents.items() if files.label in {"", self.label}}
@@ -154,6 +158,13 @@ class Bucket:
             raise StateVersionMismatch(msg)
         self.agents = from_cell(agents, Agent)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
+
+
+def by_time(segments: Segments) -> Segments:
+    """Frames of several agents as their clocks have them, so that one heals what another lost while it is awaited."""
+    if len(np.unique(segments.agent)) < 2:
+        return segments
+    return segments.take(np.argsort(segments.ts_ns, kind="stable"))
 
 
 def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:

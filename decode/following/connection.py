@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decode.following import checkpoint, relief, slots
+from decode.following.agents import Agents
 from decode.following.exchanges import Connection, Exchanges
 from decode.following.handout import Handout
 from decode.following.heap import give_connection
@@ -27,6 +28,8 @@ from decode.following.slots import Frames, Ints
 from decode.wire import known
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
@@ -58,7 +61,7 @@ class Follower:
         self._slots: dict[Pair, int] = {}
         self._pairs: dict[int, Pair] = {}
         self._gaps: dict[int, list[tuple[int, int, int]]] = {}
-        self._now: dict[str, int] = {}
+        self._agents = Agents(limits.silent_ns)
         self._heap = slots.empty_heap(limits.row(), known())
         self._new = slots.no_bytes()
         self._old = slots.empty_arena()
@@ -70,6 +73,7 @@ class Follower:
         if self.ports:
             segments = self._narrowed(segments)
         self.label = self.label or segments.label
+        self.expect(segments.names[i] for i in np.flatnonzero(np.bincount(segments.agent)).tolist())
         pairs, frames = self._frames(segments)
         self._begin(slots.fixed(segments.payload, np.uint8))
         self.placed = Placed(*frames.where.T)
@@ -87,18 +91,24 @@ class Follower:
                 self._slots[pair] = slot
         return self._hand_out(pairs)
 
-    def advance(self, agent: str, now_ns: int) -> Exchanges:
-        """The agent has shown everything up to now_ns."""
-        self._now[agent] = max(now_ns, self._now.get(agent, now_ns))
+    def expect(self, agents: Iterable[str]) -> None:
+        """These agents may show what others show; one that is not expected is known by its frames."""
+        self._agents.expect(agents)
+        self._agents.tell(self._heap, self._names)
+
+    def advance(self, agent: str, now_ns: int, *, ended: bool = False) -> Exchanges:
+        """The agent has shown everything up to now_ns, and nothing more will come of it if it has ended."""
+        self._agents.advance(agent, now_ns, ended=ended)
+        self._agents.tell(self._heap, self._names)
         rows = self._rows()
-        due = (self._heap[rows + slots.C_DEADLINE] <= now_ns) & (
-            self._heap[rows + slots.C_AGENT] == self._names.get(agent, -1)
-        )
-        return self._lapse(rows[due], now_ns)
+        upto = self._agents.upto(self._heap, rows, self._names, now_ns)
+        due = self._heap[rows + slots.C_DEADLINE] <= upto
+        return self._lapse(rows[due], upto[due])
 
     def drain(self) -> Exchanges:
         """The capture has ended: everything still open is closed and said."""
-        return self._lapse(self._rows(), slots.UNSET)
+        rows = self._rows()
+        return self._lapse(rows, np.full(len(rows), slots.UNSET))
 
     @property
     def refused(self) -> int:
@@ -131,7 +141,7 @@ class Follower:
             "pairs": pairs,
             "current": list(self._slots.values()),
             "gaps": list(self._gaps.items()),
-            "now": self._now,
+            "agents": self._agents.stored(),
         }
         top, used = int(self._heap[slots.G_TOP]), int(self._heap[slots.G_ARENA])
         return checkpoint.pack(self._heap[:top], self._old[:used], texts)
@@ -149,7 +159,7 @@ class Follower:
         self._pairs = {row: (_end(low), _end(high), agent) for row, low, high, agent in texts["pairs"]}
         self._slots = {self._pairs[row]: row for row in texts["current"]}
         self._gaps = {row: [tuple(gap) for gap in gaps] for row, gaps in texts["gaps"]}
-        self._now = dict(texts["now"])
+        self._agents.restore(texts["agents"])
         return self
 
     # --- one call
@@ -199,9 +209,10 @@ class Follower:
         self._heap[slots.G_TOUCHED] = -1
         self._heap[slots.G_CALL] += 1
 
-    def _lapse(self, rows: Ints, now_ns: int) -> Exchanges:
+    def _lapse(self, rows: Ints, upto: Ints) -> Exchanges:
         self._begin(slots.no_bytes())
-        self._each(lapse, rows, now_ns)
+        for now_ns in np.unique(upto).tolist():
+            self._each(lapse, rows[upto == now_ns], now_ns)
         return self._hand_out([])
 
     def _each(self, kernel: Any, rows: Ints, *more: int) -> None:

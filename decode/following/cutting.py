@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from numba import njit
 
 from decode.following.heap import other_way, side_of, take_wait, way_of
-from decode.following.pairing import answered_is_raw, drop_raw, request, response
+from decode.following.pairing import answered_is_raw, answers_request, drop_raw, request, response
 from decode.following.pieces import detach, free_list, read, seen_last, without_front
 from decode.following.recognise import (
+    GSSAPI,
     NO,
     NO_CLIENT,
     NOT_SEEN,
@@ -27,6 +28,7 @@ from decode.following.recognise import (
     SHORTEST_REQUEST,
     STRONG,
     WAIT,
+    gss_token,
     int16,
     int32,
     mechanism,
@@ -104,6 +106,7 @@ GIVEN_UP = 2  # W_LOST of a message that could wait no longer (relief.py): only 
 TOKEN_BYTES = 1 << 20  # sasl.server.max.receive.size is 512 KiB by default
 PEEK = 64  # enough for the header of most requests
 PEEK_FAR = 1024  # enough for client id, transactional id and acks
+GSS_TOKENS = 16  # of a client before its first request; Kerberos takes 3
 OPENING = 256  # bytes of a first request waited for before its connection is judged
 HIGHEST_KEY, HIGHEST_VERSION = 20_000, 200  # far above any fork's; an unknown API is undecoded, not noise
 RESCANS = 256  # times a search may look again at bytes it had passed over
@@ -215,6 +218,11 @@ def _opening(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     if n >= 5 and tls_record(old, 0, n):
         turn_off(s, c, TLS)
         return True
+    if n >= 6 and gss_token(old, size):
+        s[c + C_RAW] = 1
+        s[c + C_SASL] = GSSAPI
+        s[w + W_MODE] = SYNC
+        return True
     if size < SHORTEST_REQUEST or size > s[L_MESSAGE_BYTES]:
         turn_off(s, c, OTHER)
         return True
@@ -274,10 +282,11 @@ def _token_or_request(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     if verdict == WAIT and length <= size + 4 and have < length:
         s[w + W_NEED] = at + length
         return False
-    if verdict > WAIT:
+    if verdict == STRONG or (verdict > WAIT and s[c + C_PROTOCOL] == KAFKA):
         s[c + C_RAW] = 0
+        s[c + C_PROTOCOL] = KAFKA
         return _request_head(s, old, w, n)
-    if size > TOKEN_BYTES:
+    if size > TOKEN_BYTES or (s[c + C_PROTOCOL] == UNDECIDED and s[w + W_RAW] >= GSS_TOKENS):
         lose_boundary(s, w)
         return True
     s[w + W_KEY] = RAW_TOKEN
@@ -289,6 +298,11 @@ def _token_or_request(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
 def _response_head(s: Ints, old: Bytes, c: int, w: int, n: int) -> Any:
     at = s[w + W_AT]
     size, raw = int32(old, 0), answered_is_raw(s, c)
+    if raw and size >= 4:
+        if s[w + W_NEXT] - at < 8:
+            s[w + W_NEED] = at + 8
+            return False
+        raw = n < 8 or not answers_request(s, c, int32(old, 4))
     if size < (0 if raw else 4) or size > s[L_MESSAGE_BYTES]:
         lose_boundary(s, w)
         return True

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 KIB, MIB = 1 << 10, 1 << 20
 MS, SECOND = 1_000_000, 1_000_000_000
 
+BOTH = 4  # times hole_ns that a second agent is waited for: clocks of hosts differ by seconds at most
+BOTH_HELD = 64  # times held_bytes and held_pieces meanwhile: its files come seconds later
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -62,6 +65,8 @@ class Limits:
     """Memory of all that waits in a follower, records for its bookkeeping included: two of the largest messages.
     Beyond, connections give up what waits on them, those first that hold most and, sixteen times sooner, those that
     never showed Kafka, until a quarter is free."""
+    silent_ns: int = 60 * SECOND
+    """An agent that shows nothing for so much of the others' capture time is not waited for any more."""
 
     def row(self) -> NDArray[np.int64]:
         """As an array for jitted code; the L_ indices of slots.py are the order of the fields."""

@@ -195,6 +195,17 @@ def answered_is_raw(s: Ints, c: int) -> Any:
 
 
 @njit
+def answers_request(s: Ints, c: int, correlation: int) -> Any:
+    """Behind tokens, a request waits that has this id: the last token of Kerberos is not answered."""
+    q, position = s[c + C_ASKED], 0
+    while q >= 0 and position < AHEAD:
+        if not s[q + Q_FLAGS] & F_RAW and s[q + Q_CORRELATION] == correlation:
+            return True
+        q, position = s[q + Q_NEXT], position + 1
+    return False
+
+
+@njit
 def drop_raw(s: Ints, c: int) -> None:
     first = s[c + C_ASKED]
     _unlink(s, c, -1, first, C_ASKED)

@@ -143,6 +143,15 @@ def tls_record(b: Bytes, i: int, n: int) -> Any:
 
 
 @njit
+def gss_token(b: Bytes, size: int) -> Any:
+    """A first GSS-API token (RFC 2743 3.1) behind its size: what brokers of 0.9 are sent before any request."""
+    length = np.int64(b[5])
+    if length == 0x81 or length == 0x82:  # noqa: PLR1714 - numba
+        return b[4] == 0x60 and 0 < size <= 1 << 20
+    return b[4] == 0x60 and length < 0x80 and size == length + 2
+
+
+@njit
 def mechanism(b: Bytes, n: int, header: int) -> Any:
     """Which SASL mechanism a SaslHandshake request at b[:n] asks for."""
     if n < header + 3:

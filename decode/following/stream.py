@@ -1,7 +1,8 @@
 """One direction of a connection: packets in any order become bytes in order, and gaps.
 
 Knows: sequence numbers (32 bits, wrapping, RFC 9293 3.4), overlap, duplicates, what was held back, and when a hole is
-final: when the peer acknowledged past it some frames or some capture time ago, or when it is old.
+final: when the peer acknowledged past it some frames or some capture time ago, or when it is old; where two agents show
+the connection, when both have passed it. Bytes that one of two agents left out wait for the other's.
 Refuses to know: what the bytes mean, and the other direction except for its acknowledgements.
 Rule: a gap is a piece of its own, never bytes; the first bytes seen for an offset stay, whatever comes later.
 """
@@ -15,16 +16,23 @@ from typing import TYPE_CHECKING, Any
 from numba import njit
 
 from decode.following.heap import side_of, take_line, way_of
-from decode.following.pieces import advance_front, append, copy_stamp, free_piece, new_piece, stamp
+from decode.following.limits import BOTH, BOTH_HELD
+from decode.following.pieces import advance_front, append, copy_stamp, free_piece, new_piece, split, stamp
 from decode.following.slots import (
     A_GAP,
+    ALL_LEFT,
+    C_AGENT,
+    C_AGENT2,
     C_GRID,
     C_LIMITS,
     C_MARK,
+    C_STARTED,
     C_TICK,
     CLOSED,
     DATA,
+    G_AGENTS,
     G_GAPS,
+    G_GONE,
     GAP,
     H_BYTES,
     H_DIRECTION,
@@ -38,9 +46,11 @@ from decode.following.slots import (
     LEFT,
     MIDDLE,
     NOW_ADDRESS,
+    NOW_AGENT,
     NOW_LEFT,
     NOW_LEFT_END,
     NOW_OFFSET,
+    NOW_TS,
     NOW_WIRE,
     OFF,
     P_ADDRESS,
@@ -59,6 +69,10 @@ from decode.following.slots import (
     W_ACKED_OLD_FRAMES,
     W_ACKED_OLD_TIME,
     W_BASE,
+    W_BOTH_MID_FRAMES,
+    W_BOTH_MID_TIME,
+    W_BOTH_OLD_FRAMES,
+    W_BOTH_OLD_TIME,
     W_CONFLICTING,
     W_FIN,
     W_FROM,
@@ -70,6 +84,8 @@ from decode.following.slots import (
     W_NEXT,
     W_OPEN,
     W_SCAN,
+    W_SHOWN,
+    W_SHOWN2,
     W_SYN,
     W_TOP,
     W_UNSEEN,
@@ -130,15 +146,34 @@ def begin_late(s: Ints, w: int, seq: int) -> Any:
 
 
 @njit
-def acknowledge(s: Ints, w: int, ack: int) -> None:
+def two_live(s: Ints, c: int) -> Any:
+    """Whether a second agent may still show what is missing: one that has shown the connection, or one that may yet
+    show that it does, by another clock or in later files.
+    """
+    first, second = s[c + C_AGENT], s[c + C_AGENT2]
+    if second < 0:
+        return s[G_AGENTS] > 1 and s[NOW_TS] - s[c + C_STARTED] < BOTH * s[L_HOLE_NS]
+    return (s[G_GONE] >> min(first, 62)) & 1 == 0 and (s[G_GONE] >> min(second, 62)) & 1 == 0
+
+
+@njit
+def shown(s: Ints, c: int, w: int, at: int) -> None:
+    """The agent of the frame that is looked at has shown direction w up to this offset."""
+    column = W_SHOWN2 if s[NOW_AGENT] == s[c + C_AGENT2] else W_SHOWN
+    s[w + column] = max(s[w + column], at)
+
+
+@njit
+def acknowledge(s: Ints, c: int, w: int, ack: int) -> None:
     """The peer has everything of direction w below this number."""
     if s[w + W_OPEN] == CLOSED:
         return
     at = offset_of(s, w, ack)
     if s[w + W_FIN] != UNSET:
         at = min(at, s[w + W_FIN])
-    if at > s[w + W_ACKED] and at - s[w + W_TOP] < BELIEVABLE:
-        s[w + W_ACKED] = at
+    if at - s[w + W_TOP] < BELIEVABLE:
+        s[w + W_ACKED] = max(s[w + W_ACKED], at)
+        shown(s, c, w, at)
 
 
 @njit
@@ -150,16 +185,21 @@ def remember_acknowledged(s: Ints, c: int, ts: int) -> None:
         for w in (way_of(c, 0), way_of(c, 1)):
             s[w + W_ACKED_OLD_TIME] = s[w + W_ACKED_MID_TIME] if steps == 1 else s[w + W_ACKED]
             s[w + W_ACKED_MID_TIME] = s[w + W_ACKED]
+            both = min(s[w + W_SHOWN], s[w + W_SHOWN2])
+            s[w + W_BOTH_OLD_TIME] = s[w + W_BOTH_MID_TIME] if steps == 1 else both
+            s[w + W_BOTH_MID_TIME] = both
         s[c + C_GRID] = grid
     if s[c + C_TICK] - s[c + C_MARK] >= s[L_SLACK_FRAMES] // 2:
         for w in (way_of(c, 0), way_of(c, 1)):
             s[w + W_ACKED_OLD_FRAMES] = s[w + W_ACKED_MID_FRAMES]
             s[w + W_ACKED_MID_FRAMES] = s[w + W_ACKED]
+            s[w + W_BOTH_OLD_FRAMES] = s[w + W_BOTH_MID_FRAMES]
+            s[w + W_BOTH_MID_FRAMES] = min(s[w + W_SHOWN], s[w + W_SHOWN2])
         s[c + C_MARK] = s[c + C_TICK]
 
 
 @njit
-def arrive(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, seq: int) -> None:
+def arrive(s: Ints, new: Bytes, old: Bytes, left: Ints, c: int, w: int, seq: int) -> None:
     """The payload of the frame that is looked at, which begins at this sequence number, for direction w."""
     length = s[NOW_WIRE]
     if s[w + W_OPEN] == CLOSED:
@@ -173,6 +213,7 @@ def arrive(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, seq: int) -> Non
     if s[w + W_OPEN] == RUNNING and abs(a - s[w + W_NEXT]) > BELIEVABLE:
         return
     s[w + W_TOP] = max(s[w + W_TOP], b)
+    shown(s, c, w, b)
     address = s[NOW_ADDRESS]
     if s[w + W_OPEN] == RUNNING and a == s[w + W_NEXT] and s[w + W_HELD] < 0:
         s[w + W_NEXT] = b
@@ -184,19 +225,19 @@ def arrive(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, seq: int) -> Non
             append(s, w, p)
             return
         s[w + W_NEXT] = a
-    _arrive_in_parts(s, new, old, left, w, a, b)
-    catch_up(s, w)
+    _arrive_in_parts(s, new, old, left, w, a, b, 2 if s[NOW_AGENT] == s[c + C_AGENT2] else 1)
+    catch_up(s, w, s[c + C_AGENT2] >= 0 and two_live(s, c))
 
 
 @njit
-def _arrive_in_parts(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, a: int, b: int) -> None:
+def _arrive_in_parts(s: Ints, new: Bytes, old: Bytes, left: Ints, w: int, a: int, b: int, agent: int) -> None:
     at, address = a, s[NOW_ADDRESS]
     for k in range(s[NOW_LEFT], s[NOW_LEFT_END]):
         start = min(max(a + left[k, 0], at), b)
         end = min(max(start, a + left[k, 0] + left[k, 1]), b)
         _hold(s, new, old, w, at, start, DATA, address)
         address += start - at
-        _hold(s, new, old, w, start, end, LEFT, 0)
+        _hold(s, new, old, w, start, end, LEFT, agent)
         at = end
     _hold(s, new, old, w, at, b, DATA, address)
 
@@ -234,7 +275,7 @@ def _hold(s: Ints, new: Bytes, old: Bytes, w: int, a: int, b: int, kind: int, ad
 
 @njit
 def _link(s: Ints, w: int, before: int, a: int, b: int, kind: int, address: int) -> None:
-    p = new_piece(s, a, b - a, kind, address if kind == DATA else 0)
+    p = new_piece(s, a, b - a, kind, address)
     stamp(s, p)
     if before < 0:
         s[p + P_NEXT] = s[w + W_HELD]
@@ -252,20 +293,39 @@ def _link(s: Ints, w: int, before: int, a: int, b: int, kind: int, address: int)
 @njit
 def _overlap(s: Ints, new: Bytes, old: Bytes, w: int, p: int, a: int, b: int, kind: int, address: int) -> None:
     """[a, b) lies within piece p: the same bytes again, other bytes (counted), or bytes for what was left out."""
-    if kind != DATA:
-        return
     if s[p + P_KIND] == LEFT:
-        if a == s[p + P_AT] and b == a + s[p + P_LENGTH]:
-            s[p + P_KIND] = DATA
-            s[p + P_ADDRESS] = address
-            stamp(s, p)
-            s[w + W_HELD_BYTES] += b - a
+        if kind == LEFT and s[p + P_ADDRESS] | address == s[p + P_ADDRESS]:
+            return
+        p = _part(s, w, p, a, b)
+        if kind == LEFT:
+            s[p + P_ADDRESS] |= address
+            return
+        s[p + P_KIND] = DATA
+        s[p + P_ADDRESS] = address
+        stamp(s, p)
+        s[w + W_HELD_BYTES] += b - a
+        return
+    if kind != DATA:
         return
     there, skip = s[p + P_ADDRESS], a - s[p + P_AT]
     if there >= 0:
         s[w + W_CONFLICTING] += _differing(new, there + skip, new, address, b - a)
     else:
         s[w + W_CONFLICTING] += _differing(old, -1 - there + skip, new, address, b - a)
+
+
+@njit
+def _part(s: Ints, w: int, p: int, a: int, b: int) -> Any:
+    """The piece of what is held that is [a, b), cut out of piece p."""
+    for at in (b, a):
+        if s[p + P_AT] < at < s[p + P_AT] + s[p + P_LENGTH]:
+            rest = split(s, p, at - s[p + P_AT])
+            s[w + W_HELD_COUNT] += 1
+            if s[w + W_HELD_TAIL] == p:
+                s[w + W_HELD_TAIL] = rest
+            if at == a:
+                p = rest
+    return p
 
 
 @njit
@@ -278,14 +338,14 @@ def _differing(one: Bytes, at: int, other: Bytes, begin: int, count: int) -> Any
 
 
 @njit
-def catch_up(s: Ints, w: int) -> None:
-    """Held pieces that now continue the stream become part of it."""
+def catch_up(s: Ints, w: int, both: bool) -> None:
+    """Held pieces that now continue the stream become part of it; `both`: not what one of two agents left out."""
     if s[w + W_OPEN] != RUNNING:
         return
     while s[w + W_HELD] >= 0:
         p = s[w + W_HELD]
         a, length = s[p + P_AT], s[p + P_LENGTH]
-        if a > s[w + W_NEXT]:
+        if a > s[w + W_NEXT] or (both and s[p + P_KIND] == LEFT and s[p + P_ADDRESS] != ALL_LEFT):
             return
         s[w + W_HELD] = s[p + P_NEXT]
         if s[w + W_HELD] < 0:
@@ -313,24 +373,38 @@ def old_acknowledgement(s: Ints, w: int) -> Any:
 
 
 @njit
-def overfull(s: Ints, w: int) -> Any:
-    return s[w + W_HELD_BYTES] > s[L_HELD_BYTES] or s[w + W_HELD_COUNT] > s[L_HELD_PIECES]
+def both_passed(s: Ints, w: int) -> Any:
+    """Up to where neither of two agents will show anything of direction w any more."""
+    return max(s[w + W_BOTH_OLD_TIME], s[w + W_BOTH_OLD_FRAMES])
+
+
+@njit
+def overfull(s: Ints, w: int, both: bool) -> Any:
+    times = BOTH_HELD if both else 1
+    return s[w + W_HELD_BYTES] > times * s[L_HELD_BYTES] or s[w + W_HELD_COUNT] > times * s[L_HELD_PIECES]
 
 
 @njit
 def declare_gaps(s: Ints, c: int, w: int, now: int) -> Any:
     """Close every hole of direction w that is final by now; True if the stream moved."""
-    moved = False
+    moved, both = False, two_live(s, c)
     while s[w + W_OPEN] != CLOSED:
         held = s[w + W_HELD]
         edge = s[held + P_AT] if held >= 0 else -UNSET
         acked = old_acknowledgement(s, w)
-        aged = held >= 0 and now >= s[held + P_TS] + s[L_HOLE_NS]
-        full = held >= 0 and overfull(s, w)
+        if both:
+            acked = min(acked, both_passed(s, w))
+        aged = held >= 0 and now >= s[held + P_TS] + s[L_HOLE_NS] * (BOTH if both else 1)
+        full = held >= 0 and overfull(s, w, both)
         if s[w + W_OPEN] == HELD:
             if held < 0 or not (acked > edge or aged or full):
                 return moved
             _start_in_the_middle(s, w, edge)
+        elif edge <= s[w + W_NEXT]:
+            passed = aged or full or both_passed(s, w) >= edge + s[held + P_LENGTH]
+            if both and s[c + C_AGENT2] >= 0 and not passed:
+                return moved
+            s[held + P_ADDRESS] = ALL_LEFT if s[held + P_KIND] == LEFT else s[held + P_ADDRESS]
         elif acked > s[w + W_NEXT]:
             _gap(s, c, w, min(acked, edge), now)
         elif aged or full:
@@ -339,7 +413,7 @@ def declare_gaps(s: Ints, c: int, w: int, now: int) -> Any:
             return moved
         if full and not aged and acked <= edge:
             s[c + C_LIMITS] += 1
-        catch_up(s, w)
+        catch_up(s, w, both and s[c + C_AGENT2] >= 0)
         moved = True
     return moved
 
@@ -364,7 +438,7 @@ def close_held(s: Ints, c: int, w: int, now: int) -> None:
             _start_in_the_middle(s, w, edge)
         elif edge > s[w + W_NEXT]:
             _gap(s, c, w, edge, now)
-        catch_up(s, w)
+        catch_up(s, w, False)
 
 
 @njit
@@ -405,7 +479,7 @@ def hole_deadline(s: Ints, c: int, w: int) -> Any:
     if s[w + W_ACKED] > beyond:
         at = (s[c + C_GRID] + 1) * max(s[L_SLACK_NS] // 2, 1)
     if held >= 0:
-        at = min(at, s[held + P_TS] + s[L_HOLE_NS])
+        at = min(at, s[held + P_TS] + s[L_HOLE_NS] * (BOTH if two_live(s, c) else 1))
     return at
 
 

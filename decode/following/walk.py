@@ -24,6 +24,7 @@ from decode.following.resync import last_chance, search
 from decode.following.slots import (
     BY_SYN,
     C_AGENT,
+    C_AGENT2,
     C_ANSWERS,
     C_ANSWERS_COUNT,
     C_ASKED,
@@ -103,6 +104,10 @@ from decode.following.slots import (
     W_ACKED_OLD_FRAMES,
     W_ACKED_OLD_TIME,
     W_BASE,
+    W_BOTH_MID_FRAMES,
+    W_BOTH_MID_TIME,
+    W_BOTH_OLD_FRAMES,
+    W_BOTH_OLD_TIME,
     W_BYTES,
     W_CLIENT,
     W_END,
@@ -121,6 +126,8 @@ from decode.following.slots import (
     W_PIECES,
     W_SCAN,
     W_SETTLED,
+    W_SHOWN,
+    W_SHOWN2,
     W_SYN,
     W_TAIL,
     W_TOP,
@@ -148,7 +155,7 @@ if TYPE_CHECKING:
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 YOUNG_NS = 1_000_000_000  # a SYN that late belongs to a new connection
 TLS_RECORDS = 4
-TLS_HEADER_BYTES = 5
+SEGMENTS_A_RECORD = 16  # 2^14 bytes of TLS in Ethernet's, and some room
 SHORTEST_MESSAGE = 8  # a response: size and correlation id
 
 
@@ -187,7 +194,7 @@ def _open(s: Ints) -> Any:
     s[c + C_DUE] = -UNSET
     s[c + C_DEADLINE] = -UNSET
     s[c + C_BORN] = s[G_CALL]
-    s[c + C_AGENT] = s[NOW_AGENT]
+    s[c + C_AGENT], s[c + C_AGENT2] = s[NOW_AGENT], -1
     s[G_SERIAL] += 1
     s[c + C_SERIAL] = s[G_SERIAL]
     for column in (C_ASKED, C_ANSWERS):
@@ -203,7 +210,8 @@ def _clear(s: Ints, w: int) -> None:
     for column in (W_HELD, W_HELD_TAIL, W_HEAD, W_TAIL, W_SETTLED, W_END, W_CLIENT):
         s[w + column] = -1
     for column in (
-        W_ACKED, W_ACKED_MID_TIME, W_ACKED_OLD_TIME, W_ACKED_MID_FRAMES, W_ACKED_OLD_FRAMES, W_FIN,
+        W_ACKED, W_ACKED_MID_TIME, W_ACKED_OLD_TIME, W_ACKED_MID_FRAMES, W_ACKED_OLD_FRAMES, W_FIN, W_SHOWN, W_SHOWN2,
+        W_BOTH_MID_TIME, W_BOTH_OLD_TIME, W_BOTH_MID_FRAMES, W_BOTH_OLD_FRAMES,
     ):  # fmt: skip
         s[w + column] = UNSET
 
@@ -391,6 +399,8 @@ def _late(s: Ints, c: int) -> None:
 def _frame(s: Ints, new: Bytes, old: Bytes, left: Ints, c: int) -> None:
     flags, ts, bit, wire = s[NOW_FLAGS], s[NOW_TS], s[NOW_BIT], s[NOW_WIRE]
     w, o = way_of(c, bit), way_of(c, 1 - bit)
+    if s[NOW_AGENT] != s[c + C_AGENT] and s[c + C_AGENT2] < 0:
+        s[c + C_AGENT2] = s[NOW_AGENT]
     touch(s, c)
     s[c + C_TICK] += 1
     s[c + C_LAST] = max(s[c + C_LAST], ts)
@@ -400,11 +410,11 @@ def _frame(s: Ints, new: Bytes, old: Bytes, left: Ints, c: int) -> None:
     seq = s[NOW_SEQ] + (1 if flags & SYN else 0)
     if flags & ACK:
         _learn_start(s, w, o, seq)
-        acknowledge(s, o, s[NOW_ACK])
+        acknowledge(s, c, o, s[NOW_ACK])
     if wire > 0:
         if s[c + C_PROTOCOL] == UNDECIDED:
             _encrypted(s, new, left, c)
-        arrive(s, new, old, left, w, seq)
+        arrive(s, new, old, left, c, w, seq)
     else:
         sent(s, w, seq)
     if flags & FIN:
@@ -432,12 +442,14 @@ def _learn_start(s: Ints, w: int, o: int, seq: int) -> None:
 
 @njit
 def _encrypted(s: Ints, new: Bytes, left: Ints, c: int) -> None:
-    """Trimming leaves out all of a TLS record but its header."""
+    """Payloads that begin as a TLS record does, also where only that was kept; a record fills up to a dozen packets."""
     s[c + C_PAYLOADS] += 1
-    begins = s[NOW_LEFT] == s[NOW_LEFT_END] or left[s[NOW_LEFT], 0] >= TLS_HEADER_BYTES
-    if begins and tls_record(new, s[NOW_ADDRESS], s[NOW_END]):
+    front = s[NOW_END] - s[NOW_ADDRESS]
+    if s[NOW_LEFT] < s[NOW_LEFT_END]:
+        front = min(front, left[s[NOW_LEFT], 0])
+    if tls_record(new, s[NOW_ADDRESS], s[NOW_ADDRESS] + front):
         s[c + C_TLS] += 1
-    if s[c + C_TLS] >= TLS_RECORDS and 2 * s[c + C_TLS] > s[c + C_PAYLOADS]:
+    if s[c + C_TLS] >= TLS_RECORDS and SEGMENTS_A_RECORD * s[c + C_TLS] > s[c + C_PAYLOADS]:
         turn_off(s, c, TLS)
 
 

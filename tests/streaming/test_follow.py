@@ -107,7 +107,7 @@ def test_connections_beyond_the_bound_are_counted_as_skipped(frames_files):
 
 
 def test_a_checkpoint_of_another_version_is_refused():
-    with pytest.raises(StateVersionMismatch, match="state version 0, this is 2"):
+    with pytest.raises(StateVersionMismatch, match="state version 0, this is 3"):
         Bucket("L", 0, Settings()).restore(to_cell((0, b"", b"")))
 
 

@@ -3,6 +3,7 @@
 import struct
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from decode.following.checkpoint import MAGIC
@@ -319,3 +320,45 @@ def test_a_response_that_overtook_its_request_in_the_capture_waits_for_it():
     talk.segments.insert(asked + 1, talk.segments.pop(asked))
     assert answered(follow(talk)) == [0, 1]
     assert talk.segments[asked + 1].flags == PSH | ACK
+
+
+def tls_records(count, size=4000):
+    talk = Talk(client=("10.0.0.7", 50000), server=("10.0.0.9", 9093))
+    talk.ts_ns += 17
+    for number in range(count):
+        record = b"\x17\x03\x03" + size.to_bytes(2, "big") + np.random.default_rng(number).bytes(size)
+        (talk.request if number % 2 else talk.response)(record)
+    return talk
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+def test_tls_joined_mid_stream_is_recognised_in_records_of_many_segments_and_by_what_trimming_keeps(trimmed):
+    frames = tls_records(8, 16_000).segments[2:]
+    left_out = {i: [(5, len(f.payload) - 5)] for i, f in enumerate(frames)} if trimmed else None
+    follower = Follower()
+    results = [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
+    assert only(results).protocol == "tls"
+
+
+def gss(size):
+    return sized(b"\x60\x82" + (size - 4).to_bytes(2, "big") + bytes(size - 4))
+
+
+def test_kerberos_tokens_of_0_9_clients_are_no_messages_and_what_follows_is_kafka():
+    talk = Talk().open().request(gss(600)).response(gss(150)).request(sized(b""))
+    talk.response(sized(b"\x05\x04\x05\xff" + bytes(28))).request(sized(b"\x05\x04\x00\xff" + bytes(40)))
+    for number in range(3):
+        talk.request(request(METADATA, 0, number, bytes(4))).response(response(number, bytes(30)))
+    results = follow(talk)
+    assert answered(results) == [0, 1, 2]
+    connection = only(results)
+    assert (connection.protocol, connection.sasl, connection.raw_frames) == ("kafka", "GSSAPI", 5)
+
+
+def test_a_protocol_that_begins_like_kerberos_and_never_speaks_kafka_is_not_kafka():
+    talk = Talk().open().request(gss(600))
+    for _ in range(40):
+        talk.request(sized(bytes(50))).response(sized(bytes(50)))
+    results = follow(talk)
+    assert only(results).protocol != "kafka"
+    assert told(results) == []
