@@ -24,9 +24,11 @@ def tcpdump(file, ports):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     process.stderr.readline()  # it listens
     time.sleep(0.5)
-    yield
-    time.sleep(2)
-    process.send_signal(signal.SIGINT)
+    try:
+        yield
+        time.sleep(2)
+    finally:
+        process.send_signal(signal.SIGINT)
     assert " 0 packets dropped by kernel" in " " + process.communicate(timeout=30)[1].replace("\n", " ")
 
 
