@@ -6,6 +6,7 @@ Rule: whatever came from the wire (a client id may hold anything) passes `legibl
 """
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -19,14 +20,20 @@ ORDERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u
 """Control characters but tab and newline, and those that turn the direction of text or break its lines."""
 
 
+PIPED_COLUMNS = 160
+"""What tables may take where nobody says how wide a line is: names are not folded away from grep."""
+
+
 def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
+
+    told = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
 
     class Terminal(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would exit with 1, which says that something was found
 
-    return Terminal(stderr=stderr)
+    return Terminal(stderr=stderr, width=None if told else PIPED_COLUMNS)
 
 
 def legible(value: Any) -> Any:

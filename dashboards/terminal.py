@@ -76,14 +76,15 @@ def endpoint_text(endpoint: Any) -> str:
 
 
 def topics_table(topics: Iterable[Row], *, many: bool, wide: bool) -> Table:
+    """One row per id, so that a name's earlier ids stand above the current one."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in [*(["cluster"] if many else []), "topic", "topic id", "state", "first seen", "earlier ids"]:
+    for heading in [*(["cluster"] if many else []), "topic", "topic id", "state", "first seen"]:
         table.add_column(heading, no_wrap=heading in {"topic id", "state", "first seen"}, overflow="fold")
     for topic in topics:
         both = (topic["topic_id"] or "(no id)", hex_id(topic["topic_id"]))
         cells = [topic["cluster"]] if many else []
         cells += [topic["name"] or "(not named)", ("  " if wide else "\n").join(both).strip()]
-        cells += [topic["state"], clock(topic["first_seen"]), " ".join(topic["earlier_ids"])]
+        cells += [topic["state"], clock(topic["first_seen"])]
         table.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
     return table
 

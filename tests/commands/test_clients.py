@@ -23,7 +23,8 @@ def test_a_gate_names_exactly_those_who_could_not_talk_to_4(run):
     assert told.exit_code == 1
 
 
-def test_text_says_who_where_with_what(run):
+def test_text_says_who_where_with_what(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     told = run("clients", ZOO, "--target", "4.0")
     assert told.stdout.startswith("10 of 56 clients send versions that 4.0 refuses")
     assert "v1.61.1" in told.stdout

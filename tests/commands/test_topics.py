@@ -49,11 +49,16 @@ def test_as_it_was_while_a_broker_was_down(run, verdict):
     assert topics(run("topics", verdict, "--at", "2026-11-21T00:00", "--format", "json")) == []
 
 
-def test_text_shows_both_forms_of_the_id_and_fits(run, verdict):
+def test_text_shows_both_forms_of_the_id_and_fits(run, verdict, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     told = run("topics", verdict, "--topic", "shipments")
     assert SHIPMENTS in told.stdout
     assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in told.stdout
     assert max(map(len, run("topics", verdict).stdout.splitlines())) <= 80
+
+
+def test_a_long_name_is_whole_where_nobody_says_how_wide_a_line_is(run, verdict):
+    assert "__consumer_offsets" in run("topics", verdict).stdout
 
 
 def test_csv_has_one_row_per_partition(run, verdict):

@@ -47,6 +47,14 @@ def test_a_narrow_terminal_cuts_no_id():
     assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in text
 
 
+def test_a_recreated_topic_fits_a_narrow_terminal_with_one_row_per_id():
+    ids = ["1kItcVyISSW2qinBWMWing", "3dQYQ6GHSY6paRw3TwiVqA"]
+    earlier = [{**TOPIC, "topic_id": topic_id, "state": "replaced"} for topic_id in ids]
+    lines = page(RESULT | {"topics": [*earlier, {**TOPIC, "earlier_ids": ids}]}, width=80)
+    assert [sum(topic_id in line for line in lines) for topic_id in ids] == [1, 1]
+    assert [line.split()[2] for line in lines if line.startswith(TOPIC["name"])] == ["replaced", "replaced", "current"]
+
+
 def test_an_id_that_begins_with_a_dash_has_a_hex_form():
     assert hex_id("-7mHRrhnRnmJp0IdlILMMw") == "fbb98746-b867-4679-89a7-421d9482cc33"
 

@@ -83,9 +83,9 @@ def test_kept_bytes_win_over_bytes_left_out(apart):
         assert conflicting(results) == 0
 
 
-def test_bytes_for_a_part_of_what_was_left_out_change_nothing():
+def test_bytes_for_a_part_of_what_was_left_out_fill_that_part():
     frames = [(piece(100, 200), ((0, 100),)), (piece(100, 150), ()), (piece(0, 100), ()), (piece(200, len(STREAM)), ())]
-    assert said(follow(frames)) == (STREAM[4:100] + STREAM[200:], ((96, 100),))
+    assert said(follow(frames)) == (STREAM[4:150] + STREAM[200:], ((146, 50),))
 
 
 def test_left_out_bytes_that_overlap_what_is_there_are_there():
