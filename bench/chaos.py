@@ -136,10 +136,11 @@ def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int)
     chance, lives, share = random.Random(seed), [], len(files) / (kills + 1)
     feed(files[:2], folder / "frames")
     for life in range(kills):
+        fresh = files[max(2, round(life * share)) : round((life + 1) * share)]
+        feed(fresh[:1], folder / "frames")  # or a life whose elders judged everything would wait for a first batch
         monitor = Monitor(folder, port)
         until = doomed(monitor, chance)
-        fresh = files[max(2, round(life * share)) : round((life + 1) * share)]
-        for number, file in enumerate(fresh):
+        for number, file in enumerate(fresh[1:], 1):
             feed([file], folder / "frames")
             time.sleep(max(0, (until - time.monotonic()) / (len(fresh) - number)))
         monitor.kill()
@@ -150,13 +151,13 @@ def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int)
 
 def doomed(monitor: Monitor, chance: random.Random) -> float:
     """When it is to die: while Spark starts, in the first batch of its life, or, mostly, some batches later."""
-    match chance.choices(("start", "first batch", "later"), (2, 2, 6))[0]:
+    match chance.choices(("start", "first batch", "later"), (2, 3, 10))[0]:
         case "start":
             return time.monotonic() + chance.uniform(0, 8)
         case "first batch":
             return monitor.ready() + chance.uniform(0, 4)
         case _:
-            return monitor.judging() + chance.uniform(0, 5)
+            return monitor.judging() + chance.uniform(0, 9)
 
 
 def twice(out: Path) -> int:

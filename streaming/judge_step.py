@@ -68,7 +68,8 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 marks: Marks = from_cell(row.cell, Marks, frames.Mark)
                 judge.hear(marks)
                 totals.hear(marks)
-                totals.put("followed_files", marks.agent, marks.file_seq)
+                if marks.file_seq:  # what is skipped for want of room is said beside the files
+                    totals.put("followed_files", marks.agent, marks.file_seq)
     for front in fronts.common():
         if not front.ts_ns:  # nothing of this agent could be read so far
             continue

@@ -1,0 +1,49 @@
+"""One label's step: which totals stand beside what the judge tells, and that its state is all it needs."""
+
+from capture.frames import PROGRESS, SKIPPED, Mark
+from streaming.follow import Marks, Progress
+from streaming.judge_step import judge_rows
+from streaming.packed import to_cell
+from streaming.settings import Settings
+from streaming.tables import from_ipc
+from streaming.tagged import MARKS, Tagged
+from streaming.tagged import PROGRESS as FRONT
+
+SETTINGS = Settings(buckets=1)
+
+
+def followed(seq):
+    marks = Marks("a", (Mark(PROGRESS, seq * 1000),), 0, seq)
+    front = Progress("a", seq * 1000, ended=False)
+    return [Tagged("L", 0, MARKS, to_cell(marks)), Tagged("L", 0, FRONT, to_cell(front))]
+
+
+def refused(count):
+    """Frames a bucket had no room for: said beside the marks of the files, without a number."""
+    return Tagged("L", 3, MARKS, to_cell(Marks("a", (Mark(SKIPPED, 1000, None, count, "too many"),), 0)))
+
+
+def totals(state, rows):
+    """(revision, count) of what a batch told of the totals, by measure; the state goes on."""
+    told, changed = judge_rows("L", iter(rows), state.get, SETTINGS)
+    state.update(changed)
+    lines = [line for row in told if row.route == "totals" for line in from_ipc(row.cell).to_pylist()]
+    return {line["measure"]: (line["revision"], line["count"]) for line in lines}
+
+
+def test_what_is_skipped_for_want_of_room_moves_no_agent_back_to_its_first_file():
+    state = {}
+    assert totals(state, followed(7))["followed_files"] == (1, 7)
+    told = totals(state, [*followed(8), refused(5)])
+    assert told["followed_files"] == (2, 8)
+    assert told["skipped_frames"] == (1, 5)
+    assert "followed_files" not in totals(state, [refused(2)])
+
+
+def test_a_batch_that_is_repeated_tells_the_same():
+    state = {}
+    totals(state, followed(1))
+    before = dict(state)
+    first = totals(state, [*followed(2), refused(1)])
+    assert totals(before, [*followed(2), refused(1)]) == first
+    assert before == state
