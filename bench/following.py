@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.hostile import ATTACKS, START_NS, Frames, opened, ordinary, request, response
+from bench.hostile import ANSWERED, ASKED, ATTACKS, START_NS, Frames, opened, ordinary, request, response
 from decode.following.connection import Follower
 
 if TYPE_CHECKING:
@@ -103,29 +103,33 @@ def short_connections() -> Iterator[dict]:
 
 
 def huge_messages() -> Iterator[dict]:
-    """One request of 1 to 100 MB in MTU-sized segments, every tenth of them late; 10 000 segments a call."""
-    costs = {}
-    for size in (HUGE // 100, HUGE // 10, HUGE):
-        head = struct.pack(">i", size) + request(0, 2, 1, struct.pack(">hii", 1, 30_000, 1))[4:]
-        body = head + bytes(size + 4 - len(head))
-        cut = [(1, True, 1 + at, 1, 16, body[at : at + MTU]) for at in range(0, len(body), MTU)]
-        dice = np.random.default_rng(1)
-        late = np.arange(len(cut)) + np.where(dice.random(len(cut)) < 0.1, dice.integers(1, 6, len(cut)) + 0.5, 0)
-        rows = [*opened(1)[:2], *(cut[i] for i in np.argsort(late, kind="stable"))]
-        rows.append((1, False, 1, 1 + len(body), 24, response(1, bytes(20))))
-        parts = [
-            Frames(rows[i : i + 10_000]).segments(START_NS + 10_000 * i, 10_000) for i in range(0, len(rows), 10_000)
-        ]
-        follower, answered = Follower(), 0
-        begin = time.perf_counter()
-        for part in parts:
-            answered += len(follower.receive(part))
-        costs[size] = (time.perf_counter() - begin) / size
-        yield row(f"a request of {size >> 20} MB in reordered segments", 1e-6 / costs[size], "MB/s")
-        if answered != 1:
-            print(f"a request of {size >> 20} MB was not told", file=sys.stderr)
-            costs[size] = float("inf")
+    """One request of 5 to 100 MB in MTU-sized segments, every tenth of them late; every size is carried over calls."""
+    sizes = (HUGE // 20, HUGE // 5, HUGE)
+    follow_request(sizes[0])  # warm
+    costs = {size: min(follow_request(size) for _ in range(3)) for size in sizes}
+    for size, cost in costs.items():
+        yield row(f"a request of {size >> 20} MB in reordered segments", 1e-6 / cost, "MB/s")
     yield row("costliest to cheapest size of a request, by byte", max(costs.values()) / min(costs.values()), "x", 3)
+
+
+def follow_request(size: int) -> float:
+    """Seconds a byte."""
+    head = struct.pack(">i", size) + request(0, 2, 1, struct.pack(">hii", 1, 30_000, 1))[4:]
+    body = head + bytes(size + 4 - len(head))
+    cut = [(1, True, ASKED + at, ANSWERED, 16, body[at : at + MTU]) for at in range(0, len(body), MTU)]
+    dice = np.random.default_rng(1)
+    late = np.arange(len(cut)) + np.where(dice.random(len(cut)) < 0.1, dice.integers(1, 6, len(cut)) + 0.5, 0)
+    rows = [*opened(1), *(cut[i] for i in np.argsort(late, kind="stable"))]
+    rows.append((1, False, ANSWERED, ASKED + len(body), 24, response(1, bytes(20))))
+    parts = [Frames(rows[i : i + 1000]).segments(START_NS + 10_000 * i, 10_000) for i in range(0, len(rows), 1000)]
+    follower = Follower()
+    begin = time.perf_counter()
+    answered = sum(len(follower.receive(part)) for part in parts)
+    spent = time.perf_counter() - begin
+    if answered != 2:
+        print(f"a request of {size >> 20} MB was not told", file=sys.stderr)
+        return float("inf")
+    return spent / size
 
 
 def attacks() -> Iterator[dict]:
