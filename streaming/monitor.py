@@ -102,6 +102,7 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     agents = present(plan.frames)
     checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan.out))
     recall(page, plan)
+    page.hear(measured(None, plan, page))  # what waits is shown from the start, not once the query has begun
     job = Job(escaped(plan.frames), plan.out, checkpoint, trigger(plan), plan.max_batch_bytes, REMEMBERED)
     return job, replace(settings, agents=agents)
 

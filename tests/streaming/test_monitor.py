@@ -83,6 +83,16 @@ def test_one_monitor_at_a_time_has_a_checkpoint(plan):
     os.close(handle)
 
 
+def test_what_waits_is_shown_before_the_query_has_begun(plan, frames_files):
+    folder, page = monitor.local(plan.frames), Page()
+    for file in frames_files:
+        (folder / file.name).write_bytes(file.read_bytes())
+    prepared(plan, Settings(), page)
+    samples = {sample.name: sample.value for family in page.collect() for sample in family.samples}
+    assert samples["wirecheck_backlog_files"] == len(frames_files)
+    assert samples["wirecheck_backlog_bytes"] == sum(file.stat().st_size for file in frames_files)
+
+
 @pytest.mark.spark
 def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judged_like_a_replay(
     spark, plan, frames_files
