@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 
 from streaming.judge.claim import Claim, Sighting
+from streaming.judge.pauses import collector_paused
 from streaming.judge.step import Judge
 
 BROKERS, CLIENTS, TOPICS, PARTITIONS = 200, 1000, 10_000, 10
@@ -116,13 +117,19 @@ def judged(cluster: Cluster, batches: int = BATCHES) -> list[tuple[int, float, i
     for number in range(batches):
         claims = list(cluster.batch(number))
         began = time.process_time()
-        judge = Judge("bench", shards.get)
-        judge.absorb(claims)
-        judge.progress("agent", BEGIN_NS + (number + 1) * STEP_NS, ended=False)
-        judge.rows()
-        shards |= judge.shards()
+        shards |= batch(claims, number, shards)
         told.append((len(claims), time.process_time() - began, sum(map(len, shards.values()))))
     return told
+
+
+@collector_paused()
+def batch(claims: list[Claim], number: int, shards: dict[str, bytes]) -> dict[str, bytes]:
+    """The shards that one batch changed."""
+    judge = Judge("bench", shards.get)
+    judge.absorb(claims)
+    judge.progress("agent", BEGIN_NS + (number + 1) * STEP_NS, ended=False)
+    judge.rows()
+    return judge.shards()
 
 
 def measure() -> list[dict]:

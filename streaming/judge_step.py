@@ -14,6 +14,7 @@ from streaming import tagged
 from streaming.decode_udf import Claimed
 from streaming.follow import Marks, Progress
 from streaming.judge.claim import unpack
+from streaming.judge.pauses import collector_paused
 from streaming.judge.step import Judge, Row
 from streaming.packed import from_cell, to_cell
 from streaming.settings import Settings
@@ -49,6 +50,7 @@ class Fronts:
         return to_cell(self.by_agent)
 
 
+@collector_paused()
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """One batch of one label: the rows to write, and the shards that changed."""
     judge = Judge(label, load, settings.judge)

@@ -26,7 +26,7 @@ SIGHTING = pa.struct(
 Columns = tuple[tuple[str, pa.DataType, str], ...]
 REVISION: Columns = (
     ("id", pa.string(), "Identity of the row: a later revision replaces an earlier one."),
-    ("revision", pa.int32(), "Counts the revisions of an id, from 1."),
+    ("revision", pa.int32(), "Grows with every revision of an id."),
     ("label", pa.string(), "The cluster label given to the agent."),
 )
 SPAN: Columns = (

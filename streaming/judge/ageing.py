@@ -8,16 +8,18 @@ The rules, by capture time; the horizon is a setting (24 h):
 - Which topic is which lasts: bindings, creations, deletions, partition states, addresses, cluster ids, the order of the
   metadata log. Of many bindings of one id by one source the first and the last stay; of a partition's states the lowest
   and the highest epoch, and the introduction as new.
+- Counters by slots of time leave as moments do, also of a claim that stays: all that are older than the horizon at
+  once, when the oldest is twice as old. What was never counted by time stays.
 - A topic id that has ended (deleted, or followed by another) leaves whole, when nothing spoke of it within the horizon.
-Rule: findings and rows that rest on what has left stand as they were told last; ageing withdraws nothing. A use of an
-id, or a client, that comes back after longer than the horizon is new to us.
+Rule: findings and rows that rest on what has left stand as they were told last; ageing withdraws nothing, and what was
+told of it is forgotten. A use of an id, or a client, that comes back after longer than the horizon is new to us.
 """
 
 from collections.abc import Iterable, Iterator
 
-from streaming.judge.claim import Cell, Claim
+from streaming.judge.claim import SLOT_NS, Cell, Claim, slot_of, without_slots
 from streaming.judge.kinds import SPACES
-from streaming.judge.ledger import Ledger
+from streaming.judge.ledger import Ledger, shard_of
 
 LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries", "advertised", "log_order", "mark"}
 OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session_begun"}
@@ -25,8 +27,8 @@ OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session
 IDENTITY = 4
 
 
-def age(ledger: Ledger, oldest_ns: int) -> set[Cell]:
-    """Take out what has left by the rules; the cells that lost something, and their neighbours in meaning."""
+def age(ledger: Ledger, oldest_ns: int, horizon_ns: int) -> set[Cell]:
+    """Take out what has left by the rules; the cells that lost something."""
     dead = {cell for cell in ledger.cells("id") if ended(cell, ledger, oldest_ns)}
     dead_ids = {cell[1] for cell in dead}
     changed: set[Cell] = set()
@@ -37,7 +39,22 @@ def age(ledger: Ledger, oldest_ns: int) -> set[Cell]:
             if gone:
                 ledger.remove(cell, gone)
                 changed.add(cell)
+            if shortened(ledger.cell(*cell).values(), oldest_ns, horizon_ns):
+                ledger.changed.add(shard_of(cell))
+                changed.add(cell)
     return changed
+
+
+def shortened(claims: Iterable[Claim], oldest_ns: int, horizon_ns: int) -> bool:
+    """Whether slots have left claims that stay."""
+    found = False
+    for claim in claims:
+        if claim.tally and claim.first.ts_ns < oldest_ns - horizon_ns:
+            slots = [slot for name in claim.tally if (slot := slot_of(name)) is not None]
+            if slots and min(slots) * SLOT_NS < oldest_ns - horizon_ns:
+                claim.tally = without_slots(claim.tally, oldest_ns // SLOT_NS)
+                found = True
+    return found
 
 
 def departed(claims: list[Claim], oldest_ns: int) -> Iterator[Claim]:

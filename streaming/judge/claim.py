@@ -6,9 +6,10 @@ Rule: merging is commutative and associative: first is the least sighting, last 
 peaks take the maximum. State that cannot be told by these four does not belong in one.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+
+import orjson
 
 from streaming.judge.kinds import KINDS, Cell
 
@@ -146,6 +147,11 @@ def newest(counters: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in counters.items() if (slot_of(name) or oldest) >= oldest}
 
 
+def without_slots(counters: dict[str, int], before: int) -> dict[str, int]:
+    """Without the slots before one; counters that no slot names stay."""
+    return {name: count for name, count in counters.items() if (slot := slot_of(name)) is None or slot >= before}
+
+
 def least(peak: dict[str, Any]) -> dict[str, Any]:
     """Without the greatest members of a set that is too large: what is dropped once is dropped whenever it comes."""
     members = sorted(name for name in peak if name.startswith(LEAST))
@@ -186,11 +192,11 @@ def pack(claims: Iterable[Claim]) -> bytes:
         ]
         for claim in claims
     ]
-    return json.dumps([list(seen), rows], separators=(",", ":"), ensure_ascii=False).encode()
+    return orjson.dumps([[tuple(sighting) for sighting in seen], rows])
 
 
 def unpack(blob: bytes) -> list[Claim]:
-    seen, rows = json.loads(blob)
+    seen, rows = orjson.loads(blob)
     sightings = [Sighting(*values) for values in seen]
     return [
         Claim(kind, tuple(key), sightings[first], sightings[last], count=count, tally=tally, peak=peak)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from streaming.judge.claim import Cell, Claim, Key, pack, unpack
 from streaming.judge.kinds import SPACES
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 Load = Callable[[str], bytes | None]
 Claims = dict[tuple[str, Key], Claim]
 

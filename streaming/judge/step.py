@@ -6,21 +6,23 @@ Rule: what is told is a pure function of the ledger, the settings and the waterm
 differs, and withdrawn when nothing says it any more. Time is capture time.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
+
+import orjson
 
 from capture import frames
 from streaming.judge import ageing, units
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Clusters
 from streaming.judge.kinds import SPACES
-from streaming.judge.ledger import Ledger, Load, shard_of, unversioned, versioned
+from streaming.judge.ledger import Ledger, Load, unversioned, versioned
 from streaming.judge.scene import Scene
 from streaming.judge.settings import Settings
 from streaming.judge.snapshots import CHUNK, Snapshots
 from streaming.judge.tables import Body
+from streaming.judge.told import NEVER, Before
 
 MAIN, SNAPSHOTS = "main", "snapshots"
 SERVERS: Cell = ("server",)
@@ -62,17 +64,12 @@ class Front(NamedTuple):
     ended: bool
 
 
-Known = dict[str, dict[str, tuple[int, bool, Body]]]
-"""Per cell (as text) the rows it has told: route and id to (revision, open, body)."""
-
-
 class Judge:
     def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
         self.label, self.settings = label, settings or Settings()
         self.load: Load = load or (lambda _name: None)
         self.ledger = Ledger(self.load)
-        self.known: dict[str, Known] = {}
-        self.changed: set[str] = set()
+        self.before = Before(self.stored)
         stored = self.stored(MAIN) or {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0}
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
         self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
@@ -154,7 +151,7 @@ class Judge:
         self.aged_ns = self.watermark_ns
         if not begun:
             return []
-        left = ageing.age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000)
+        left = ageing.age(self.ledger, self.oldest_ns, self.settings.horizon_s * 1_000_000_000)
         cells = left | {near for cell in left for near in units.neighbours(cell, self.ledger)}
         scene = self.scene()
         told = [row for cell in sorted(cells) for row in self.retold(cell, scene, settle=True)]
@@ -171,38 +168,27 @@ class Judge:
 
     def retold(self, cell: Cell, scene: Scene, *, settle: bool = False) -> Iterator[Row]:
         """Judge one cell again and compare with what it told before; what nothing says any more is withdrawn, or, after
-        ageing, settled: it stands, and only its number of revisions is kept.
+        ageing, settled: it stands, and is forgotten.
         """
         scene.cell = cell
         self.due.pop(cell, None)
         self.pending.discard(cell)
         now = {f"{told.route}|{told.id}": told for told in units.told(cell, scene)}
-        shard = f"told-{shard_of(cell)}"
-        known = self.told_before(shard).setdefault(json.dumps(cell), {})
+        known = self.before.rows(cell)
         for name in sorted({*known, *now}):
-            revision, was_open, before = known.get(name, (0, False, {}))
-            told = now.get(name)
+            before, told = known.get(name, NEVER), now.get(name)
             if settle and told is None:
-                self.changed.add(shard)
-                known[name] = (revision, False, {})
-                if name.startswith("coverage|"):
-                    del known[name]  # connections never come again
+                self.before.settle(cell, name)
                 continue
-            body = told.body if told else withdrawn(before)
-            if (told or was_open) and body != before:
-                known[name] = (revision + 1, told is not None, body)
-                self.changed.add(shard)
+            body = told.body if told else withdrawn(before.body)
+            if (told or before.open) and body != before.body:
+                number = self.before.tell(cell, name, before, body, is_open=told is not None)
                 route, _, key = name.partition("|")
-                yield Row(route, key, revision + 1, body)
-
-    def told_before(self, shard: str) -> Known:
-        if shard not in self.known:
-            self.known[shard] = self.stored(shard) or {}
-        return self.known[shard]
+                yield Row(route, key, number, body)
 
     def stored(self, name: str) -> Any:
         blob = self.load(name)
-        return json.loads(unversioned(blob)) if blob else None
+        return orjson.loads(unversioned(blob)) if blob else None
 
     def shards(self) -> dict[str, bytes]:
         """State that has changed since the last call, by the name it is loaded by."""
@@ -213,8 +199,7 @@ class Judge:
             "late": self.late,
             "aged_ns": self.aged_ns,
         }
-        told: dict[str, Any] = {MAIN: main, **{name: self.known[name] for name in sorted(self.changed)}}
-        self.changed.clear()
+        told: dict[str, Any] = {MAIN: main, **self.before.taken()}
         if self.snapshots.changed:
             told[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
         return {**self.ledger.shards(), **{name: as_bytes(state) for name, state in told.items()}}
@@ -226,7 +211,7 @@ def withdrawn(body: Body) -> Body:
 
 
 def as_bytes(state: Any) -> bytes:
-    return versioned(json.dumps(state, separators=(",", ":"), ensure_ascii=False).encode())
+    return versioned(orjson.dumps(state, default=tuple))  # named tuples are none of its own
 
 
 def open_rows(rows: Iterable[Row]) -> dict[str, dict[str, Body]]:

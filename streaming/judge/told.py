@@ -1,0 +1,83 @@
+"""What was told before: the rows of every cell with their revisions, in shards beside those of the ledger.
+
+Knows: how a row is found again, what its next revision is, and what is kept of rows that were settled: per shard and
+table one number, above which every later revision begins, so that they cost nothing however long a run goes on. Does
+not know what a row says or when it is settled (`step.py`).
+Rule: revisions of one row only ever grow, whether it was forgotten in between or not.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from streaming.judge.claim import Cell
+from streaming.judge.ledger import shard_of
+
+CONNECTIONS = "coverage"
+"""The table whose rows never come again: a connection ends for ever."""
+Stored = dict[str, Any]
+
+
+class Revision(NamedTuple):
+    """The last revision of one row."""
+
+    number: int
+    open: bool
+    body: dict[str, Any]
+
+
+NEVER = Revision(0, open=False, body={})
+
+
+class Before:
+    """Rows told so far. `stored`: a shard's state by name; None where there is none."""
+
+    def __init__(self, stored: Callable[[str], Stored | None]) -> None:
+        self.stored = stored
+        self.shards: dict[str, Stored] = {}
+        self.changed: set[str] = set()
+
+    def rows(self, cell: Cell) -> Mapping[str, Revision]:
+        """By table and id what one cell has told."""
+        found = self.shard(cell)["cells"].get(key_of(cell), {})
+        return {name: Revision(*told) for name, told in found.items()}
+
+    def tell(self, cell: Cell, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
+        """The number of a row's new revision."""
+        shard = self.shard(cell, changing=True)
+        number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
+        shard["cells"].setdefault(key_of(cell), {})[name] = (number, is_open, body)
+        return number
+
+    def settle(self, cell: Cell, name: str) -> None:
+        """Forget a row that stands for ever as it was told last."""
+        shard = self.shard(cell, changing=True)
+        rows = shard["cells"][key_of(cell)]
+        number, table = rows.pop(name)[0], table_of(name)
+        if not rows:
+            del shard["cells"][key_of(cell)]
+        if table != CONNECTIONS:
+            shard["floors"][table] = max(number, shard["floors"].get(table, 0))
+
+    def shard(self, cell: Cell, *, changing: bool = False) -> Stored:
+        name = f"told-{shard_of(cell)}"
+        if changing:
+            self.changed.add(name)
+        if name not in self.shards:
+            self.shards[name] = self.stored(name) or {"floors": {}, "cells": {}}
+        return self.shards[name]
+
+    def taken(self) -> dict[str, Stored]:
+        """The shards that have changed since they were last asked for."""
+        changed = {name: self.shards[name] for name in sorted(self.changed)}
+        self.changed.clear()
+        return changed
+
+
+def key_of(cell: Cell) -> str:
+    return orjson.dumps(cell).decode()
+
+
+def table_of(name: str) -> str:
+    return name.partition("|")[0]
