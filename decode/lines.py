@@ -91,7 +91,7 @@ class Filter:
 
 
 def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> Iterator[Line]:
-    """Lines of all messages in frames tables, in order of time."""
+    """Lines of all messages in frames tables, in order of time but for those that become known after WAIT_NS."""
     waiting: list[tuple[int, int, Line]] = []
     order, newest_ns = count(), 0
     for exchanges in followed(tables):
