@@ -69,7 +69,7 @@ def accepts(ranges: Ranges, key: int, version: int) -> bool:
     return low <= version <= high
 
 
-@cache
+@lru_cache(maxsize=4096)  # texts come from traffic
 def estimate(text: str) -> str | None:
     """The release line, as 3.9, that advertises these ranges; several if they cannot be told apart; None if none."""
     ranges = read(text)
@@ -83,7 +83,7 @@ def estimate(text: str) -> str | None:
     return None if best < ENOUGH else lines[0] if len(lines) == 1 else f"{lines[0]} to {lines[-1]}"
 
 
-@cache
+@lru_cache(maxsize=4096)
 def of_no_release(text: str) -> bool:
     """Whether ranges lie between the oldest and the newest release known here and are none's."""
     ranges, known = read(text), schemas.releases()

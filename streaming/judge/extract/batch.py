@@ -5,8 +5,8 @@ a message says.
 Rule: everything is a column over messages; nothing is looked up message by message.
 """
 
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,8 @@ ABSENT: dict[str, Table] = {}
 class Batch:
     exchanges: Exchanges
     decoded: Decoded
-
-    def __hash__(self) -> int:
-        return id(self)
+    read: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Tables that were asked for; they go with the batch, where a cache of the function's own would keep them all."""
 
     @cached_property
     def kinds(self) -> set[tuple[int, int]]:
@@ -38,12 +37,13 @@ class Batch:
         pairs = np.unique(messages.key[good].astype(np.int64) * len(SIDES) + messages.side[good])
         return {(int(pair) // len(SIDES), int(pair) % len(SIDES)) for pair in pairs}
 
-    @cache  # noqa: B019 - a batch lives as long as one call
     def tables(self, api: str, side: str) -> dict[str, Table]:
         """The tables of one message kind; empty where no message of it was decoded."""
         if (key_of(api), SIDES.index(side)) not in self.kinds:
             return ABSENT
-        return tables(self.decoded, api, side)
+        if (api, side) not in self.read:
+            self.read[api, side] = tables(self.decoded, api, side)
+        return self.read[api, side]
 
     @cached_property
     def exchange(self) -> Ints:
