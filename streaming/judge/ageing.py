@@ -8,8 +8,8 @@ The rules, by capture time; the horizon is a setting (24 h):
 - Which topic is which lasts: bindings, creations, deletions, partition states, addresses, cluster ids, the order of the
   metadata log. Of many bindings of one id by one source the first and the last stay; of a partition's states the lowest
   and the highest epoch, and the introduction as new.
-- Counters by slots of time leave as moments do, also of a claim that stays: all that are older than the horizon at
-  once, when the oldest is twice as old. What was never counted by time stays.
+- Counters by slots of time leave as moments do, also of a claim that stays: once per horizon, everywhere at once, so
+  that slots that are compared with each other leave together. What was never counted by time stays.
 - A topic id that has ended (deleted, or followed by another) leaves whole, when nothing spoke of it within the horizon.
 Rule: findings and rows that rest on what has left stand as they were told last; ageing withdraws nothing, and what was
 told of it is forgotten. A use of an id, or a client, that comes back after longer than the horizon is new to us.
@@ -17,7 +17,7 @@ told of it is forgotten. A use of an id, or a client, that comes back after long
 
 from collections.abc import Iterable, Iterator
 
-from streaming.judge.claim import SLOT_NS, Cell, Claim, slot_of, without_slots
+from streaming.judge.claim import SLOT_NS, Cell, Claim, without_slots
 from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger, shard_of
 
@@ -27,7 +27,7 @@ OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session
 IDENTITY = 4
 
 
-def age(ledger: Ledger, oldest_ns: int, horizon_ns: int) -> set[Cell]:
+def age(ledger: Ledger, oldest_ns: int) -> set[Cell]:
     """Take out what has left by the rules; the cells that lost something."""
     dead = {cell for cell in ledger.cells("id") if ended(cell, ledger, oldest_ns)}
     dead_ids = {cell[1] for cell in dead}
@@ -39,22 +39,23 @@ def age(ledger: Ledger, oldest_ns: int, horizon_ns: int) -> set[Cell]:
             if gone:
                 ledger.remove(cell, gone)
                 changed.add(cell)
-            if shortened(ledger.cell(*cell).values(), oldest_ns, horizon_ns):
-                ledger.changed.add(shard_of(cell))
-                changed.add(cell)
     return changed
 
 
-def shortened(claims: Iterable[Claim], oldest_ns: int, horizon_ns: int) -> bool:
-    """Whether slots have left claims that stay."""
-    found = False
-    for claim in claims:
-        if claim.tally and claim.first.ts_ns < oldest_ns - horizon_ns:
-            slots = [slot for name in claim.tally if (slot := slot_of(name)) is not None]
-            if slots and min(slots) * SLOT_NS < oldest_ns - horizon_ns:
-                claim.tally = without_slots(claim.tally, oldest_ns // SLOT_NS)
-                found = True
-    return found
+def shorten(ledger: Ledger, oldest_ns: int) -> set[Cell]:
+    """Take slots older than this out of every claim; the cells that lost some."""
+    slot = oldest_ns // SLOT_NS
+    changed: set[Cell] = set()
+    for space in SPACES:
+        for cell in ledger.cells(space):
+            for claim in ledger.cell(*cell).values():
+                if claim.tally and claim.first.ts_ns < oldest_ns:
+                    kept = without_slots(claim.tally, slot)
+                    if len(kept) < len(claim.tally):
+                        claim.tally = kept
+                        changed.add(cell)
+    ledger.changed.update(map(shard_of, changed))
+    return changed
 
 
 def departed(claims: list[Claim], oldest_ns: int) -> Iterator[Claim]:

@@ -60,6 +60,8 @@ class Clusters:
             joined.unite(first, second)
         self.groups = self.named(label, joined, spans)
         self.places = self.placed(by_kind["address"], joined)
+        self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
+        """Groups of endpoints that were never anywhere else."""
 
     def node(self, endpoint: str, ts_ns: int) -> Node:
         starts = [since for since, _ in self.births.get(endpoint, [])]
@@ -96,7 +98,8 @@ class Clusters:
         return found
 
     def group_of(self, claim: Claim) -> Group:
-        return self.of(claim.server(), claim.first.ts_ns)
+        server = claim.server()
+        return self.only.get(server) or self.of(server, claim.first.ts_ns)
 
     def named(self, label: str, joined: "Joined", spans: dict[str, tuple[int, int]]) -> list[Group]:
         """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""

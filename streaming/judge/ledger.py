@@ -10,7 +10,6 @@ back.
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
 
 from streaming.judge.claim import Cell, Claim, Key, pack, unpack
 from streaming.judge.kinds import SPACES
@@ -33,12 +32,13 @@ class Ledger:
         """Cells that have changed since they were last judged."""
 
     def absorb(self, claim: Claim) -> None:
+        identity = claim.identity
         for cell in claim.cells():
             name = shard_of(cell)
             claims = self.shard(name).setdefault(cell, {})
-            known = claims.get(claim.identity)
+            known = claims.get(identity)
             if known is None:
-                claims[claim.identity] = claim.copy()
+                claims[identity] = claim.copy()
             else:
                 known.merge(claim)
             self.changed.add(name)
@@ -80,10 +80,16 @@ class Ledger:
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:
-    """By first sighting, ties by key; keys are only compared where they have to be."""
+    """By first sighting, ties by key; keys are only written out where they have to be."""
     found = sorted(claims, key=lambda claim: claim.first)
-    if any(one.first == other.first for one, other in pairwise(found)):
-        found.sort(key=lambda claim: (claim.first, repr(claim.identity)))
+    at = 0
+    while at < len(found) - 1:
+        end = at + 1
+        while end < len(found) and found[end].first == found[at].first:
+            end += 1
+        if end - at > 1:
+            found[at:end] = sorted(found[at:end], key=lambda claim: repr(claim.identity))
+        at = end
     return found
 
 

@@ -145,26 +145,32 @@ class Judge:
 
     def aged(self) -> list[Row]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand as told last."""
-        begun, due_ns = bool(self.aged_ns), self.aged_ns + self.settings.ageing_s * 1_000_000_000
-        if begun and self.watermark_ns < due_ns:
+        before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
+        if before_ns and self.watermark_ns < due_ns:
             return []
         self.aged_ns = self.watermark_ns
-        if not begun:
+        if not before_ns:
             return []
-        left = ageing.age(self.ledger, self.oldest_ns, self.settings.horizon_s * 1_000_000_000)
-        cells = left | {near for cell in left for near in units.neighbours(cell, self.ledger)}
+        cells = self.beside(ageing.age(self.ledger, self.oldest_ns))
+        horizon_ns = self.settings.horizon_s * 1_000_000_000
+        if before_ns // horizon_ns < self.aged_ns // horizon_ns:
+            shortened = self.beside(ageing.shorten(self.ledger, self.oldest_ns))
+            cells |= {cell for cell in shortened if self.before.found(cell)}  # only findings rest on slots
         scene = self.scene()
         told = [row for cell in sorted(cells) for row in self.retold(cell, scene, settle=True)]
         self.waiting(scene)
         return told
+
+    def beside(self, cells: set[Cell]) -> set[Cell]:
+        """Cells with those that look at them."""
+        return cells | {near for cell in cells for near in units.neighbours(cell, self.ledger)}
 
     def stirred(self) -> set[Cell]:
         """Cells that were touched, whose time has come, or that look at one that was touched."""
         watermark_ns = self.watermark_ns
         ripe = {cell for cell, due_ns in self.due.items() if due_ns <= watermark_ns}
         logged = self.pending if SERVERS in self.ledger.touched else set()
-        stirred = self.ledger.touched | ripe | logged
-        return stirred | {near for cell in stirred for near in units.neighbours(cell, self.ledger)}
+        return self.beside(self.ledger.touched | ripe | logged)
 
     def retold(self, cell: Cell, scene: Scene, *, settle: bool = False) -> Iterator[Row]:
         """Judge one cell again and compare with what it told before; what nothing says any more is withdrawn, or, after

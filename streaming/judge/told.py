@@ -16,6 +16,7 @@ from streaming.judge.ledger import shard_of
 
 CONNECTIONS = "coverage"
 """The table whose rows never come again: a connection ends for ever."""
+FINDINGS = "findings"
 Stored = dict[str, Any]
 
 
@@ -42,6 +43,10 @@ class Before:
         """By table and id what one cell has told."""
         found = self.shard(cell)["cells"].get(key_of(cell), {})
         return {name: Revision(*told) for name, told in found.items()}
+
+    def found(self, cell: Cell) -> bool:
+        """Whether a finding stands that this cell told."""
+        return any(table_of(name) == FINDINGS and told.open for name, told in self.rows(cell).items())
 
     def tell(self, cell: Cell, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
         """The number of a row's new revision."""

@@ -12,6 +12,7 @@ from itertools import chain
 
 from streaming.judge import catalogue, coverage, descriptions, tables
 from streaming.judge.claim import Cell
+from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, finding, identity
 from streaming.judge.ledger import Ledger
 from streaming.judge.scene import Scene
@@ -31,16 +32,17 @@ def told(cell: Cell, scene: Scene) -> Iterator[Told]:
     """Every row that one cell tells now."""
     if cell[0] in TABLES:
         yield from TABLES[cell[0]](cell, scene)
+    groups = scene.groups(cell)
     for check in catalogue.CHECKS.values():
         if check.function is not None and cell[0] in check.units:
-            yield from findings(check, cell, scene)
+            yield from findings(check, cell, groups, scene)
 
 
-def findings(check: catalogue.Check, cell: Cell, scene: Scene) -> Iterator[Told]:
+def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Scene) -> Iterator[Told]:
     """One check's findings about one cell; what two groups of one name say is one finding."""
     assert check.function is not None
     found: dict[tuple[str, str], Evidence] = {}
-    for group in scene.groups(cell):
+    for group in groups:
         for evidence in check.function(cell, group, scene):
             key = (group.key, identity(check.code, group.key, evidence.subject))
             found[key] = both(found[key], evidence) if key in found else evidence

@@ -75,6 +75,38 @@ def test_what_comes_back_after_it_was_settled_is_a_later_revision():
     assert [(row.revision, row.body["requests"]) for row in rows if row.route == "clients"] == [(1, 7), (2, 7)]
 
 
+def test_slots_older_than_the_horizon_leave_a_claim_that_stays_and_its_finding_stands():
+    def use(day):
+        slots = {f"{(day * DAY + at) // 10}:100": 3 for at in range(0, 100, 10)}
+        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, until=day * DAY + 100, tally=slots)
+
+    def calm(day):
+        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, tally={f"{day * DAY // 10}:0": 1})
+
+    batches = [(day * DAY + 200, [use(day) if day == 1 else calm(day)]) for day in range(1, 30)]
+    judge, rows = judged(batches)
+    (left,) = judge.ledger.claims("use", "id", ID_1)
+    assert (left.count, len(left.tally)) == (29, 1)
+    found = open_rows(rows)["findings"].values()
+    assert [(row["code"], row["count"]) for row in found if row["code"] == "FET001"] == [("FET001", 30)]
+
+
+def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisions():
+    def gone(day):
+        name, topic_id = f"topic-{day % 2}", f"day{day}".ljust(22, "x")
+        ends = claim("deletion", name, topic_id, "delete-topics", EAST, None, at=day * DAY + 30)
+        return [bound(name, topic_id, day * DAY, until=day * DAY + 20), ends]
+
+    judge, rows = judged([(day * DAY + 60, [cluster(at=day * DAY), *gone(day)]) for day in range(1, 40)])
+    told = [name for shard in judge.before.shards.values() for cell in shard["cells"].values() for name in cell]
+    assert len(told) < 10
+    assert len({row.key for row in rows if row.route == "topics"}) == 39
+    numbers = {}
+    for row in rows:
+        numbers.setdefault((row.route, row.key), []).append(row.revision)
+    assert all(found == sorted(set(found)) for found in numbers.values())
+
+
 def old(rng, number):
     """Something of days ago, about none of those the young claims speak of."""
     at = rng.randrange(0, 2 * DAY)
