@@ -114,9 +114,9 @@ def test_secrets_do_not_pass_however_a_field_is_cut(cuts):
 
 
 def seconds(work, *args):
-    begin = time.perf_counter()
+    begin = time.thread_time()
     work(*args)
-    return time.perf_counter() - begin
+    return time.thread_time() - begin
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def seconds(work, *args):
 def test_time_is_in_proportion_to_the_bytes(read_it):
     small, large = (batch(*[topic(f"t{i}") for i in range(n)]) for n in (500, 4_000))
     read_it(small)
-    assert min(seconds(read_it, large) for _ in range(3)) < 30 * max(
-        min(seconds(read_it, small) for _ in range(3)), 1e-4
+    assert min(seconds(read_it, large) for _ in range(5)) < 30 * max(
+        min(seconds(read_it, small) for _ in range(5)), 1e-4
     )
 
 
