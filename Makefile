@@ -55,7 +55,7 @@ docs: $(READY) ## write the generated pages (CHECKS.md, boards)
 schemas: $(READY) ## import Kafka's layouts anew: make schemas FACTS=folder
 	@$(BIN)/python -m tools.import_schemas $(FACTS)
 
-bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|following|capture|replay|judge]
+bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|following|capture|replay|judge|monitor]
 	@$(BIN)/python -m bench $(ONLY)
 
 chaos: $(READY) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1]

@@ -130,7 +130,7 @@ def wait(monitor: Monitor, files: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--archive", type=Path, help="a packed environment that is there; made anew otherwise")
+    parser.add_argument("--archive", type=Path, help="an environment packed of this very code; made anew otherwise")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="wirecheck-cluster-") as name:
         folder = Path(name)
