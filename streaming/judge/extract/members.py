@@ -25,10 +25,10 @@ Value = Callable[[int], Any]
 
 
 def label_of(table: Table, name: str) -> Column:
-    """Per topic its id, or its name in versions that carry names."""
+    """Per topic its name, or its id in versions that carry no names; a draft may carry both, and on one side only."""
     by_id, by_name = numbered(table), texts(table[name])
     names, ids = list(by_name.values or ()), list(by_id.values or ())
-    numbers = np.where(table.present("topic_id"), by_id.codes % len(ids) + len(names), by_name.codes % len(names))
+    numbers = np.where(table.present(name), by_name.codes % len(names), by_id.codes % len(ids) + len(names))
     return Column(numbers, [*names, *ids])
 
 
