@@ -1,4 +1,4 @@
-"""What rings share: one Spark session per run, started when the first test asks for it, and hypothesis' two profiles.
+"""What rings share: one Spark session, started when the first test asks for it, and hypothesis' two profiles.
 
 `quick` is what `make test` runs: the same examples every time, however busy the machine. `deep` searches further:
 HYPOTHESIS_PROFILE=deep make laws.
@@ -17,9 +17,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
-    from streaming.session import Session, close_session, open_session
+def spark_folder(tmp_path_factory):
+    from streaming.session import close_session
 
-    session = open_session(Session(tmp_path_factory.mktemp("spark")))
-    yield session
+    yield tmp_path_factory.mktemp("spark")
     close_session()
+
+
+@pytest.fixture
+def spark(spark_folder):
+    """The process has one Spark, and a command that a test runs in this process ends it: then it is opened anew."""
+    from streaming.session import Session, open_session
+
+    return open_session(Session(spark_folder))
