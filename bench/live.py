@@ -1,148 +1,167 @@
-"""Live capture on loopback beside dumpcap: the same packets at the same rates, one after the other.
+"""Live capture beside dumpcap: the same packets at the same rates, one after the other.
 
-Knows: a generator of Kafka's packets (bench/traffic.py) pinned to one core, a subject pinned to another, what each
-says it lost; the agent with trimming and without. Refuses to know: what packets mean. The same capture is sent round
-and round, each time from other addresses, so that every round is new connections.
-Rule: what was sent and not captured is lost, whatever the subject reports; a generator that could not keep its rate
-says the rate it had. Needs CAP_NET_RAW; without it there are no rows. A dumpcap that is not installed is a peer that
-is missing.
+    python -m bench.live [--rates 25,50,100,150] [--seconds 30] [--mixes small,records] [--subjects dumpcap,trimmed]
+
+Knows: a generator of Kafka's packets (bench/generator.py) pinned to one core, a subject pinned to another, what each
+says it lost; the agent with trimming and without. Refuses to know: what packets mean.
+Rule: what the kernel's counters say came over and is in no file is lost, whatever the subject reports; a generator that
+could not keep its rate says the rate it had. Needs root; without it there are no rows. A dumpcap that is not installed
+is a peer that is missing. The copy into a ring is paid for by the core that delivers the packet: here the generator's,
+on a host the one that serves the card. On a machine that does other things too, `chrt -r 1` before it lets both have
+their cores, or the rates are not reached.
 """
 
+import argparse
 import os
 import re
 import shutil
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+
+from bench import generator
 from bench.traffic import write_capture
 
 PORT = 9092
-RATES = (50_000, 100_000, 150_000)
-SECONDS = 30
-MIX, CAPTURE_BYTES = "small", 20_000_000
-SECOND_OCTETS = 14 + 12 + 1, 14 + 16 + 1  # of both addresses: what makes a round's connections new
+RATES = (25_000, 50_000, 100_000, 150_000)
+SECONDS = 30.0
+CAPTURE_BYTES = {"small": 60_000_000, "records": 200_000_000}
+BUFFER_MB = 128  # of the peer: as the agent's
+PEER, SUBJECTS = "dumpcap", ("dumpcap", "trimmed", "whole")
 _AGENT = """
 import os, sys
-from collections.abc import Callable
 from pathlib import Path
+from capture.folder import Limits
 from capture.frames import Stamp
 from capture.listen import Listening, listen
 os.sched_setaffinity(0, {int(sys.argv[2])})
-what = Listening(("lo",), ports=(int(sys.argv[3]),), keep_records=sys.argv[4] == "whole")
-print(listen(what, Path(sys.argv[1]), Stamp("bench", "agent"), lambda line: print(line, flush=True)).kept_frames)
+limits = Limits(retain_s=5)
+what = Listening((sys.argv[3],), ports=(int(sys.argv[4]),), keep_records=sys.argv[5] == "whole", limits=limits)
+counts = listen(what, Path(sys.argv[1]), Stamp("bench", "agent"), lambda line: print(line, flush=True))
+print(counts.kept_frames, counts.lost_by("kernel"))
 """
-
-
-def packets(folder: Path) -> list[bytearray]:
-    path = folder / "traffic.pcap"
-    write_capture(path, CAPTURE_BYTES, MIX)
-    data, at, found = path.read_bytes(), 24, []
-    while at + 16 <= len(data):
-        size = struct.unpack_from("<I", data, at + 8)[0]
-        found.append(bytearray(data[at + 16 : at + 16 + size]))
-        at += 16 + size
-    return found
-
-
-def send(rate: int, seconds: float) -> int:
-    """Packets to loopback, a few at a time so that the mean rate holds; says how many, and in how many seconds."""
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as folder:
-        data = packets(Path(folder))
-    total, sent, count = int(rate * seconds), 0, len(data)
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
-        out.bind(("lo", 0))
-        begin = time.perf_counter()
-        while sent < total:
-            due = min(total, int((time.perf_counter() - begin) * rate) + 1)
-            for k in range(sent, due):
-                one = data[k % count]
-                for octet in SECOND_OCTETS:
-                    one[octet] = k // count & 0xFF
-                out.send(one)
-            sent = max(sent, due)
-    print(sent, time.perf_counter() - begin)
-    return sent
-
-
-def measure() -> list[dict]:
-    try:
-        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
-    except (OSError, AttributeError):
-        return []
-    rows = []
-    peer = dumpcap if shutil.which("dumpcap") else None
-    for rate in RATES:
-        theirs = subject(rate, peer) if peer else None
-        for what in ("whole", "trimmed"):
-            rows += compared(rate, what, subject(rate, agent(what)), theirs)
-    return rows
-
-
-def compared(rate: int, what: str, ours: "Run", theirs: "Run | None") -> list[dict]:
-    name = f"live, {rate // 1000} k packets/s, {what}"
-    met = None if theirs is None else ours.lost <= theirs.lost
-    lost = row(f"{name}: lost", ours.lost, theirs and theirs.lost, "% of packets")
-    return [
-        row(f"{name}: sent in fact", ours.sent_per_s, theirs and theirs.sent_per_s, "packets/s"),
-        lost | {"bar": "none where dumpcap has none", "met": met},
-        row(f"{name}: processor", ours.cpu, theirs and theirs.cpu, "% of a core"),
-    ]
 
 
 @dataclass(frozen=True)
 class Run:
-    lost: float
-    cpu: float
-    sent_per_s: float
+    offered: int
+    captured: int
+    dropped: int  # in the kernel, as the subject says
+    cpu_s: float
+    seconds: float
+
+    @property
+    def lost(self) -> float:
+        return 100 * (self.offered - self.captured) / self.offered
+
+    @property
+    def cpu(self) -> float:
+        return 100 * self.cpu_s / self.seconds
+
+    def __str__(self) -> str:
+        per_packet = 1e6 * self.cpu_s / max(self.captured, 1)
+        return (
+            f"offered {self.offered:,} ({self.offered / self.seconds:,.0f}/s), captured {self.captured:,}, "
+            f"kernel drops {self.dropped:,}, {self.cpu:.0f} % of a core, {per_packet:.1f} us/packet"
+        )
 
 
-Started = tuple[subprocess.Popen, Callable[[str], int]]  # the process, and how its output says what it captured
+Started = tuple[subprocess.Popen, Callable[[str], tuple[int, int]]]
+"""The process, and how its output says what it captured and what the kernel dropped."""
 
 
-def subject(rate: int, start: Callable[[Path], Started]) -> Run:
-    """Percent of the packets lost, percent of a core used, and what the generator did, of one subject at one rate."""
+def measure() -> list[dict]:
+    return list(measured(RATES, SECONDS, tuple(CAPTURE_BYTES), SUBJECTS))
+
+
+def measured(rates: Iterable[int], seconds: float, mixes: Iterable[str], subjects: Iterable[str]) -> Iterable[dict]:
+    """Rows of all that can be measured here; each run is told as it ends."""
+    starts = {"dumpcap": dumpcap, "trimmed": agent("trimmed"), "whole": agent("whole")}
+    chosen = [name for name in subjects if name != PEER or shutil.which(PEER)]
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as folder:
+        for mix in mixes:
+            pcap = Path(folder) / f"{mix}.pcap"
+            write_capture(pcap, CAPTURE_BYTES[mix], mix)
+            for rate in rates:
+                runs: dict[str, Run] = {}
+                for name in chosen:
+                    try:
+                        runs[name] = run(pcap, rate, seconds, starts[name])
+                    except OSError as error:
+                        print(f"bench.live: no interfaces here: {error}", file=sys.stderr)
+                        return
+                    print(f"{mix}, {rate // 1000} k/s, {name}: {runs[name]}", file=sys.stderr, flush=True)
+                for name in runs.keys() - {PEER}:
+                    yield from compared(f"live, {mix}, {rate // 1000} k packets/s, {name}", runs[name], runs.get(PEER))
+
+
+def compared(name: str, ours: Run, theirs: Run | None) -> list[dict]:
+    def row(what: str, unit: str, value: Callable[[Run], float]) -> dict:
+        mine, its = value(ours), value(theirs) if theirs else None
+        found = {"name": f"{name}: {what}", "value": mine, "unit": unit, "peer": PEER, "peer_value": its}
+        return found | {"ratio": mine / its if its else None, "bar": None, "met": None}
+
+    lost = row("lost", "% of packets", lambda run: run.lost)
+    met = None if theirs is None else ours.lost <= theirs.lost
+    return [
+        row("offered", "packets/s", lambda run: run.offered / run.seconds),
+        lost | {"bar": "none where dumpcap has none", "met": met},
+        row("kernel drops", "packets", lambda run: run.dropped),
+        row("processor", "% of a core", lambda run: run.cpu),
+    ]
+
+
+def run(pcap: Path, rate: int, seconds: float, start: Callable[[Path], Started]) -> Run:
+    """One subject at one rate. Raises OSError where the interfaces cannot be made."""
+    with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as folder, generator.wire():
+        command = [sys.executable, "-m", "bench.generator", str(pcap), str(cores()[0]), str(rate), str(seconds)]
+        source = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        source.stdout.readline()
         process, count = start(Path(folder))
-        spent = cpu_seconds(process.pid)
-        generator = [sys.executable, "-c", f"from bench.live import send; send({rate}, {SECONDS})"]
-        said = subprocess.run(generator, check=True, capture_output=True, text=True).stdout.split()
-        time.sleep(1)
-        spent = cpu_seconds(process.pid) - spent
+        spent, before = cpu_seconds(process.pid), generator.offered()
+        sent_s = float(source.communicate("go\n")[0])
+        time.sleep(2)
+        spent, offered = cpu_seconds(process.pid) - spent, generator.offered() - before
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
-        sent, seconds = int(said[0]), float(said[1])
-        return Run(100 * (sent - count(out + err)) / sent, 100 * spent / seconds, sent / seconds)
+        return Run(offered, *count(out + err), spent, sent_s)
 
 
 def agent(what: str) -> Callable[[Path], Started]:
     def start(folder: Path) -> Started:
-        arguments = [sys.executable, "-c", _AGENT, str(folder / "frames"), str(core()), str(PORT), what]
-        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        process.stdout.readline()
-        return process, lambda text: int(text.split()[-1])
+        where = [str(folder / "frames"), str(cores()[-1]), generator.RECEIVES, str(PORT), what]
+        command = [sys.executable, "-c", _AGENT, *where]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while "capturing" not in process.stdout.readline():
+            pass
+        return process, lambda text: tuple(map(int, text.split()[-2:]))
 
     return start
 
 
 def dumpcap(folder: Path) -> Started:
-    arguments = ["dumpcap", "-q", "-i", "lo", "-f", f"tcp port {PORT}", "-B", "64", "-w", str(folder / "out.pcapng")]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    os.sched_setaffinity(process.pid, {core()})
+    options = ["-q", "-i", generator.RECEIVES, "-f", f"tcp port {PORT}", "-B", str(BUFFER_MB), "-p"]
+    files = ["-b", "filesize:200000", "-b", "files:4", "-w", str(folder / "out.pcapng")]
+    process = subprocess.Popen(["dumpcap", *options, *files], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    os.sched_setaffinity(process.pid, {cores()[-1]})
     time.sleep(2)
-    return process, lambda text: int(re.search(r"Packets captured: (\d+)", text).group(1))
+
+    def count(text: str) -> tuple[int, int]:
+        received, dropped = re.search(r"Packets received/dropped on interface '.*': (\d+)/(\d+)", text).groups()
+        return int(received), int(dropped)
+
+    return process, count
 
 
-def core() -> int:
-    return max(os.sched_getaffinity(0))
+def cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0))
 
 
 def cpu_seconds(pid: int) -> float:
@@ -150,15 +169,20 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def row(name: str, value: float, peer_value: float | None, unit: str) -> dict:
-    ratio = value / peer_value if peer_value else None
-    return {
-        "name": name,
-        "value": value,
-        "unit": unit,
-        "peer": "dumpcap",
-        "peer_value": peer_value,
-        "ratio": ratio,
-        "bar": None,
-        "met": None,
-    }
+def main() -> None:
+    def names(text: str) -> list[str]:
+        return text.split(",")
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rates", type=names, default=[str(rate // 1000) for rate in RATES], help="thousands a second")
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--mixes", type=names, default=list(CAPTURE_BYTES))
+    parser.add_argument("--subjects", type=names, default=list(SUBJECTS))
+    given = parser.parse_args()
+    rates = [1000 * int(rate) for rate in given.rates]
+    for row in measured(rates, given.seconds, given.mixes, given.subjects):
+        Console().print(row)
+
+
+if __name__ == "__main__":
+    main()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from capture import frames, ring
 from capture.counts import KERNEL, Counts
-from capture.live import Interface, is_there
+from capture.live import BUFFER_BYTES, Interface, is_there
 from capture.refusal import ListenError
 from capture.spool import ROLL_BYTES, Spool
 from capture.trim import Trim
@@ -46,7 +46,7 @@ class Listening:
     ports: tuple[int, ...] = ()
     bpf: str | None = None  # instead of the ports
     promiscuous: bool = False
-    buffer_bytes: int = 64 << 20
+    buffer_bytes: int = BUFFER_BYTES
     roll_bytes: int = ROLL_BYTES
     roll_s: float = 2.0
     duration_s: float | None = None

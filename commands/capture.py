@@ -48,7 +48,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 )
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Address to serve them on.")
-@click.option("--buffer-mb", type=click.IntRange(2), default=64, show_default=True, help="Ring buffer per interface.")
+@click.option("--buffer-mb", type=click.IntRange(2), default=128, show_default=True, help="Ring buffer per interface.")
 @click.option("--duration", type=duration, metavar="DURATION", help="Stop after so long, as in 30s.")
 @click.option("--promiscuous", is_flag=True, help="See packets of other hosts too.")
 @click.pass_context
