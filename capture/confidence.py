@@ -81,8 +81,7 @@ class Confidence:
         else:
             spans, status = confidential(messages, np.full(len(messages), -1, np.int64))
         if (status >= Status.TRUNCATED).any():
-            strange = np.isin(exchanges.serial, exchanges.serial[status >= Status.TRUNCATED])
-            spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(strange))
+            spans, status = _of_dialects(exchanges, spans, status, np.flatnonzero(status >= Status.TRUNCATED))
         log = carries_log(messages, spans)
         return (self._with_log(exchanges, spans, log) if len(log) else spans), status
 
@@ -135,10 +134,13 @@ class Confidence:
 def _of_dialects(
     exchanges: Exchanges, spans: Spans, status: NDArray[np.int8], rows: Ints
 ) -> tuple[Spans, NDArray[np.int8]]:
-    """What is not read as shipped may be an older layout or a draft: the spans by that reading."""
+    """What is not read as shipped may be an older layout or a draft: the spans by that reading.
+
+    Where both read a message, its records and secrets are the same by either.
+    """
     kinds = _kinds()
     projection = Projection((kinds >= 0).astype(np.uint8))
-    decoded = dialect.read(exchanges.messages.take(rows), exchanges.serial[rows], dialect.AUTO, projection)
+    decoded = dialect.read(exchanges.messages.take(rows), np.zeros(len(rows), np.int8), dialect.AUTO, projection)
     other = (decoded.dialect != Dialect.KAFKA) & (decoded.status == Status.OK)
     if not other.any():
         return spans, status

@@ -1,14 +1,17 @@
 """Which dialect a message is in, where nobody says.
 
-    decoded = read(messages, connection)                     # connection[i]: any number that is the same for one peer
-    decoded = read(messages, connection, "kip516-draft")     # said: no detection
+    spoken = hear(messages, peer, turn, heard)               # the draft that each message's peer speaks by then
+    decoded = read(messages, spoken)
+    decoded = read(messages, spoken, "kip516-draft")         # said: no detection
     decoded.dialect[i]                                       # what each message was read by
 
 Knows the order of trying and what makes a reading plausible. Shipped layouts come first; what they refuse is tried as
-the layout before a change in place, then as a draft; one peer does not mix, so a draft that reads one message of a
-connection is tried on all of it. Refuses to know what follows from a dialect.
+the layout before a change in place, then as a draft; one peer does not mix, so from the exchange on in which a draft
+first reads a message that a release does not, it is tried on all that the peer says: the draft's answer to a Fetch is
+told by its questions alone. Refuses to know what follows from a dialect.
 Rule: a draft is believed only if it reads the whole message and what it reads is plausible; where a shipped reading is
-just as good, nothing is switched: `id_tags` finds what such messages carry.
+just as good, nothing is switched: `id_tags` finds what such messages carry. What is heard does not depend on how a
+connection is cut into batches.
 """
 
 from __future__ import annotations
@@ -25,18 +28,23 @@ from decode.texts import Bytes, Lists, Text, uuids
 from decode.wire import REQUEST, RESPONSE, SIDES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from decode.columns import Table
     from decode.message import Decoded, Projection
     from decode.wire import Ints, Messages
 
-__all__ = ["AUTO", "DIALECTS", "ID_IS_AN_EXTRA_TAG", "id_tags", "plausible", "read"]
+__all__ = ["AUTO", "DIALECTS", "ID_IS_AN_EXTRA_TAG", "Heard", "hear", "id_tags", "plausible", "read"]
 
 AUTO = "auto"
-DIALECTS = {dialect.label: dialect for dialect in Dialect}
 CHANGED = (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE)
-DRAFTS = (Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_LITERAL, Dialect.KIP516_DRAFT_INLINE, Dialect.KIP4_DRAFT)
+KIP516 = (Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_LITERAL, Dialect.KIP516_DRAFT_INLINE)
+DRAFTS = (*KIP516, Dialect.KIP4_DRAFT)
+# What a person may say, and the readings it has, in the order of trying.
+DIALECTS = {"kafka": (Dialect.KAFKA, *CHANGED), "kip516-draft": KIP516, "kip4-draft": (Dialect.KIP4_DRAFT,)}
+MOST_PEERS = 1 << 16  # that are remembered; the oldest are forgotten first
 
 # Read as flexible, these drafts are the shipped bytes and one unknown tag in each row of this table: a shipped decoder
 # reads them without harm.
@@ -55,24 +63,95 @@ LONGEST_TOPIC = 249
 LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
+Heard = dict[int, int]
+"""By peer the draft that it speaks; only of those that do."""
+
+
 def read(
-    messages: Messages, connection: NDArray[np.integer], dialect: str = AUTO, projection: Projection = EVERYTHING
+    messages: Messages, spoken: NDArray[np.integer], dialect: str = AUTO, projection: Projection = EVERYTHING
 ) -> Decoded:
-    """Decodes a batch in the dialect said, or in the one that each connection is found to speak."""
+    """Decodes a batch in the dialect said; else what is refused as shipped as what reads it, the rest as was heard."""
     if dialect != AUTO:
-        return decode(messages, projection, DIALECTS[dialect])
+        return _said(messages, DIALECTS[dialect], projection)
     decoded = decode(messages, projection)
-    doubted = (decoded.status >= Status.TRUNCATED) | _implausible(messages, decoded)
-    if not doubted.any():
-        return decoded
-    found = _found(messages, np.flatnonzero(doubted))
-    spoken = _spoken(found, connection)
+    found = _found(messages, np.flatnonzero(decoded.status >= Status.TRUNCATED))
     tried = np.where(found == Dialect.KAFKA, spoken, found).astype(np.int8)
     if not tried.any():
         return decoded
     again = decode(messages, projection, tried)
-    worse = again.status != Status.OK
-    return decode(messages, projection, np.where(worse, Dialect.KAFKA, tried)) if (worse & (tried > 0)).any() else again
+    worse = (again.status != Status.OK) & (tried > Dialect.KAFKA)
+    return decode(messages, projection, np.where(worse, Dialect.KAFKA, tried)) if worse.any() else again
+
+
+def _said(messages: Messages, dialects: Sequence[Dialect], projection: Projection) -> Decoded:
+    """By message the first of these readings that reads it; where none does, the first says why."""
+    decoded = decode(messages, projection, dialects[0])
+    refused = np.flatnonzero(decoded.status >= Status.TRUNCATED)
+    tried = np.full(len(messages), dialects[0], np.int8)
+    for dialect in dialects[1:]:
+        other = decode(messages.take(refused), _status_only(), dialect)
+        good = (other.status == Status.OK) & (other.dialect == dialect)
+        tried[refused[good]] = dialect
+        refused = refused[~good]
+    return decode(messages, projection, tried) if (tried != dialects[0]).any() else decoded
+
+
+def hear(messages: Messages, peer: NDArray[np.integer], turn: NDArray[np.integer], heard: Heard) -> NDArray[np.int8]:
+    """By message the draft that its peer speaks, KAFKA if none. `heard` is what is known from before, and is added to.
+
+    peer: a number that is the same for one peer, now and later; turn: the place of a message's exchange among the
+    others, of the question and its answer alike.
+    """
+    rows = _telling(messages)
+    rows = rows[~np.isin(peer[rows], list(heard))]
+    found = _drafts(messages.take(rows)) if len(rows) else np.zeros(0, np.int8)
+    rows, found = rows[found > 0], found[found > 0]
+    begins: dict[int, int] = {}
+    for row in np.argsort(turn[rows], kind="stable").tolist():
+        name = int(peer[rows[row]])
+        if name not in heard:
+            heard[name], begins[name] = int(found[row]), int(turn[rows[row]])
+    if not heard:
+        return np.zeros(len(messages), np.int8)
+    names, index = np.unique(peer, return_inverse=True)
+    dialect = np.array([heard.get(name, Dialect.KAFKA) for name in names.tolist()], np.int8)
+    begin = np.array([begins.get(name, -1) for name in names.tolist()], np.int64)
+    while len(heard) > MOST_PEERS:
+        del heard[next(iter(heard))]
+    return np.where(turn >= begin[index], dialect[index], Dialect.KAFKA).astype(np.int8)
+
+
+def _telling(messages: Messages) -> Ints:
+    """Messages that can tell a draft."""
+    rows = np.flatnonzero(_inside(messages))
+    telling: Ints = rows[_tell()[messages.side[rows], messages.key[rows], messages.version[rows]]]
+    return telling
+
+
+@cache
+def _tell() -> NDArray[np.bool_]:
+    """By side, key and version whether a draft has a layout, but for answers whose question tells as much."""
+    drafted: NDArray[np.bool_] = np.any(programs().entries[list(DRAFTS)] >= 0, axis=0)
+    for key, side in ID_IS_AN_EXTRA_TAG:
+        if side == RESPONSE:
+            drafted[side, key] = False
+    return drafted
+
+
+def _inside(messages: Messages) -> NDArray[np.bool_]:
+    """Whether key and version are such as any layout may have."""
+    keys, versions = programs().entries.shape[2:]
+    key, version = messages.key, messages.version
+    inside: NDArray[np.bool_] = (key >= 0) & (key < keys) & (version >= 0) & (version < versions)
+    return inside
+
+
+def _drafts(messages: Messages) -> NDArray[np.int8]:
+    """By message the draft it is in by itself; KAFKA where a release's layout reads it as well, or nothing does."""
+    decoded = decode(messages, _status_only())
+    doubted = (decoded.status >= Status.TRUNCATED) | _implausible(messages, decoded)
+    found = _found(messages, np.flatnonzero(doubted))
+    return np.where(np.isin(found, DRAFTS), found, Dialect.KAFKA).astype(np.int8)
 
 
 def _implausible(messages: Messages, decoded: Decoded) -> NDArray[np.bool_]:
@@ -92,8 +171,7 @@ def _implausible(messages: Messages, decoded: Decoded) -> NDArray[np.bool_]:
 def _drafted(messages: Messages, decoded: Decoded) -> Ints:
     """Messages read as shipped of whose version a draft has a layout that is more than one tag."""
     entries = programs().entries
-    inside = (messages.key >= 0) & (messages.version >= 0) & (decoded.status == Status.OK)
-    inside &= (messages.key < entries.shape[2]) & (messages.version < entries.shape[3])
+    inside = _inside(messages) & (decoded.status == Status.OK)
     for key, side in ID_IS_AN_EXTRA_TAG:
         inside &= (messages.key != key) | (messages.side != side)
     rows = np.flatnonzero(inside)
@@ -118,15 +196,6 @@ def _found(messages: Messages, rows: Ints) -> NDArray[np.int8]:
             good &= plausible(decoded)
         found[rows[good]] = dialect
     return found
-
-
-def _spoken(found: NDArray[np.int8], connection: NDArray[np.integer]) -> NDArray[np.int8]:
-    """By message the draft that its connection was found to speak most; KAFKA where none was."""
-    _, peer = np.unique(connection, return_inverse=True)
-    votes = np.zeros((int(peer.max(initial=-1)) + 1, len(Dialect)), np.int64)
-    drafts = np.isin(found, DRAFTS)
-    np.add.at(votes, (peer[drafts], found[drafts]), 1)
-    return np.where(votes.any(axis=1), votes.argmax(axis=1), Dialect.KAFKA)[peer].astype(np.int8)
 
 
 def plausible(decoded: Decoded) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.dialect import AUTO, read
+from decode.dialect import AUTO, hear, read
 from decode.envelope import CARRIED, ENVELOPE, unwrapped
 from decode.following.connection import Follower
 from decode.following.segments import segments
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from decode.dialect import Heard
     from decode.following.connection import Exchanges
     from decode.message import Decoded
     from decode.wire import Ints, Messages
@@ -94,8 +95,10 @@ def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> 
     """Lines of all messages in frames tables, in order of time but for those that become known after WAIT_NS."""
     waiting: list[tuple[int, int, Line]] = []
     order, newest_ns = count(), 0
+    heard: Heard = {}
     for exchanges in followed(tables):
-        decoded = read(exchanges.messages, exchanges.connection, reading.dialect)
+        spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
+        decoded = read(exchanges.messages, spoken, reading.dialect)
         clients, inside = client_ids(exchanges), enveloped(decoded, answers(exchanges), reading)
         for i in wanted.rows(exchanges, inside):
             found = line(exchanges, decoded, i, clients.get(i), contents=reading.contents)
@@ -141,7 +144,7 @@ def enveloped(decoded: Decoded, request_of: Ints, reading: Reading) -> dict[int,
     if not (decoded.messages.key == ENVELOPE).any():
         return {}
     messages, outer = unwrapped(decoded, request_of)
-    inner, row = read(messages, outer, reading.dialect), {at: i for i, at in enumerate(outer.tolist())}
+    inner, row = alone(messages, reading), {at: i for i, at in enumerate(outer.tolist())}
     found = {}
     for envelope, i in row.items():
         request = i if messages.side[i] == REQUEST else row.get(int(request_of[envelope]))
@@ -192,10 +195,16 @@ def single(digits: str, api: str, version: int, side: str, reading: Reading = PL
         raise ValueError(f"{api}: no such API; Kafka calls them {', '.join(sorted(api_names().values()))}")
     data = bytes.fromhex(digits)
     message = pack([data], [SIDES.index(side)], [keys[api.lower()]], [version])
-    decoded = read(message, np.zeros(1, np.int64), reading.dialect)
+    decoded = alone(message, reading)
     found = {**facts(message, 0), "size": len(data), **verdict(decoded, 0, contents=reading.contents)}
     inside = enveloped(decoded, np.full(1, -1, np.int64), reading)
     return found | ({"enveloped": inside[0]} if inside else {})
+
+
+def alone(messages: Messages, reading: Reading) -> Decoded:
+    """Messages of which nothing is known that was said before or after."""
+    each = np.arange(len(messages))
+    return read(messages, hear(messages, each, each, {}), reading.dialect)
 
 
 def facts(messages: Messages, i: int) -> Line:

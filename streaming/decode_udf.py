@@ -3,13 +3,11 @@
 Knows: that one cell of exchanges is decoded in one run of the interpreter and reduced to claims at once, so that only
 claims travel on. What a message says is `decode.message`'s affair, what it claims `streaming.judge.claims`'.
 Rule: one row in, one row out, whatever is in it; a message that cannot be decoded is a value, never an exception. Its
-dialect is found from the message alone, so that no cutting of a connection into cells changes what is claimed; of what
-a draft and a release both read (an id in an extra tag), `streaming.judge.extract.drafts` claims the same either way.
+dialect is what its connection was heard to speak by then, in whatever cell (`follow.py`): how a connection is cut into
+cells does not change what is claimed.
 """
 
 from dataclasses import dataclass
-
-import numpy as np
 
 from decode.dialect import read
 from decode.following.exchanges import Connection, Exchanges
@@ -35,7 +33,7 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
         return row
-    exchanges: Exchanges = from_cell(row.cell, Exchanges, Messages, Connection)
-    decoded = read(exchanges.messages, np.arange(len(exchanges.messages)), settings.dialect)
+    exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection)
+    decoded = read(exchanges.messages, spoken, settings.dialect)
     rows = exchange_rows(exchanges, decoded) if settings.exchanges else None
     return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(claims(exchanges, decoded)), rows)))

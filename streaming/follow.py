@@ -1,7 +1,7 @@
 """Stateful, by bucket: files of frames in their order, exchanges out.
 
 Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
-exchanges is `decode.following.connection`'s affair.
+exchanges is `decode.following.connection`'s affair, which draft a connection speaks `decode.dialect`'s.
 Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
 snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows.
 """
@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 
 from capture import frames
+from decode.dialect import Heard, hear
 from decode.following.connection import Follower
 from decode.following.exchanges import Exchanges
 from decode.following.segments import Segments
@@ -21,7 +22,7 @@ from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
 from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
 
 
@@ -75,6 +76,7 @@ class Bucket:
         self.label, self.number, self.settings = label, number, settings
         self.follower = Follower(ports=settings.ports)
         self.agents: dict[str, Agent] = {}
+        self.heard: Heard = {}
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
@@ -124,10 +126,14 @@ class Bucket:
         expected = known | self.agents.keys()
         return all(name in self.agents and self.agents[name].over for name in expected)
 
-    def exchanges(self, learned: list[Exchanges]) -> Iterator[Tagged]:
+    def exchanges(self, learned: list[Exchanges]) -> list[Tagged]:
+        """Each with the draft that its messages' connections were heard to speak by then."""
+        told = []
         for exchanges in learned:
             if len(exchanges.connections):
-                yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
+                spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
+                told.append(Tagged(self.label, self.number, EXCHANGES, to_cell((exchanges, spoken))))
+        return told
 
     def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
         for name in sorted({file.agent for file in ready}):
@@ -149,14 +155,14 @@ class Bucket:
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
 
     def snapshot(self) -> bytes:
-        return to_cell((STATE_VERSION, to_cell(self.agents), self.follower.snapshot()))
+        return to_cell((STATE_VERSION, to_cell((self.agents, self.heard)), self.follower.snapshot()))
 
     def restore(self, cell: bytes) -> None:
-        version, agents, follower = from_cell(cell)
+        version, known, follower = from_cell(cell)
         if version != STATE_VERSION:
             msg = f"the checkpoint holds connections of state version {version}, this is {STATE_VERSION}"
             raise StateVersionMismatch(msg)
-        self.agents = from_cell(agents, Agent)
+        self.agents, self.heard = from_cell(known, Agent)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
 
 

@@ -110,3 +110,11 @@ class Exchanges:
 
     def __len__(self) -> int:
         return len(self.outcome)
+
+    @property
+    def exchange(self) -> Ints:
+        """Per message: the exchange that points to it."""
+        found, numbers = np.full(len(self.messages), -1, np.int64), np.arange(len(self))
+        for half in (self.request, self.response):
+            found[half[half >= 0]] = numbers[half >= 0]
+        return found

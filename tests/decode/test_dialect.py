@@ -7,9 +7,11 @@ import random
 import numpy as np
 import pytest
 
+from commands import options
+from decode import dialect as dialects
 from decode.columns import tables
-from decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, id_tags, plausible, read
-from decode.message import Dialect, Status, decode, only
+from decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, hear, id_tags, plausible, read
+from decode.message import EVERYTHING, Dialect, Status, decode, only
 from decode.nested import nested
 from decode.wire import REQUEST, RESPONSE, SIDES, pack
 from tests.build import build, case
@@ -52,9 +54,15 @@ def messages(cases):
     return pack([whole(*c) for c in cases], sides, [KEYS[c[0]] for c in cases], [c[2] for c in cases])
 
 
+def heard(messages, peer=None, projection=EVERYTHING):
+    """Read in the dialects heard; every message is a peer, and an exchange, of its own unless said."""
+    each = np.arange(len(messages))
+    return read(messages, hear(messages, each if peer is None else peer, each, {}), projection=projection)
+
+
 def test_each_encoding_of_the_same_message_is_told_from_the_others():
     cases = [c for c, _ in CASES]
-    out = read(messages(cases), np.arange(len(cases)))
+    out = heard(messages(cases))
     assert [Status(s).name for s in out.status] == ["OK"] * len(cases)
     assert [Dialect(d) for d in out.dialect] == [dialect for _, dialect in CASES]
 
@@ -62,7 +70,7 @@ def test_each_encoding_of_the_same_message_is_told_from_the_others():
 @pytest.mark.parametrize(("api", "side", "version", "form"), [c for c, dialect in CASES if dialect])
 def test_a_draft_said_is_a_draft_read(api, side, version, form):
     one = messages([(api, side, version, form)])
-    out = read(one, np.zeros(1), SPOKEN[form].label)
+    out = read(one, np.zeros(1), "kip516-draft")
     assert out.dialect.tolist() == [SPOKEN[form]]
     body = nested(out, 0)["body"]
     topics = body.get("topicStates") or body["topics"]
@@ -77,7 +85,7 @@ def test_a_draft_read_of_stop_replica_has_the_id_as_a_field():
 
 def test_an_extra_id_tag_is_said_and_nothing_switched():
     cases = [("StopReplica", "request", 2, "shipped"), ("StopReplica", "request", 2, "flexible")]
-    out = read(messages(cases), np.arange(2))
+    out = heard(messages(cases))
     path = ID_IS_AN_EXTRA_TAG[KEYS["StopReplica"], REQUEST]
     tags = tables(out, "StopReplica", "request")[f"{path}._unknown_tagged_fields"]
     rows, ids = id_tags(tags)
@@ -87,35 +95,74 @@ def test_an_extra_id_tag_is_said_and_nothing_switched():
 
 def test_one_peer_does_not_mix():
     cases = [("LeaderAndIsr", "request", 3, "flexible"), ("StopReplica", "request", 2, "flexible")]
-    apart, together = read(messages(cases), np.array([1, 2])), read(messages(cases), np.array([7, 7]))
+    apart, together = heard(messages(cases)), heard(messages(cases), np.array([7, 7]))
     assert apart.dialect.tolist() == [Dialect.KIP516_DRAFT, Dialect.KAFKA]
     assert together.dialect.tolist() == [Dialect.KIP516_DRAFT] * 2
 
 
+def test_a_draft_is_heard_from_the_exchange_on_that_tells_it():
+    """A Fetch of a session names no topics, and its answer is a release's as well, but for its tags."""
+    first, later = ("StopReplica", "request", 2, "flexible"), ("LeaderAndIsr", "request", 3, "flexible")
+    five = messages([first, later, first, first, later])
+    peer, turn = np.array([7, 7, 7, 8, 7]), np.array([0, 2, 2, 3, 1])
+    told = [0, Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT, 0, Dialect.KIP516_DRAFT]
+    assert hear(five, peer, turn, {}).tolist() == told
+
+
+def test_what_is_heard_does_not_depend_on_where_batches_are_cut():
+    rng = random.Random(5)
+    cases = rng.choices([c for c, _ in CASES if c[3] != "inline"], k=30)
+    peer, turn = np.array([rng.randrange(4) for _ in cases]), np.arange(len(cases))
+    whole = hear(messages(cases), peer, turn, {})
+    known, apart = {}, []
+    for cut in range(0, 30, 3):
+        part = slice(cut, cut + 3)
+        apart += hear(messages(cases[part]), peer[part], turn[part], known).tolist()
+    assert apart == whole.tolist()
+    assert len(set(apart)) == 2
+
+
+def test_what_is_remembered_of_peers_is_bounded(monkeypatch):
+    monkeypatch.setattr(dialects, "MOST_PEERS", 2)
+    known = {}
+    hear(messages([("LeaderAndIsr", "request", 3, "flexible")] * 3), np.arange(3), np.arange(3), known)
+    assert known == {1: Dialect.KIP516_DRAFT, 2: Dialect.KIP516_DRAFT}
+
+
+def test_what_is_said_is_all_that_is_tried():
+    cases = [("LeaderAndIsr", "request", 3, form) for form in SPOKEN]
+    assert read(messages(cases), np.zeros(3), "kafka").status.tolist()[1:] != [Status.OK] * 2
+    drafts = read(messages(cases), np.zeros(3), "kip516-draft")
+    assert (drafts.status == Status.OK).tolist() == [False, True, True]
+    assert drafts.dialect.tolist()[1:] == [Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_INLINE]
+    changed = batch(vectors("kafka-variants"))
+    assert (read(changed, np.zeros(len(changed)), "kafka").status == Status.OK).all()
+
+
 def test_what_a_draft_cannot_read_on_its_connection_is_kafkas():
     cases = [("LeaderAndIsr", "request", 3, "flexible"), ("Fetch", "request", 12, "shipped")]
-    out = read(messages(cases), np.zeros(2))
+    out = heard(messages(cases), np.zeros(2))
     assert out.dialect.tolist() == [Dialect.KIP516_DRAFT, Dialect.KAFKA]
     assert not out.status.any()
 
 
 def test_kafkas_own_traffic_is_left_alone():
     rows = vectors("kafka-messages")
-    out = read(batch(rows), np.zeros(len(rows), np.int64))
+    out = heard(batch(rows), np.zeros(len(rows), np.int64))
     assert not out.dialect.any()
     assert [nested(out, i) for i in range(0, len(rows), 20)] == [row["json"] for row in rows[::20]]
 
 
 def test_malformed_messages_are_no_dialect():
     rows = vectors("malformed")
-    out = read(batch(rows), np.arange(len(rows)))
+    out = heard(batch(rows))
     assert not out.dialect.any()
     assert out.status.all()
 
 
 def test_layouts_changed_in_place_are_found_without_being_said():
     rows = vectors("kafka-variants")
-    out = read(batch(rows), np.arange(len(rows)))
+    out = heard(batch(rows))
     plain = decode(batch(rows))
     refused = np.flatnonzero(plain.status)
     assert len(refused) > 20
@@ -125,15 +172,13 @@ def test_layouts_changed_in_place_are_found_without_being_said():
 
 def test_the_projection_holds_in_every_dialect():
     wanted = only({("LeaderAndIsr", "request"): ["topic_states.topic_id"]})
-    out = read(messages([("LeaderAndIsr", "request", 3, "flexible")]), np.zeros(1), projection=wanted)
+    out = heard(messages([("LeaderAndIsr", "request", 3, "flexible")]), projection=wanted)
     assert nested(out, 0) == {"body": {"topicStates": [{"topicId": ID}]}}
 
 
 def test_every_dialect_can_be_said():
-    assert set(DIALECTS) == {
-        "kafka", "kafka-changed", "kafka-changed-twice", "kip516-draft", "kip516-draft-literal", "kip516-draft-inline",
-        "kip4-draft",
-    }  # fmt: skip
+    assert {reading for readings in DIALECTS.values() for reading in readings} == set(Dialect)
+    assert ("auto", *DIALECTS) == options.DIALECTS
 
 
 def test_the_literal_reading_of_update_metadata_has_the_three_extra_fields():
@@ -179,7 +224,7 @@ def test_values_that_nobody_sends_are_not_plausible(fields, expected):
 
 
 def test_nonsense_stays_kafkas_when_no_draft_reads_it():
-    out = read(pack([fetch_v12(partition=-1)], [REQUEST], [1], [12]), np.zeros(1))
+    out = heard(pack([fetch_v12(partition=-1)], [REQUEST], [1], [12]))
     assert (Status(out.status[0]), out.dialect.tolist()) == (Status.OK, [Dialect.KAFKA])
 
 

@@ -6,7 +6,7 @@ import string
 import numpy as np
 import pytest
 
-from decode.dialect import read
+from decode.dialect import hear, read
 from decode.message import Dialect, Status
 from decode.wire import REQUEST, pack
 from tests.build import build, case
@@ -50,6 +50,7 @@ def request(rng, dialect):
 def test_plausible_requests_are_read_in_their_own_dialect(dialect):
     rng = random.Random(dialect)
     messages = pack([request(rng, dialect) for _ in range(COUNT)], [REQUEST] * COUNT, [1] * COUNT, [12] * COUNT)
-    out = read(messages, np.arange(COUNT))
+    each = np.arange(COUNT)
+    out = read(messages, hear(messages, each, each, {}))
     assert set(out.status.tolist()) == {Status.OK}
     assert set(out.dialect.tolist()) == {dialect}

@@ -8,7 +8,7 @@ import pytest
 
 from capture.agent import read_frames
 from decode.columns import tables
-from decode.dialect import AUTO, read
+from decode.dialect import hear, read
 from decode.lines import followed
 from decode.message import Status
 from decode.wire import RESPONSE
@@ -24,9 +24,9 @@ def test_a_capture_is_what_its_script_writes(folder):
 
 
 def test_topics_and_ids_are_read_in_the_drafts_dialect():
-    seen = set()
+    seen, heard = set(), {}
     for exchanges in followed(read_frames([make_draft.FOLDER / "capture.pcap.gz"])):
-        decoded = read(exchanges.messages, exchanges.connection, AUTO)
+        decoded = read(exchanges.messages, hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard))
         assert (decoded.status == Status.OK).all()
         for api, side, path, name in (
             ("LeaderAndIsr", "request", "topic_states", "topic_name"),
@@ -34,6 +34,7 @@ def test_topics_and_ids_are_read_in_the_drafts_dialect():
             ("UpdateMetadata", "request", "topic_states", "topic_name"),
             ("Metadata", "response", "topics", "name"),
             ("Fetch", "request", "topics", "topic"),
+            ("Fetch", "response", "responses", "topic"),
         ):
             table = tables(decoded, api, side)[path]
             if len(table):
@@ -42,7 +43,7 @@ def test_topics_and_ids_are_read_in_the_drafts_dialect():
     expected = {(n, i) for n, i in make_draft.TOPICS.items()}
     for kind in {entry[:2] for entry in seen}:
         assert {entry[2:] for entry in seen if entry[:2] == kind} == expected
-    assert len({entry[:2] for entry in seen}) == 5
+    assert len({entry[:2] for entry in seen}) == 6
 
 
 def test_answers_come_to_their_questions():

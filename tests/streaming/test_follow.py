@@ -107,7 +107,7 @@ def test_connections_beyond_the_bound_are_counted_as_skipped(frames_files):
 
 
 def test_a_checkpoint_of_another_version_is_refused():
-    with pytest.raises(StateVersionMismatch, match="state version 0, this is 3"):
+    with pytest.raises(StateVersionMismatch, match="state version 0, this is 4"):
         Bucket("L", 0, Settings()).restore(to_cell((0, b"", b"")))
 
 
@@ -127,7 +127,7 @@ def messages(rows):
     found = []
     for row in rows:
         if row.route == EXCHANGES:
-            part = from_cell(row.cell, Exchanges, Messages, Connection)
+            part, _ = from_cell(row.cell, Exchanges, Messages, Connection)
             at = part.messages.at
             found += [bytes(part.messages.data[at[i] : at[i + 1]]) for i in range(len(at) - 1)]
     return found

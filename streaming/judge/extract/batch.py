@@ -48,11 +48,7 @@ class Batch:
     @cached_property
     def exchange(self) -> Ints:
         """Per message its exchange."""
-        found = np.full(len(self.decoded.messages), -1, np.int64)
-        numbers = np.arange(len(self.exchanges.request))
-        for half in (self.exchanges.request, self.exchanges.response):
-            found[half[half >= 0]] = numbers[half >= 0]
-        return found
+        return self.exchanges.exchange
 
     def partner(self, message: Ints, side: int) -> Ints:
         """The request (or response) of the exchange a message belongs to; -1 where it was not seen."""
