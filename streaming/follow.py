@@ -17,6 +17,7 @@ from decode.dialect import Heard, hear
 from decode.following.connection import Follower
 from decode.following.exchanges import Exchanges
 from decode.following.segments import Segments
+from streaming import unreadable
 from streaming.pack import FrameFile, read_file, together
 from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
@@ -24,6 +25,7 @@ from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
 STATE_VERSION = 4
 FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
+TOO_LATE = "it came after later files of its agent had been judged"
 
 
 class StateVersionMismatch(Exception):  # noqa: N818 - reads as what happened
@@ -80,7 +82,7 @@ class Bucket:
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
-        ready, missing = self.in_order(cells)
+        ready, missing, late = self.in_order(cells)
         pieces = [file.segments for file in ready if file.segments is not None]
         refused = self.follower.refused
         self.follower.expect(self.agents)
@@ -91,14 +93,20 @@ class Bucket:
         if self.all_ended():
             learned.append(self.follower.drain())
         not_followed = self.not_followed(ready, self.follower.refused - refused)
-        return chain(self.exchanges(learned), self.progress(ready), self.marks(ready, missing), not_followed)
+        marks = chain(self.marks(ready, missing), self.passed_over(late))
+        return chain(self.exchanges(learned), self.progress(ready), marks, not_followed)
 
-    def in_order(self, cells: Iterable[bytes]) -> tuple[list[FrameFile], dict[str, int]]:
-        """The files that can be followed now, each agent's in order; the number of files given up per agent."""
+    def in_order(self, cells: Iterable[bytes]) -> tuple[list[FrameFile], dict[str, int], list[FrameFile]]:
+        """The files that can be followed now, each agent's in order; the number of files given up per agent; and those
+        that come when later ones have been followed.
+        """
+        late: list[FrameFile] = []
         for cell in cells:
             file = read_file(cell)
             agent = self.agents.setdefault(file.agent, Agent())
-            if file.file_seq >= agent.next_seq:  # older: given up before it came
+            if file.file_seq < agent.next_seq:
+                late.append(file)
+            else:
                 agent.held[file.file_seq] = cell
         ready: list[FrameFile] = []
         missing: dict[str, int] = {}
@@ -108,7 +116,7 @@ class Bucket:
                 missing[name] = missing.get(name, 0) + (seq - agent.next_seq if agent.next_seq else 0)
                 agent.next_seq = seq + 1
                 ready.append(read_file(agent.held.pop(seq)))
-        return ready, missing
+        return ready, missing, late
 
     def advance(self, file: FrameFile) -> list[Exchanges]:
         agent, known = self.agents[file.agent], self.settings.agents.get(file.agent)
@@ -147,6 +155,12 @@ class Bucket:
             seq = self.agents[name].next_seq - 1
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0), seq)))
 
+    def passed_over(self, late: list[FrameFile]) -> Iterator[Tagged]:
+        """Their frames would come behind what is judged already: they are named instead."""
+        for file in late if self.number == 0 else ():
+            said = unreadable.marks(f"{file.agent}-{file.file_seq:010d}.parquet", TOO_LATE)
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(file.agent, said, 0)))
+
     def not_followed(self, ready: list[FrameFile], count: int) -> Iterator[Tagged]:
         """Frames of connections beyond the follower's bound, as this batch's last agent would have said it."""
         if count:
@@ -182,4 +196,5 @@ def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:
         seq += 1
     if seq in agent.held:
         return seq
-    return min(agent.held) if len(agent.held) > bound else None
+    soonest = min(agent.held)  # given up is what does not come, and what was gone when this start began
+    return soonest if len(agent.held) > bound or (known and soonest <= known.first) else None

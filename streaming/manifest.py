@@ -11,6 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyspark
 from pyarrow import fs
@@ -23,6 +24,8 @@ from streaming.storage import at, is_local, local
 NAME = "wirecheck.json"
 QUERY = "query"
 """Spark's own folder, beside the manifest."""
+LISTED = "sources/0"
+"""Where in it Spark writes down which files make a batch, before it begins with it."""
 
 
 class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
@@ -106,6 +109,26 @@ def run_of(checkpoint: str) -> str | None:
         except (ValueError, KeyError, TypeError) as wrong:
             raise ValueError("cannot be read (Spark's metadata is damaged)") from wrong
     return None
+
+
+def committed(checkpoint: str) -> int:
+    """The last batch that Spark will not repeat; -1 before the first."""
+    system, folder = at(checkpoint)
+    found = batches.names(system, f"{folder}/{QUERY}/commits")
+    return max((int(name) for name in found if name.isdigit()), default=-1)
+
+
+def listed_last(checkpoint: str) -> list[str]:
+    """The files that Spark has put into the newest batch, which it repeats if it was not committed."""
+    system, folder = at(checkpoint)
+    logs = {name for name in batches.names(system, f"{folder}/{QUERY}/{LISTED}") if name[0] != "."}
+    numbers = {int(name.partition(".")[0]): name for name in sorted(logs)}  # N.compact stands for N
+    if not numbers:
+        return []
+    with system.open_input_file(f"{folder}/{QUERY}/{LISTED}/{numbers[max(numbers)]}") as file:
+        lines = file.read().decode().splitlines()[1:]
+    found = [json.loads(line) for line in lines]
+    return [unquote(entry["path"]) for entry in found if entry["batchId"] == max(numbers)]
 
 
 def lock(checkpoint: str) -> int | None:

@@ -31,7 +31,7 @@ METRICS = (
     Named("skipped_frames_total", "counter", CLUSTER, "Packets that are no TCP segments an agent can read."),
     Named("unseen_bytes_total", "counter", CLUSTER, "Bytes of connections that were on the wire and not captured."),
     Named("input_errors_total", "counter", CLUSTER, "Inputs that could not be read to their end."),
-    Named("quarantined_files_total", "counter", CLUSTER, "Frames files set aside because they could not be read."),
+    Named("quarantined_files_total", "counter", CLUSTER, "Frames files set aside: not readable, or come too late."),
     Named(
         "connections_total",
         "counter",

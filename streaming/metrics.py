@@ -87,6 +87,13 @@ class Page(Collector):
                 self.totals[key] = row["count"]
             self.last_batch_s = now_ns / 1e9 if now_ns else self.last_batch_s
 
+    def forget(self) -> None:
+        """What batches have told; what was counted once stays on the page."""
+        with self.lock:
+            self.totals.clear()
+            for known in self.open.values():
+                known.clear()
+
     def stand(self, table: str, known: dict[str, tuple[str, ...]], row: Mapping[str, Any]) -> None:
         gone = row.get("withdrawn") or row.get("state") == "withdrawn"
         name, counted = f"{row['label']}|{row['id']}", counts_as(table, row)

@@ -13,6 +13,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -99,7 +100,7 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
 
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
-    agents = present(plan.frames)
+    agents = present(plan.frames, plan.checkpoint)
     checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan.out))
     recall(page, plan)
     page.hear(measured(None, plan, page))  # what waits is shown from the start, not once the query has begun
@@ -111,11 +112,19 @@ def trigger(plan: Plan) -> dict[str, object]:
     return {"availableNow": True} if plan.once else {"processingTime": f"{round(plan.interval_s * 1000)} milliseconds"}
 
 
-def present(frames: str) -> dict[str, AgentFiles]:
-    """The agents that are there now and where their files begin. More of each may come, and more agents."""
-    there = agents_of([Path(info.path) for info in listed(frames)])
+def present(frames: str, checkpoint: str) -> dict[str, AgentFiles]:
+    """The agents that are there now, where their files begin, and which of them Spark has listed and will not find
+    again. More of each may come, and more agents.
+    """
+    there = [info.path for info in listed(frames)]
+    names = {path.rpartition("/")[2] for path in there}
+    gone = [name for path in manifest.listed_last(checkpoint) if (name := path.rpartition("/")[2]) not in names]
+    lost = defaultdict(list)
+    for agent, number in filter(None, map(whose, gone)):
+        lost[agent].append(number)
     folder = local(frames) if is_local(frames) else frames.rstrip("/")
-    return {agent: replace(files, missing=(), last=0) for agent, files in labelled(there, folder).items()}
+    found = labelled(agents_of(list(map(Path, there))), folder)
+    return {agent: replace(files, missing=tuple(lost[agent]), last=0) for agent, files in found.items()}
 
 
 def listed(frames: str) -> list[fs.FileInfo]:
@@ -152,8 +161,14 @@ class Watch:
     stopping: Event
     say: Say
 
-    def told(self, tables: Told) -> None:
-        """A batch is written."""
+    def told(self, tables: Told, instead: bool) -> None:
+        """A batch is written; `instead` of other rows that the page may have been told of."""
+        if instead:
+            self.page.forget()
+            recall(self.page, self.plan)
+            self.say(
+                "a batch was repeated and says something else: a frames file had gone, or an agent come, meanwhile"
+            )
         self.page.take(tables, time.time_ns())
         for row in tables["coverage"].to_pylist() if "coverage" in tables else ():
             if row["measure"] == "quarantined_files" and not row["withdrawn"]:
@@ -186,8 +201,9 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
 
 def tidy(plan: Plan) -> None:
     run = manifest.run_of(plan.checkpoint)
-    if run and is_local(plan.out):
-        compaction.compact(local(plan.out), run, time.time_ns() / 1e9 - plan.retain_s)
+    if run:
+        committed = manifest.committed(plan.checkpoint)
+        compaction.compact(plan.out, run, time.time_ns() / 1e9 - plan.retain_s, committed)
 
 
 def measured(progress: Any, plan: Plan, page: Page) -> Query:

@@ -12,10 +12,10 @@ from streaming.judge.settings import Settings as JudgeSettings
 
 @dataclass(frozen=True)
 class AgentFiles:
-    """The files of one agent that are there when a replay starts."""
+    """The files of one agent that are there when a replay or a monitor starts."""
 
     first: int = 1
-    """The lowest file_seq: nothing older will come."""
+    """The lowest file_seq: nothing older is waited for."""
     missing: tuple[int, ...] = ()
     """Numbers above `first` that nobody will deliver."""
     last: int = 0
@@ -41,4 +41,4 @@ class Settings:
     verbose: bool = False
     """Let Spark speak on the terminal."""
     agents: dict[str, AgentFiles] = field(default_factory=dict)
-    """Replay knows all agents and files beforehand; empty when agents may still appear."""
+    """Replay knows all agents and files beforehand; to a monitor more of both may come."""

@@ -2,7 +2,9 @@
 
 Knows: which run a batch belongs to, and that its tables are written before anybody is told. Knows nothing of how a
 folder appears (`batches.py`) or of what the rows say.
-Rule: whoever is told of a batch may be told again, after a crash, and must take it as the same.
+Rule: Spark repeats a batch after a crash, and goes on from what the repetition made of it. Mostly these are the same
+rows; where a file has gone or an agent come meanwhile they are not, and then they take the place of the first ones in
+every table. Whoever is told of a batch may be told again, and is told whether it took the place of another.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from streaming import batches
-from streaming.tables import from_ipc
+from streaming.tables import TABLES, from_ipc
 from streaming.tagged import Tagged
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 QUERY_ID = "sql.streaming.queryId"  # Spark's name for the id a checkpoint keeps
 Told = Mapping[str, pa.Table]
-Listener = Callable[[Told], None]
+Listener = Callable[[Told, bool], None]
 
 
 def table_sink(out: Path | str, listener: Listener | None = None) -> "Callable[[DataFrame, int], None]":
@@ -29,18 +31,22 @@ def table_sink(out: Path | str, listener: Listener | None = None) -> "Callable[[
     def write(batch: "DataFrame", batch_id: int) -> None:
         run = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
-        told = write_batch(rows, out, str(run), batch_id)
+        told, instead = write_batch(rows, out, str(run), batch_id)
         if listener:
-            listener(told)
+            listener(told, instead)
 
     return write
 
 
-def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> Told:
+def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[Told, bool]:
+    """The tables, and whether the batch had been written with other rows."""
     parts: dict[str, list[pa.Table]] = {}
     for row in rows:
         parts.setdefault(row.route, []).append(from_ipc(row.cell))
     told = {table: pa.concat_tables(rows) for table, rows in parts.items()}
-    for table, rows_of_table in told.items():
-        batches.write(rows_of_table, f"{out}/{table}/run={run}", batch_id)
-    return told
+    instead = False
+    for table in TABLES:
+        place = batches.run_at(f"{out}/{table}/run={run}")
+        written = batches.write(told[table], place, batch_id) if table in told else batches.clear(place, batch_id)
+        instead = instead or written
+    return told, instead

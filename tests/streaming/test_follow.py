@@ -2,7 +2,7 @@
 
 import pytest
 
-from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, SKIPPED, STARTED, Mark
+from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
 from decode.following.connection import Follower, Limits
 from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
@@ -53,6 +53,29 @@ def test_a_file_that_does_not_come_is_given_up_when_too_many_wait():
     rows = list(bucket.receive([file(6)]))
     assert (fronts(rows), [marks.missing_files for marks in said(rows)]) == ([Progress("a", 6000, False)], [1])
     assert fronts(bucket.receive([file(2)])) == []
+
+
+def test_files_that_were_gone_when_it_started_are_not_waited_for():
+    """A stop longer than the agent keeps its files: what came before the first that is there counts as missing."""
+    before = Bucket("L", 0, Settings())
+    list(before.receive([file(1), file(3)]))
+    bucket = Bucket("L", 0, Settings(agents={"a": AgentFiles(7)}))
+    bucket.restore(before.snapshot())
+    rows = list(bucket.receive([file(8)]))
+    assert (fronts(rows), [marks.missing_files for marks in said(rows)]) == ([Progress("a", 3000, False)], [1])
+    rows = list(restored(bucket).receive([file(7)]))
+    assert (fronts(rows), [marks.missing_files for marks in said(rows)]) == ([Progress("a", 8000, False)], [3])
+
+
+def test_a_file_that_comes_behind_later_ones_is_passed_over_and_named():
+    bucket = Bucket("L", 0, Settings(agents={"a": AgentFiles(5)}))
+    list(bucket.receive([file(5), file(6)]))
+    rows = list(bucket.receive([file(4), file(7)]))
+    assert fronts(rows) == [Progress("a", 7000, False)]
+    named = [(mark.kind, mark.source, mark.reason) for marks in said(rows) for mark in marks.marks if mark.source]
+    name, reason = "a-0000000004.parquet", "it came after later files of its agent had been judged"
+    assert named == [(INPUT_ERROR, name, reason), (QUARANTINED, name, reason)]
+    assert said(Bucket("L", 1, Settings(agents={"a": AgentFiles(5)})).receive([file(5)])) == []
 
 
 def test_agents_wait_for_their_own_files_only():

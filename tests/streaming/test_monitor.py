@@ -5,7 +5,6 @@ import socket
 from dataclasses import replace
 from threading import Event
 
-import pyarrow as pa
 import pytest
 
 from streaming import manifest, monitor
@@ -14,7 +13,7 @@ from streaming.metrics import Page
 from streaming.monitor import MonitorError, Plan, Watch, attend, prepared, run
 from streaming.replay import agents_of
 from streaming.result import Result
-from streaming.settings import Settings
+from streaming.settings import AgentFiles, Settings
 
 
 @pytest.fixture
@@ -109,9 +108,7 @@ def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judge
             source = frames_files[0] if file == poison else file
             (folder / file.name).write_bytes(source.read_bytes()[: 1000 if file == poison else None])
             os.utime(folder / file.name, (1_700_000_000 + age,) * 2)
-        page = Page()
-        job, settings = prepared(plan, Settings(), page)
-        query = attend(spark, job, settings, Watch(plan, page, Event(), said.append))
+        page, query = once(spark, plan, said)
     verdict = Result.read(plan.out, str(query.id)).json()
     (told,) = verdict["coverage"].pop("input_errors")
     assert told.startswith("b-0000000001.parquet: ")
@@ -150,13 +147,37 @@ def totals_of(verdict):
     return counted | {name: len(verdict[name]) for name in ("findings", "topics", "clients")}
 
 
-def test_tables_go_to_any_file_system_with_an_entry_for_each_batch(tmp_path):
-    from streaming import batches
+@pytest.mark.spark
+def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark, plan, frames_files):
+    """The batch was written, not committed; then its middle file went, its agent's number one among those still to
+    come, and another agent came."""
+    folder, said = monitor.local(plan.frames), []
+    for file in frames_files:
+        (folder / file.name).write_bytes(file.read_bytes())
+    page, query = once(spark, plan, said)
+    assert page.totals["L", "frames", ""] == 12775
+    commits = monitor.local(plan.checkpoint) / "query" / "commits"
+    assert manifest.committed(plan.checkpoint) == 0
+    for path in (commits / "0", commits / ".0.crc"):
+        path.unlink()
+    assert manifest.committed(plan.checkpoint) == -1
+    (folder / frames_files[1].name).unlink()
+    (folder / "b-0000000001.parquet").write_bytes(b"not frames")
+    page, query = once(spark, plan, said)
+    loop = Loop(Settings(agents={"a": AgentFiles(1, (2,), 0, "L"), "b": AgentFiles(1, (), 0, "L")}))
+    loop.batch([frames_files[0], *frames_files[2:]])
+    loop.batch([folder / "b-0000000001.parquet"])
+    expected = loop.result().json()
+    assert expected["coverage"]["missing_files"] == 1
+    assert Result.read(plan.out, str(query.id)).json() == expected
+    assert shown(page) == totals_of(expected)
+    assert len([line for line in said if line.startswith("a batch was repeated")]) == 1
+    again = Page()
+    prepared(plan, Settings(), again)
+    assert shown(again) == shown(page)
 
-    run_folder = (pa.fs.SubTreeFileSystem(str(tmp_path), pa.fs.LocalFileSystem()), "t/run=r")
-    for rows in ([1], [2]):
-        batches.write_committed(pa.table({"id": rows}), run_folder, 0)
-    batches.write_committed(pa.table({"id": [3]}), run_folder, 1)
-    (tmp_path / "t/run=r/batch_id=2").mkdir()
-    (tmp_path / "t/run=r/batch_id=2/part.parquet").write_bytes(b"no entry: a crash came before it")
-    assert [part["id"].to_pylist() for part in batches.read(str(tmp_path / "t/run=r"))] == [[1], [3]]
+
+def once(spark, plan, said):
+    page = Page()
+    job, settings = prepared(plan, Settings(), page)
+    return page, attend(spark, job, settings, Watch(plan, page, Event(), said.append))

@@ -21,11 +21,20 @@ def test_rows_of_a_table_become_one_file(tmp_path):
     assert ids(tmp_path / "clients/run=r/batch_id=3/part.parquet") == ["c"]
 
 
-def test_a_batch_that_is_there_stays(tmp_path):
-    write_batch([row("topics", "first")], tmp_path, "r", 0)
-    write_batch([row("topics", "again"), row("clients", "not yet written")], tmp_path, "r", 0)
-    assert ids(tmp_path / "topics/run=r/batch_id=0/part.parquet") == ["first"]
+def test_a_repeated_batch_writes_what_is_missing_and_changes_nothing_else(tmp_path):
+    write_batch([row("topics", "a")], tmp_path, "r", 0)
+    _, instead = write_batch([row("topics", "a"), row("clients", "not yet written")], tmp_path, "r", 0)
+    assert not instead
+    assert ids(tmp_path / "topics/run=r/batch_id=0/part.parquet") == ["a"]
     assert ids(tmp_path / "clients/run=r/batch_id=0/part.parquet") == ["not yet written"]
+
+
+def test_a_repeated_batch_that_says_something_else_holds_in_every_table(tmp_path):
+    write_batch([row("topics", "first"), row("clients", "c"), row("coverage", "only then")], tmp_path, "r", 0)
+    told, instead = write_batch([row("topics", "again"), row("clients", "c")], tmp_path, "r", 0)
+    assert (instead, sorted(told)) == (True, ["clients", "topics"])
+    found = {name: ids(tmp_path / name / "run=r/batch_id=0/part.parquet") for name in ("topics", "clients", "coverage")}
+    assert found == {"topics": ["again"], "clients": ["c"], "coverage": []}
 
 
 def test_what_a_crash_left_is_replaced_and_never_seen(tmp_path):

@@ -1,0 +1,105 @@
+"""A batch appears whole, gives way to what its repetition says, and readers find one of the two at any moment."""
+
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+
+from streaming import batches
+from streaming.batches import Entries, Folders, clear, write
+
+
+@pytest.fixture(params=["folders", "entries"])
+def run(request, tmp_path):
+    if request.param == "folders":
+        return Folders(tmp_path / "t/run=r")
+    return Entries(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "t/run=r")
+
+
+def table(*ids):
+    return pa.table({"id": pa.array(ids, pa.string()), "count": pa.array(range(len(ids)), pa.int64())})
+
+
+def ids(run):
+    return [run.rows(number)["id"].to_pylist() for number in run.numbers()]
+
+
+def test_batches_are_read_in_order(run):
+    for number in (10, 2):
+        assert not write(table(str(number)), run, number)
+    assert ids(run) == [["2"], ["10"]]
+    assert run.rows(2, ["count", "none"]).column_names == ["count"]
+    assert run.rows(3) is None
+
+
+def test_the_same_rows_again_change_nothing(run):
+    write(table("a"), run, 0)
+    before = run.written_s(0)
+    assert not write(table("a"), run, 0)
+    assert (ids(run), run.written_s(0)) == ([["a"]], before)
+
+
+def test_other_rows_take_the_place_of_the_first(run):
+    write(table("a", "b"), run, 0)
+    assert write(table("a", "c"), run, 0)
+    assert write(table("d"), run, 0)
+    assert ids(run) == [["d"]]
+
+
+def test_a_table_the_repetition_has_no_rows_for_is_emptied(run):
+    assert not clear(run, 0)
+    write(table("a"), run, 0)
+    assert clear(run, 0)
+    assert not clear(run, 0)
+    assert ids(run) == [[]]
+    assert run.rows(0).schema == table().schema
+
+
+def test_a_batch_that_goes_is_gone(run, tmp_path):
+    write(table("a"), run, 0)
+    run.remove(0)
+    assert run.numbers() == []
+    assert [path for path in (tmp_path / "t/run=r").rglob("*") if path.is_file()] == []
+
+
+def test_a_crash_at_any_write_leaves_the_old_rows_or_the_new(run, monkeypatch):
+    write(table("old"), run, 0)
+    seen = []
+    for name in ("put", "sync", "as_parquet"):
+        step = getattr(batches, name)
+
+        def watched(*arguments, step=step):
+            seen.append(ids(run))
+            done = step(*arguments)
+            seen.append(ids(run))
+            return done
+
+        monkeypatch.setattr(batches, name, watched)
+    write(table("new"), run, 0)
+    assert len(seen) >= 4
+    assert all(moment in ([["old"]], [["new"]]) for moment in seen)
+
+
+def test_a_file_that_no_entry_names_is_not_read_and_goes_with_the_next_sweep(tmp_path):
+    run = Entries(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "t/run=r")
+    write(table("a"), run, 0)
+    write(table("b"), run, 0)
+    (tmp_path / "t/run=r/batch_id=2").mkdir()
+    (tmp_path / "t/run=r/batch_id=2/part.parquet").write_bytes(b"no entry: a crash came before it")
+    assert ids(run) == [["b"]]
+    assert len(list((tmp_path / "t/run=r/batch_id=0").iterdir())) == 2
+    run.sweep(run.numbers())
+    assert ids(run) == [["b"]]
+    assert len(list((tmp_path / "t/run=r/batch_id=0").iterdir())) == 1
+    write(table("c"), run, 2)
+    assert ids(run) == [["b"], ["c"]]
+
+
+def test_a_reader_whose_file_was_swept_away_asks_the_entry_again(tmp_path, monkeypatch):
+    run = Entries(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "t/run=r")
+    write(table("a"), run, 0)
+    old = run.entry(0)
+    write(table("b"), run, 0)
+    run.sweep([0])
+    said = iter([old, run.entry(0)])
+    monkeypatch.setattr(run, "entry", lambda _number: next(said))
+    assert run.rows(0)["id"].to_pylist() == ["b"]
