@@ -70,6 +70,7 @@ class Interface:
             self._opened.close()
             why = f"{str(error.strerror).lower()}; lower --buffer-mb"
             raise ListenError(f"{name}: no memory for a ring of {buffer_bytes >> 20} MB: {why}") from error
+        self.dropped()  # counted before the ring was there, and before the filter: not of this capture
         self._memory = mmap.mmap(self._socket.fileno(), self._blocks * ring.BLOCK_BYTES)
         self._data = np.frombuffer(self._memory, np.uint8)
         self._status = self._data.view(np.uint32)
