@@ -13,10 +13,12 @@ from importlib import resources
 from types import ModuleType
 
 from streaming.judge.checks import (
+    administration,
     agreement,
     bindings,
     control,
     drafts,
+    epochs,
     fetching,
     groups,
     inter_broker,
@@ -41,10 +43,10 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
     "FET": ("Fetching", (fetching, sessions)),
-    "CTL": ("Controllers, leaders and replicas", (control, leadership, replicas)),
+    "CTL": ("Controllers, leaders and replicas", (control, epochs, leadership, replicas)),
     "LOG": ("The metadata log", (metadata_log,)),
     "GRP": ("Groups, offsets and producers", (others, groups)),
-    "ADM": ("Topic administration", (others,)),
+    "ADM": ("Topic administration", (administration,)),
     "CLU": ("Clusters", (others,)),
     "DRF": ("Draft dialects", (others,)),
     "WIR": ("The wire", (wire, others)),

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from streaming.judge.claim import ZERO, Cell, Claim
 from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.runs import end_ns, slots, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
@@ -59,18 +59,22 @@ def rejected(again: list[Claim], scene: Scene, group: Group) -> bool:
 
 def requests_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. LeaderAndIsr and UpdateMetadata of one controller in one epoch that name different ids for one topic, each
-    of them again after the other.
+    of them again after the other; or a broker that was told an id and, later than the grace after it, still answers
+    Metadata with an earlier one.
 
     Why it matters. Leaders work on one topic and clients are sent to another: the two halves of one order contradict
     each other. This is what the project is named for.
 
     When it is innocent. A topic deleted and created again within the epoch: there the older id is not said again.
+    Orders of a controller that brokers turned away. What a broker was told last may have been missed: only an id that
+    is known to have come before the one it was told counts against it.
 
     Source. KIP-516; ControllerBrokerRequestBatch of Kafka 2.8 to 3.9.
     """
     topic = topic_of(cell[1], group, scene)
     claims = [c for c in topic.bindings if c["source"] in CONTROL and c["topic_id"] not in {None, ZERO}]
     claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
+    yield from unheeded(topic, claims, scene)
     for number, one in enumerate(claims):
         for other in claims[number + 1 :]:
             if one["by"] != other["by"] or one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
@@ -89,6 +93,42 @@ def requests_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Ite
                         "by": one["by"].replace("@", ", epoch "),
                     },
                 )
+
+
+def unheeded(topic: Topic, orders: list[Claim], scene: Scene) -> Iterator[Evidence]:
+    """Brokers that were told an id and go on answering the one before it."""
+    grace_ns = scene.settings.broker_grace_ns
+    answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
+    for old, new in pairwise(topic.histories):
+        told = [(c, seen) for c in orders if c["topic_id"] == new.topic_id for seen in (c.first, c.last)]
+        still = [
+            (answer, order, seen)
+            for answer in answers
+            for order, seen in told
+            if answer["topic_id"] == old.topic_id
+            and order["source"] == "update-metadata"
+            and scene.clusters.node_at(seen.server, seen.ts_ns) == scene.node(answer)
+            and answer.last.ts_ns > seen.ts_ns + grace_ns
+        ]
+        if not still or not topic.follows(old, new) or old.born_ns > min(seen.ts_ns for _, _, seen in still):
+            continue
+        scene.watch()
+        if rejected([order for _, order, _ in still], scene, topic.group):
+            continue
+        by = {order["by"] for _, order, _ in still}
+        yield Evidence(
+            (topic.name, sorted((old.topic_id, new.topic_id))),
+            tuple(side for answer, order, seen in still for side in (Side(seen, order.sentence()), last_of(answer))),
+            topic=topic.name,
+            topic_ids=tuple(sorted((old.topic_id, new.topic_id))),
+            brokers=brokers_of([answer for answer, _, _ in still], scene),
+            count=sum({id(answer): answer.count for answer, _, _ in still}.values()),
+            words={
+                "one": f"{new.topic_id} in UpdateMetadata",
+                "other": f"{old.topic_id} in Metadata of a broker that was told",
+                "by": ", ".join(sorted(by)).replace("@", ", epoch "),
+            },
+        )
 
 
 def overlap_ns(one: Claim, other: Claim) -> int:

@@ -157,7 +157,11 @@ def deletion_not_effective(cell: Cell, group: Group, scene: Scene) -> Iterator[E
                 topic_ids=(history.topic_id,),
                 brokers=tuple(scene.broker(claim) for claim in still),
                 count=sum(claim.count for claim in still),
-                words={"time": clock(since), "last": clock(max(claim.last.ts_ns for claim in still))},
+                words={
+                    "time": clock(since),
+                    "last": clock(max(claim.last.ts_ns for claim in still)),
+                    "servers": ", ".join(sorted({claim["endpoint"] for claim in still})),
+                },
             )
 
 

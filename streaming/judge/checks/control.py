@@ -12,10 +12,10 @@ from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, first_of, last_of
 from streaming.judge.runs import longest, start_ns
 from streaming.judge.scene import Scene
-from streaming.judge.times import clock
+from streaming.judge.times import about, clock
 from streaming.judge.topic import CONTROL, name_of
 
-STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH, NOT_CONTROLLER = 11, 77, 41
+STALE_CONTROLLER_EPOCH, NOT_CONTROLLER = 11, 41
 ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 
@@ -147,42 +147,6 @@ def directory_assignment_unknown(cell: Cell, group: Group, scene: Scene) -> Iter
             )
 
 
-def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A controller that orders a lower leader epoch for a partition later than the grace after a higher one.
-
-    Why it matters. Leader epochs only grow: a controller works from old state, or state was restored from a backup.
-
-    When it is innocent. Orders that crossed each other within the grace; orders of a controller that brokers turned
-    away. Clients' Metadata may lag and does not count.
-
-    Source. KIP-101; PartitionStateMachine of Kafka 3.9.
-    """
-    by_partition: dict[int, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("partition", group, *cell):
-        if claim["source"] in CONTROL and claim["leader_epoch"] >= 0:
-            by_partition[claim["partition"]].append(claim)
-    for partition, claims in sorted(by_partition.items()):
-        highest = max(claims, key=lambda claim: (claim["leader_epoch"], claim.first))
-        top = min((c for c in claims if c["leader_epoch"] == highest["leader_epoch"]), key=lambda c: c.first)
-        after = top.first.ts_ns + scene.settings.broker_grace_ns
-        back = [c for c in claims if c["leader_epoch"] < top["leader_epoch"] and c.last.ts_ns > after]
-        if back:
-            scene.watch()
-        if back and not turned_away(back, group, scene):
-            yield Evidence(
-                (cell[1], partition),
-                (first_of(top), *(last_of(claim) for claim in back)),
-                topic=name_of(cell, group, scene),
-                topic_ids=(cell[1],),
-                count=len(back),
-                words={
-                    "partition": partition,
-                    "high": top["leader_epoch"],
-                    "low": min(claim["leader_epoch"] for claim in back),
-                },
-            )
-
-
 def turned_away(orders: list[Claim], group: Group, scene: Scene) -> bool:
     """Whether the orders came with those of a controller that brokers refused: that is CTL001, and harmless here."""
     control = scene.claims("control", group, "server")
@@ -240,30 +204,6 @@ def broken_rules(claim: Claim) -> Iterator[str]:
         yield "leader-outside-isr"
 
 
-def stale_broker_epoch_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A broker that is answered, or answers, STALE_BROKER_EPOCH (77) at least 10 times over at least 30 s.
-
-    Why it matters. Controller and broker disagree which life of the broker is the current one; until one restarts,
-    nothing the other says is taken.
-
-    When it is innocent. One or two around a restart. Broker epochs go down when a KRaft controller takes over.
-
-    Source. KIP-380; BrokerLifecycleManager of Kafka 3.9.
-    """
-    settings = scene.settings
-    for claim in scene.claims("answer", group, *cell):
-        run = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-        if run is not None:
-            yield Evidence(
-                (claim["client_id"],),
-                (first_of(claim), last_of(claim)),
-                client_ids=(claim["client_id"],),
-                count=run.count,
-                first_ns=start_ns(run.first),
-                words={"broker": claim["client_id"], "since": clock(start_ns(run.first))},
-            )
-
-
 def not_controller_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A client whose topic administration is answered NOT_CONTROLLER (41) by the same broker at least 10 times
     over at least 30 s.
@@ -285,5 +225,5 @@ def not_controller_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evid
                 brokers=(scene.broker(claim),),
                 count=run.count,
                 first_ns=start_ns(run.first),
-                words={"api": claim["api"], "server": claim["endpoint"], "since": clock(start_ns(run.first))},
+                words={"api": claim["api"], "server": claim["endpoint"], "since": about(start_ns(run.first))},
             )

@@ -6,16 +6,17 @@ Rule: a single error answer is normal after every creation, deletion and restart
 
 from collections.abc import Iterator
 
+from streaming.judge.checks.leadership import leader_denies_leadership
 from streaming.judge.claim import RESERVED, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.runs import Run, longest, start_ns
+from streaming.judge.runs import Run, end_ns, longest, start_ns
 from streaming.judge.scene import Scene
-from streaming.judge.times import clock
+from streaming.judge.times import about, clock
 from streaming.judge.topic import name_of, topic_of
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
-SESSION_TOPIC_ID = 106
+SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH = 106, 75
 NAMES = {100: "UNKNOWN_TOPIC_ID (100)", 103: "INCONSISTENT_TOPIC_ID (103)"}
 
 
@@ -44,8 +45,7 @@ def fetch_stuck_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[
     for (client_id, host), found in sorted(stuck.items(), key=str):
         claims = [claim for claim, _ in found]
         errors = sorted({error for _, run in found for error in run.errors})
-        since = min(start_ns(run.first) for _, run in found)
-        first_ns = max(since, min(claim.first.ts_ns for claim in claims))
+        first_ns, exact = min(begun(claim, run) for claim, run in found)
         yield Evidence(
             (cell[1], client_id, host),
             tuple(Side(c.last, f"{client_id} is answered {answered(run)} by {c['endpoint']}") for c, run in found)
@@ -59,10 +59,18 @@ def fetch_stuck_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
                 "errors": " and ".join(NAMES[error] for error in errors),
-                "since": clock(first_ns),
+                "since": clock(first_ns) if exact else about(first_ns),
                 "servers": ", ".join(sorted({claim["endpoint"] for claim in claims})),
             },
         )
+
+
+def begun(claim: Claim, run: Run) -> tuple[int, bool]:
+    """When a stretch of errors began, and whether that is known to the moment: it is if these are the first of all."""
+    soonest_ns = -claim.peak.get("soonest", 0)
+    if start_ns(run.first) <= soonest_ns < end_ns(run.first):
+        return soonest_ns, True
+    return max(start_ns(run.first), claim.first.ts_ns), False
 
 
 def answered(run: Run) -> str:
@@ -107,7 +115,7 @@ def fetch_session_mode_flip(cell: Cell, group: Group, scene: Scene) -> Iterator[
                 brokers=(scene.broker(claim),),
                 count=sum(count for word, count in claim.tally.items() if word.endswith(f":{SESSION_TOPIC_ID}")),
                 first_ns=start_ns(alone[0]),
-                words={"server": claim["endpoint"], "since": clock(start_ns(alone[0]))},
+                words={"server": claim["endpoint"], "since": about(start_ns(alone[0]))},
             )
 
 
@@ -129,7 +137,8 @@ def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
     Why it matters. The client works with an old leader epoch and does not refresh its metadata, or the broker does not
     follow the controller: the partition is not read.
 
-    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches are left out.
+    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches are left out. A
+    broker that answers 75 because it denies leading at all has a finding of its own (CTL010).
 
     Source. KIP-320; FetchSessionHandler and Partition of Kafka 3.9.
     """
@@ -144,6 +153,12 @@ def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
         scene.watch()
         if run.seconds <= settings.client_grace_s and not steady(topic_id, partition, run, group, scene):
             continue
+        if (
+            topic_id
+            and {c["error"] for c in claims} == {UNKNOWN_LEADER_EPOCH}
+            and denied(topic_id, partition, group, scene)
+        ):
+            continue
         bound = name or (name_of(("id", topic_id), group, scene) if topic_id else None)
         yield Evidence(
             (bound or topic_id, partition, *cell[1:]),
@@ -157,9 +172,15 @@ def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
             words={
                 "partition": partition,
                 "errors": " and ".join(sorted({str(claim["error"]) for claim in claims})),
-                "since": clock(start_ns(run.first)),
+                "since": about(start_ns(run.first)),
             },
         )
+
+
+def denied(topic_id: str, partition: int, group: Group, scene: Scene) -> bool:
+    """Whether a broker denies leading the partition: then its client's epoch is not what is wrong."""
+    found = leader_denies_leadership(("id", topic_id), group, scene)
+    return any(evidence.subject[1] == partition for evidence in found)
 
 
 STORM_PAUSE = 3

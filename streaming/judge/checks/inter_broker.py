@@ -14,20 +14,23 @@ from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.releases import Ranges, digest, read
 from streaming.judge.runs import by_slot, end_ns, start_ns
 from streaming.judge.scene import Scene
-from streaming.judge.times import clock
+from streaming.judge.times import about, clock
 
-LEVELS = (
-    (0, (0, 1, 2, 3), 0),
-    (1, (4,), 0),
-    (2, (5,), 1),
-    (3, (5,), 1),
-    (4, (6,), 2),
-    (4, (6,), 3),
-    (5, (7,), 3),
-    (6, (7,), 3),
-    (7, (8,), 4),
+Level = tuple[int, tuple[int, ...], int, range]
+LEVELS: tuple[Level, ...] = (
+    (0, (0, 1, 2, 3), 0, range(6)),
+    (1, (4,), 0, range(5, 11)),
+    (2, (5,), 1, range(10, 12)),
+    (3, (5,), 1, range(11, 12)),
+    (4, (6,), 2, range(11, 12)),
+    (4, (6,), 3, range(11, 13)),
+    (5, (7,), 3, range(12, 14)),
+    (6, (7,), 3, range(12, 14)),
+    (7, (8,), 4, range(12, 18)),
 )
-"""LeaderAndIsr, UpdateMetadata and StopReplica versions of one inter-broker protocol, oldest first."""
+"""LeaderAndIsr, UpdateMetadata, StopReplica and followers' Fetch versions of one inter-broker protocol, oldest first. A
+follower falls back to Fetch v12 where a topic has no id.
+"""
 WITH_IDS = 13
 """The first Fetch version that carries topic ids."""
 LASTING_SLOTS = 4
@@ -93,8 +96,9 @@ def advert(told: Claim, api: str) -> Side:
 
 
 def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A controller whose LeaderAndIsr, UpdateMetadata and StopReplica versions no inter-broker protocol level
-    sends together; or controllers that still send those of different levels later than the roll window (1 h).
+    """Finds. A controller whose LeaderAndIsr, UpdateMetadata, StopReplica and, as a follower, Fetch versions no
+    inter-broker protocol level sends together; or brokers that still send those of different levels, as controllers or
+    as followers, later than the roll window (1 h).
 
     Why it matters. The first is no released Kafka. The second is an upgrade that stopped half-way: topic ids appear and
     vanish with the controller.
@@ -110,9 +114,11 @@ def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Itera
         who = (claim["controller"], claim["controller_epoch"])
         sent[who][claim["api"]].add(claim["version"])
         claims[who].append(claim)
+    followers = scene.claims("follower", group, *cell)
     for (controller, epoch), by_api in sorted(sent.items()):
+        told = claims[controller, epoch]
+        by_api["Fetch"] = fetched(controller, told, followers)
         if not any(fits(level, by_api) for level in LEVELS):
-            told = claims[controller, epoch]
             yield Evidence(
                 ([controller],),
                 tuple(side for claim in told for side in (first_of(claim), last_of(claim))),
@@ -120,15 +126,58 @@ def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Itera
                 count=sum(claim.count for claim in told),
                 words={"what": f"sends {shown(by_api)} in epoch {epoch}, which no release sends together"},
             )
-    yield from half_rolled(cell, group, scene)
+    yield from two_levels(sent, claims, scene)
+    yield from half_rolled(followers, scene)
 
 
-def fits(level: tuple[int, tuple[int, ...], int], by_api: dict[str, set[int]]) -> bool:
-    leader_and_isr, update_metadata, stop_replica = level
+def fetched(controller: int, told: list[Claim], followers: list[Claim]) -> set[int]:
+    """The versions in which a controller follows while it is one."""
+    first, last = min(claim.first.ts_ns for claim in told), max(claim.last.ts_ns for claim in told)
+    return {
+        version
+        for claim in followers
+        if claim["broker"] == controller
+        for slot, versions in by_slot(claim.tally).items()
+        if first <= start_ns(slot) and end_ns(slot) <= last
+        for version in versions
+    }
+
+
+def two_levels(
+    sent: dict[tuple[int, int], dict[str, set[int]]], claims: dict[tuple[int, int], list[Claim]], scene: Scene
+) -> Iterator[Evidence]:
+    """Brokers that gave orders of different levels, the older one longer than the roll window after the newer one."""
+    newest: dict[int, tuple[int, int, tuple[int, int]]] = {}
+    for who, by_api in sent.items():
+        levels = [number for number, level in enumerate(LEVELS) if fits(level, by_api)]
+        if levels and by_api["LeaderAndIsr"]:
+            newest[who[0]] = max((levels[0], levels[-1], who), newest.get(who[0], (-1, -1, who)))
+    window_ns = scene.settings.roll_window_s * 1_000_000_000
+    for broker, (_, level, who) in sorted(newest.items()):
+        ahead = [
+            other
+            for other, (higher, _, newer) in newest.items()
+            if higher > level
+            and max(c.last.ts_ns for c in claims[who]) > min(c.first.ts_ns for c in claims[newer]) + window_ns
+        ]
+        if ahead:
+            told = [claim for other in (broker, *ahead) for claim in claims[newest[other][2]]]
+            yield Evidence(
+                (sorted({broker, *ahead}),),
+                tuple(side for claim in told for side in (first_of(claim), last_of(claim))),
+                brokers=tuple(sorted({broker, *ahead})),
+                count=len(told),
+                words={"what": f"broker {broker} gives orders of an older level than {', '.join(map(str, ahead))}"},
+            )
+
+
+def fits(level: Level, by_api: dict[str, set[int]]) -> bool:
+    leader_and_isr, update_metadata, stop_replica, fetch = level
     return (
         by_api["LeaderAndIsr"] <= {leader_and_isr}
         and by_api["UpdateMetadata"] <= set(update_metadata)
         and by_api["StopReplica"] <= {stop_replica}
+        and by_api["Fetch"] <= set(fetch)
     )
 
 
@@ -136,10 +185,9 @@ def shown(by_api: dict[str, set[int]]) -> str:
     return ", ".join(f"{api} v{'/v'.join(map(str, sorted(v)))}" for api, v in sorted(by_api.items()) if v)
 
 
-def half_rolled(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def half_rolled(claims: list[Claim], scene: Scene) -> Iterator[Evidence]:
     """Followers that fetch in versions of different levels beside each other for longer than the roll window."""
     spans: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
-    claims = scene.claims("follower", group, *cell)
     for claim in claims:
         for slot, versions in by_slot(claim.tally).items():
             for version in versions:
@@ -159,7 +207,7 @@ def half_rolled(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
                 (sorted({*behind, *new}),),
                 tuple(last_of(claim) for claim in mine),
                 brokers=tuple(sorted({*behind, *new})),
-                words={"what": f"some follow with Fetch v{low}, some with v{high} since {clock(start_ns(since))}"},
+                words={"what": f"some follow with Fetch v{low}, some with v{high} since {about(start_ns(since))}"},
             )
 
 
@@ -202,7 +250,7 @@ def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -
                 brokers=(broker,),
                 count=len(late),
                 first_ns=since,
-                words={"broker": broker, "since": clock(since), "topics": f": {topics}" if topics else ""},
+                words={"broker": broker, "since": about(since), "topics": f": {topics}" if topics else ""},
             )
 
 

@@ -17,7 +17,8 @@ from streaming.judge.topic import name_of
 
 def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A broker that metadata names as the leader of a partition, in the highest epoch known, and that answers
-    NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) for it for longer than the grace, without serving it once.
+    NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) for it at least 10 times for longer than the grace,
+    without serving it once.
 
     Why it matters. Nobody can write to or read from the partition. In KRaft this is how a replica whose disk carries
     another topic's id shows on the wire.
@@ -46,7 +47,8 @@ def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator
         late = [claim for claim in claims if claim.last.ts_ns > since + scene.settings.broker_grace_ns]
         still = max(claim.last.ts_ns for claim in state) > since + scene.settings.broker_grace_ns
         early = min(max(claim.first.ts_ns, since) for claim in claims)
-        if late and still and max(c.last.ts_ns for c in late) - early >= scene.settings.broker_grace_ns:
+        lasted = bool(late) and max(c.last.ts_ns for c in late) - early >= scene.settings.broker_grace_ns
+        if still and lasted and sum(c.count for c in late) >= scene.settings.stuck_answers:
             yield Evidence(
                 (cell[1], partition, broker),
                 (first_of(state[0]), last_of(state[-1]), *(s for c in late for s in (first_of(c), last_of(c)))),
@@ -54,6 +56,7 @@ def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator
                 topic_ids=(cell[1],),
                 brokers=(broker,),
                 count=sum(claim.count for claim in late),
+                first_ns=early,
                 words={
                     "partition": partition,
                     "broker": broker,
@@ -108,7 +111,7 @@ def replica_never_fetches(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
             since = silent_since(newest, mine, here, scene)
             if since is not None:
                 name = name_of(cell, group, scene)
-                yield silent(name, newest, int(replica), since)
+                yield silent(name, newest, int(replica), (since, max(here, key=lambda session: session.last)))
 
 
 def leads(session: Claim, state: Claim, scene: Scene) -> bool:
@@ -130,10 +133,13 @@ def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], scene: Sce
     return since if alive and state.last.ts_ns >= since + grace_ns else None
 
 
-def silent(name: str | None, state: Claim, replica: int, since: int) -> Evidence:
+def silent(name: str | None, state: Claim, replica: int, alive: tuple[int, Claim]) -> Evidence:
+    since, session = alive
+    said = f"broker {replica} fetches others from broker {state['leader']}, and this one never"
     return Evidence(
         (state["topic_id"], state["partition"], replica),
-        (Side(state.first, state.sentence()), last_of(state)),
+        (Side(state.first, state.sentence()), last_of(state), Side(session.last, said)),
+        first_ns=since,
         topic=name,
         topic_ids=(state["topic_id"],),
         brokers=(replica,),

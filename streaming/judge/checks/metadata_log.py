@@ -13,7 +13,7 @@ from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.extract.log import SNAPSHOT, SOURCE
 from streaming.judge.runs import start_ns
 from streaming.judge.scene import Scene
-from streaming.judge.times import clock
+from streaming.judge.times import about, clock
 from streaming.judge.topic import topic_of
 
 
@@ -119,8 +119,12 @@ def still(broker: int, mine: list[Claim], since: int) -> Evidence:
         brokers=(broker,),
         count=sum(claim.count for claim in mine),
         first_ns=max(start_ns(since), mine[0].first.ts_ns),
-        words={"broker": broker, "offset": offset, "since": clock(start_ns(since))},
+        words={"broker": broker, "offset": offset, "since": about(start_ns(since))},
     )
+
+
+SAID = 3
+"""In so many slots of 10 s a broker must have told the old offset after the log had passed it; it speaks every 2 s."""
 
 
 def at(claim: Claim) -> dict[int, int]:
@@ -137,7 +141,9 @@ def highest(parts: list[dict[int, int]]) -> dict[int, int]:
 
 
 def stands_since(own: dict[int, int], log: dict[int, int], grace_s: int) -> int | None:
-    """The slot since which the broker's offset stands while the log passed it a grace before its last heartbeat."""
+    """The slot since which the broker's offset stands while the log passed it a grace before its last heartbeat; a
+    broker that was only slow to say so says it in fewer than SAID slots.
+    """
     stretch: list[int] = []
     grace = -(-grace_s // 10) + 1
     for slot in sorted(own):
@@ -146,5 +152,7 @@ def stands_since(own: dict[int, int], log: dict[int, int], grace_s: int) -> int 
         stretch.append(slot)
         passed = [other for other, offset in log.items() if offset > own[slot] and stretch[0] <= other]
         if passed and slot - stretch[0] >= grace and slot - min(passed) >= grace:
-            return stretch[0]
+            said = [other for other in stretch if other > min(passed)]
+            if len(said) >= SAID:
+                return stretch[0]
     return None

@@ -1,4 +1,4 @@
-"""CLU, GRP, ADM, DRF: cluster ids, groups, odd requests, draft dialects.
+"""CLU, GRP, DRF, WIR, VIS: cluster ids, groups, draft dialects, answers that fit no request, silent agents.
 
 Knows single rules about single claims. Does not know messages.
 Rule: who asked wrongly is named, not who answered.
@@ -12,6 +12,7 @@ from streaming.judge.checks.wire import gathered, sides, whole
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.extract.errors import DRAFT_CODES
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 from streaming.judge.topic import name_of
@@ -114,64 +115,6 @@ def group_describe_contradicts_binding(cell: Cell, group: Group, scene: Scene) -
             )
 
 
-def metadata_by_id_misuse(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A Metadata request by topic id in version 10 or 11, or one that mixes ids and names.
-
-    Why it matters. The first is refused (INVALID_REQUEST); of the second brokers ignore the names: the client is told
-    nothing about topics it asked for.
-
-    When it is innocent. Never; ask by id from version 12 on, and by one of both.
-
-    Source. KIP-516; KafkaApis.handleTopicMetadataRequest of Kafka 3.9.
-    """
-    by_client: dict[str, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("odd_request", group, *cell):
-        by_client[claim["what"]].append(claim)
-    if by_client:
-        claims = [claim for found in by_client.values() for claim in found]
-        yield Evidence(
-            cell[1:],
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            client_ids=(claims[0]["client_id"],),
-            count=sum(claim.count for claim in claims),
-            words={"what": ", and ".join(sorted(by_client))},
-        )
-
-
-PREDICTED = {"2 duplicate": 42, "4 assignment and counts": 42, "6 timeout not above 0": 7}
-"""What Kafka answers to a CreateTopics request that breaks a rule of KIP-4."""
-
-
-def create_topics_rule(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. A CreateTopics request that breaks a rule of KIP-4: a topic named twice (2), an assignment beside
-    partition or replica counts (4), a timeout not above 0 (6); with the answer Kafka gives to it and the one it got.
-
-    Why it matters. The topic is not created, or, with a timeout of 0, nobody can tell from the answer: ZooKeeper
-    clusters go on and create it, KRaft clusters do not.
-
-    When it is innocent. A client that does not wait on purpose sends a timeout of 0 and looks again later.
-
-    Source. KIP-4, CreateTopics; ZkAdminManager and ReplicationControlManager of Kafka 3.9.
-    """
-    found: dict[tuple[str, str], list[Claim]] = defaultdict(list)
-    for claim in scene.claims("create_rule", group, *cell):
-        found[claim["name"], claim["rule"]].append(claim)
-    for (name, rule), claims in sorted(found.items()):
-        actual = sorted({claim["error"] for claim in claims})
-        yield Evidence(
-            (cell[1], name, rule),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            topic=name,
-            client_ids=(claims[0]["client_id"],),
-            count=sum(claim.count for claim in claims),
-            words={
-                "rule": rule,
-                "predicted": PREDICTED[rule],
-                "actual": ", ".join("not seen" if error < 0 else str(error) for error in actual),
-            },
-        )
-
-
 def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A connection whose messages only read by the layouts of a draft of KIP-516 or KIP-4; or one whose messages
     read as released, but for a tag of 16 bytes per topic where the draft has its topic id.
@@ -196,20 +139,29 @@ def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
 
 def draft_error_code(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    """Finds. An error code of 1001 to 1009, which only the draft of KIP-4 used.
+    """Finds. An error code of 1001 to 1009, which only the draft of KIP-4 used. As visibility: another code that is
+    above those of Kafka 4.4.
 
     Why it matters. Clients do not know these codes and take them for an unknown server error.
 
-    When it is innocent. A fork that kept them.
+    When it is innocent. A fork that kept them. Other codes are those of a Kafka newer than this release, or of another
+    server: what they mean was not read.
 
     Source. KIP-4 as drafted; error codes of Kafka 4.4.
     """
     for claim in scene.claims("draft_code", group, *cell):
+        drafted = claim["error"] in DRAFT_CODES
         yield Evidence(
             (claim["endpoint"], claim["error"]),
             (first_of(claim), last_of(claim)),
             count=claim.count,
-            words={"server": claim["endpoint"], "error": claim["error"], "api": claim["api"]},
+            kind=None if drafted else "visibility",
+            words={
+                "server": claim["endpoint"],
+                "error": claim["error"],
+                "api": claim["api"],
+                "whose": "only a draft of KIP-4 had" if drafted else "no release up to 4.4 has",
+            },
         )
 
 

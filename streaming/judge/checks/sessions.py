@@ -15,7 +15,7 @@ from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.extract.sessions import UNASKED
 from streaming.judge.runs import longest, start_ns
 from streaming.judge.scene import Scene
-from streaming.judge.times import clock
+from streaming.judge.times import about, clock
 from streaming.judge.topic import name_of, topic_of
 
 SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 70, 71
@@ -46,28 +46,28 @@ def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[E
             run = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
             if run is not None:
                 yield replace(
-                    disagreed(claim, error, f"error {error}", start_ns(run.first), scene),
+                    disagreed(claim, error, f"error {error}", about(start_ns(run.first)), scene),
                     count=run.count,
                     first_ns=start_ns(run.first),
                 )
     for claim in scene.claims("fetch_odd", group, *cell):
-        yield disagreed(claim, claim["what"], claim["what"], claim.first.ts_ns, scene)
+        yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), scene)
     for claim in scene.claims("session_answers", group, *cell):
         odd = never_asked(claim, group, scene)
         if odd:
             what = f"partition {odd[0].partition} of {odd[0].topic} answered and never asked for"
-            told = disagreed(claim, UNASKED, what, odd[0].seen.ts_ns, scene)
+            told = disagreed(claim, UNASKED, what, clock(odd[0].seen.ts_ns), scene)
             yield replace(told, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
 
 
-def disagreed(claim: Claim, error: int | str, what: str, since_ns: int, scene: Scene) -> Evidence:
+def disagreed(claim: Claim, error: int | str, what: str, since: str, scene: Scene) -> Evidence:
     return Evidence(
         (claim["client_id"], claim["host"], scene.node(claim), error),
         (first_of(claim), last_of(claim)),
         client_ids=(claim["client_id"],),
         brokers=(scene.broker(claim),),
         count=claim.count,
-        words={"server": claim["endpoint"], "error": what, "since": clock(since_ns)},
+        words={"server": claim["endpoint"], "error": what, "since": since},
     )
 
 

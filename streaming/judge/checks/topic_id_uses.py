@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from streaming.judge.checks.bindings import renumbered
 from streaming.judge.claim import METADATA_LOG, RESERVED, ZERO, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
@@ -16,6 +17,9 @@ from streaming.judge.runs import by_slot, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 from streaming.judge.topic import name_of, topic_of
+
+BROKERS_OWN = {"AlterPartition"}
+"""Asked by brokers only, under their number as the client id."""
 
 FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+$")
 LOG_NAME = "__cluster_metadata"
@@ -32,7 +36,8 @@ def stale_topic_id_in_use(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
     Why it matters. It works on a topic that no longer exists: it reads nothing, or its writes fail. Clients refresh
     their metadata every 300 s; this one does not, or does not take the new id.
 
-    When it is innocent. Within the grace. A broker that still hands out the old id (then the broker has a finding).
+    When it is innocent. Within the grace. A broker that still hands out the old id (then the broker has a finding). A
+    topic that was renumbered under its data goes on under the old id (TID004): nothing has ended.
 
     Source. KIP-516; metadata.max.age.ms; franz-go issue 586.
     """
@@ -45,7 +50,8 @@ def stale_topic_id_in_replication(cell: Cell, group: Group, scene: Scene) -> Ite
     Why it matters. Its metadata is behind: it is cut off from its controller, and the partitions it leads or follows
     under the new id are one replica short.
 
-    When it is innocent. Within the grace; old ids vanish from replication within 2 s on real clusters.
+    When it is innocent. Within the grace; old ids vanish from replication within 2 s on real clusters. An answer to
+    what was asked before the end. A topic that was renumbered under its data (TID004): its replicas carry the old id.
 
     Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
     """
@@ -60,9 +66,9 @@ def uses_after_end(cell: Cell, group: Group, scene: Scene, *, brokers: bool) -> 
     grace_ns = scene.settings.broker_grace_ns if brokers else scene.settings.client_grace_ns
     late: dict[tuple[Any, ...], list[Claim]] = {}
     for claim in scene.claims("use", group, *cell):
-        fetcher = FETCHER.match(claim["client_id"] or "")
-        if bool(fetcher) is brokers and claim.last.ts_ns >= side.sighting.ts_ns + grace_ns:
-            who: tuple[Any, ...] = (int(fetcher[1]),) if fetcher else (claim["client_id"], claim["host"])
+        broker = broker_of(claim)
+        if (broker is not None) is brokers and used_ns(claim) >= side.sighting.ts_ns + grace_ns:
+            who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
             late.setdefault(who, []).append(claim)
     for who, claims in sorted(late.items(), key=str):
         yield Evidence(
@@ -70,15 +76,30 @@ def uses_after_end(cell: Cell, group: Group, scene: Scene, *, brokers: bool) -> 
             (side, *(last_of(claim) for claim in claims)),
             topic=name,
             topic_ids=(cell[1],),
+            first_ns=side.sighting.ts_ns,
             client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
             brokers=who if brokers else (),
             count=sum(after(claim, side.sighting.ts_ns) for claim in claims) or len(claims),
             words={
                 "ended": clock(side.sighting.ts_ns),
-                "last": clock(max(claim.last.ts_ns for claim in claims)),
+                "last": clock(max(map(used_ns, claims))),
                 "apis": ", ".join(sorted({claim["api"] for claim in claims})),
             },
         )
+
+
+def broker_of(claim: Claim) -> int | None:
+    """The broker whose own request it is; None of a client's."""
+    client_id = claim["client_id"] or ""
+    fetcher = FETCHER.match(client_id)
+    if fetcher:
+        return int(fetcher[1])
+    return int(client_id) if claim["api"] in BROKERS_OWN and client_id.isdigit() else None
+
+
+def used_ns(claim: Claim) -> int:
+    """When it was asked for last; answers may come much later."""
+    return int(claim.peak.get("used", claim.last.ts_ns))
 
 
 def after(claim: Claim, ts_ns: int) -> int:
@@ -97,7 +118,7 @@ def end_of(cell: Cell, group: Group, scene: Scene) -> tuple[str, Side] | None:
             ended, successor = topic.ended(history), topic.successor(history)
             if ended is not None and ended.first.ts_ns >= history.born_ns:
                 return name, first_of(ended)
-            if successor is not None:
+            if successor is not None and not renumbered(topic, history, successor):
                 return name, first_of(successor.first)
     return None
 

@@ -13,7 +13,7 @@ from streaming.judge.apis import key_of
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.releases import accepts, estimate, lowest_in_4, of_no_release, order_of, read
+from streaming.judge.releases import Ranges, accepts, estimate, is_4, lowest_in_4, of_no_release, order_of, read
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 
@@ -61,9 +61,18 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
                 "api": api,
                 "version": version,
                 "software": software(cell, group, scene),
-                "range": f" (it advertises {low} to {high})" if high >= 0 else " (it does not advertise the API)",
+                "range": shown(read(pairs[0][1]["ranges"]), key_of(api)),
             },
         )
+
+
+def shown(ranges: Ranges, key: int) -> str:
+    """What a server says that it accepts, and what it means."""
+    low, high = ranges.get(key, (-1, -1))
+    if high < 0:
+        return " (it does not advertise the API)"
+    lowest = lowest_in_4().get(key, low) if is_4(ranges) else low
+    return f" (it advertises {low} to {high}{f', as every 4.x, and takes none below {lowest}' if lowest > low else ''})"
 
 
 def told(ranges: Claim, api: str, low: int, high: int) -> Side:

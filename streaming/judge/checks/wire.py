@@ -12,6 +12,9 @@ from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.scene import Scene
 
+TOLERATED = {"metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)"}
+"""Named tolerances in words."""
+
 
 def malformed_message(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A message of a known API and version whose bytes do not follow its layout: a length beyond the end, text
@@ -109,7 +112,7 @@ def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator
             words={
                 "software": who,
                 "apis": ", ".join(sorted({claim["api"] for claim in claims})),
-                "tolerance": tolerance.replace("_", " ").replace("-", " "),
+                "tolerance": TOLERATED.get(tolerance, tolerance.replace("-", " ")),
             },
         )
 

@@ -47,7 +47,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, path, partitions in ANSWERS:
         tables = batch.tables(api, "response")
         if tables:
-            yield answered(batch, api, tables[path], tables[partitions])
+            yield from answered(batch, api, tables[path], tables[partitions])
 
 
 def asked(batch: Batch, api: str, topics: Table) -> Rows:
@@ -55,11 +55,14 @@ def asked(batch: Batch, api: str, topics: Table) -> Rows:
     message = topics.message
     client_id, host, endpoint = who(batch, message)
     key = [ids(topics["topic_id"]), constant(api, len(topics)), client_id, host, endpoint]
-    return Rows("use", key, message, constant("asked", len(topics))).where(topics.present("topic_id"))
+    used = {"used": batch.exchanges.ts_ns[message]}
+    return Rows("use", key, message, constant("asked", len(topics)), used).where(topics.present("topic_id"))
 
 
-def answered(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:
-    """Answers by 10 s and error code, each partition once; as `slot:error`."""
+def answered(batch: Batch, api: str, topics: Table, partitions: Table) -> Iterator[Rows]:
+    """Answers by 10 s and error code, each partition once; as `slot:error`. In a fetch session the answers alone name
+    the id: it is used when the request comes, however long the server waits. Of errors the soonest is kept.
+    """
     message, parent = partitions.message, partitions.parent
     client_id, host, endpoint = who(batch, message)
     slot, error = batch.slot(message), partitions["error_code"]
@@ -68,7 +71,11 @@ def answered(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:
     names = [f"{slot[row]}:{error[row]}" for row in sample.tolist()]
     key = [ids(topics["topic_id"]).take(parent), constant(api, len(partitions)), client_id, host, endpoint]
     tally = Column(codes.astype(np.int64).ravel(), names)
-    return Rows("use", key, message, tally).where(topics.present("topic_id")[parent])
+    request, ts_ns = batch.partner(message, REQUEST), batch.exchanges.ts_ns
+    used, soonest = np.where(request >= 0, ts_ns[request], ts_ns[message]), -ts_ns[message]
+    numbered, bad = topics.present("topic_id")[parent], error != 0
+    yield Rows("use", key, message, tally, {"used": used}).where(numbered & ~bad)
+    yield Rows("use", key, message, tally, {"used": used, "soonest": soonest}).where(numbered & bad)
 
 
 def highest(batch: Batch, topics: Table, partitions: Table) -> Rows:

@@ -226,5 +226,6 @@ def drf002_near_miss(lab):
 
 
 def drf002_cannot_know(lab):
-    """A number nobody has heard of is no draft's."""
-    lab.metadata(0, [("orders", None, 999)], version=9)
+    """What was answered was not seen."""
+    talk = lab.metadata(0, [("orders", None, 1003)], version=9)
+    talk.messages, talk.exchanges = talk.messages[:1], [(0, -1, 3)]

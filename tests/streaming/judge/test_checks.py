@@ -10,16 +10,17 @@ from tests.streaming.judge import (
     cases_drafts,
     cases_fetching,
     cases_offsets,
+    cases_refined,
     cases_sessions,
     cases_topic_ids,
     cases_versions,
     cases_wire,
 )
-from tests.streaming.judge.lab import Lab
+from tests.streaming.judge.lab import ID_1, Lab, ns
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
-    cases_wire,
+    cases_wire, cases_refined,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {
@@ -62,7 +63,34 @@ def test_a_check_with_an_empty_body_fails_its_case(code, monkeypatch):
         test_case(code, "fires")
 
 
-def test_an_id_of_another_form_is_information_only():
+@pytest.mark.parametrize(
+    ("code", "case", "kind"),
+    [
+        ("TID013", "fires__of_another_form", "information"),
+        ("DRF002", "fires__newer_than_known", "visibility"),
+        ("DRF002", "fires", "anomaly"),
+    ],
+)
+def test_what_is_less_than_the_check_says_so(code, case, kind):
     lab = Lab()
-    CASES["TID013", "fires__of_another_form"](lab)
-    assert [finding["kind"] for finding in lab.findings("TID013")] == ["information"]
+    CASES[code, case](lab)
+    assert [finding["kind"] for finding in lab.findings(code)] == [kind]
+
+
+@pytest.mark.parametrize(("case", "rule", "predicted", "actual"), cases_refined.CREATE_TOPICS)
+def test_a_rule_of_create_topics_is_named_with_prediction_and_answer(case, rule, predicted, actual):
+    lab = Lab()
+    case(lab)
+    (finding,) = lab.findings("ADM001")
+    assert f"meets rule {rule} of CreateTopics" in finding["summary"]
+    assert predicted in finding["summary"]
+    assert f"the answer was {actual}" in finding["summary"]
+
+
+def test_a_stuck_fetch_is_dated_by_its_first_error():
+    lab = Lab()
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches(range(13, 91, 2), ID_1, 100)
+    (finding,) = lab.findings("FET001")
+    assert finding["first_seen"] == ns(13.001)
+    assert "since 2027-01-15 08:00:13.001 UTC" in finding["summary"]

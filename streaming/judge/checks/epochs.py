@@ -1,0 +1,96 @@
+"""CTL: epochs that go back, and brokers and controllers that disagree about one.
+
+Knows: what one receiver was told in which order, and answers STALE_BROKER_EPOCH over time. Does not know messages.
+Rule: orders to different brokers wait in different queues, so only what one receiver was told twice is compared.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from streaming.judge.checks.control import turned_away
+from streaming.judge.claim import Cell, Claim, Sighting
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.runs import longest, start_ns
+from streaming.judge.scene import Scene
+from streaming.judge.times import about
+from streaming.judge.topic import CONTROL, name_of
+
+STALE_BROKER_EPOCH = 77
+ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
+
+
+def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker that is ordered a lower leader epoch for a partition later than the grace after a higher one.
+
+    Why it matters. Leader epochs only grow: a controller works from old state, or state was restored from a backup.
+
+    When it is innocent. Orders that crossed each other within the grace, or wait in the queue of one broker while
+    another's is empty; orders of a controller that brokers turned away. Clients' Metadata may lag and does not count.
+
+    Source. KIP-101; PartitionStateMachine and ControllerChannelManager of Kafka 3.9.
+    """
+    by_partition: dict[int, list[Claim]] = defaultdict(list)
+    for claim in scene.claims("partition", group, *cell):
+        if claim["source"] in CONTROL and claim["leader_epoch"] >= 0:
+            by_partition[claim["partition"]].append(claim)
+    for partition, claims in sorted(by_partition.items()):
+        pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, scene)) is not None]
+        back = [lower for _, lower in pairs]
+        if back:
+            scene.watch()
+        if back and not turned_away(back, group, scene):
+            top, seen = max((pair[0] for pair in pairs), key=lambda found: (found[0]["leader_epoch"], found[1]))
+            yield Evidence(
+                (cell[1], partition),
+                (Side(seen, top.sentence()), *(last_of(claim) for claim in back)),
+                topic=name_of(cell, group, scene),
+                topic_ids=(cell[1],),
+                count=len(back),
+                words={
+                    "partition": partition,
+                    "high": top["leader_epoch"],
+                    "low": min(claim["leader_epoch"] for claim in back),
+                },
+            )
+
+
+def before(lower: Claim, claims: list[Claim], scene: Scene) -> tuple[Claim, Sighting] | None:
+    """A higher epoch that the receiver of the last such order had been told longer than the grace before."""
+    until = lower.last.ts_ns - scene.settings.broker_grace_ns
+    told = [
+        (other, seen)
+        for other in claims
+        if other["leader_epoch"] > lower["leader_epoch"]
+        for seen in (other.first, other.last)
+        if seen.server == lower.last.server and seen.ts_ns < until
+    ]
+    return max(told, key=lambda found: (found[0]["leader_epoch"], found[1]), default=None)
+
+
+def stale_broker_epoch_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A broker that is answered, or answers, STALE_BROKER_EPOCH (77) at least 10 times over at least 30 s.
+
+    Why it matters. Controller and broker disagree which life of the broker is the current one; until one restarts,
+    nothing the other says is taken.
+
+    When it is innocent. One or two around a restart. Broker epochs go down when a KRaft controller takes over.
+
+    Source. KIP-380; BrokerLifecycleManager of Kafka 3.9; KafkaApis.isBrokerEpochStale.
+    """
+    settings = scene.settings
+    for claim in scene.claims("answer", group, *cell):
+        run = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if run is not None:
+            refuses = claim["api"] in ORDERS
+            sender = int(claim["client_id"]) if (claim["client_id"] or "").isdigit() else None
+            broker = scene.node(claim) if refuses else claim["client_id"]
+            yield Evidence(
+                (broker, claim["client_id"]) if refuses else (broker,),
+                (first_of(claim), last_of(claim)),
+                client_ids=(claim["client_id"],),
+                brokers=(scene.broker(claim) if refuses else sender,),
+                count=run.count,
+                first_ns=max(start_ns(run.first), claim.first.ts_ns),
+                words={"broker": broker, "since": about(start_ns(run.first))},
+            )

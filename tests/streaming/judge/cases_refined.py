@@ -1,0 +1,191 @@
+"""Further cases of checks whose files are full: rules of CreateTopics, what waits in queues, what is asked early."""
+
+from tests.streaming.judge.cases_control import beats, denied, heartbeats_answered
+from tests.streaming.judge.cases_fetching import creates
+from tests.streaming.judge.cases_versions import follows, orders
+from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
+
+ASSIGNED = {"name": "a", "assignments": [{"brokerIds": [1]}]}
+
+
+def adm001_fires__authorization(lab):
+    creates(lab, {"name": "a"}, errors=(29,))
+
+
+def adm001_fires__assignment_and_counts(lab):
+    creates(lab, ASSIGNED, errors=(42,))
+
+
+def adm001_fires__assignment_and_counts_of_a_topic_that_exists(lab):
+    lab.metadata(-10, [("a", ID_1)])
+    creates(lab, ASSIGNED, errors=(36,))
+
+
+def adm001_fires__late(lab):
+    creates(lab, {"name": "a"}, errors=(7,))
+    lab.metadata(20, [("a", ID_1)])
+
+
+def adm001_cannot_know__whether_it_was_created(lab):
+    creates(lab, {"name": "a"}, errors=(7,))
+
+
+def adm001_fires__no_timeout(lab):
+    creates(lab, {"name": "a"}, timeout=0, errors=(7,))
+    lab.metadata(20, [("a", ID_1)])
+
+
+def adm001_fires__partly(lab):
+    creates(lab, {"name": "a"}, {"name": "b"}, errors=(0, 38))
+
+
+def adm001_near_miss__partly(lab):
+    """One is there already; all are refused; one was not asked of the controller."""
+    creates(lab, {"name": "a"}, {"name": "b"}, errors=(0, 36))
+    creates(lab, {"name": "c"}, {"name": "d"}, errors=(38, 38))
+    creates(lab, {"name": "e"}, {"name": "f"}, errors=(41, 41))
+
+
+def drf002_fires__newer_than_known(lab):
+    lab.metadata(0, [("orders", None, 999)], version=9)
+
+
+def ctl005_fires__and_goes_on(lab):
+    """The controller is back to order later."""
+    for at, epoch in ((0, 7), (60, 3), (90, 8)):
+        lab.control(at, "UpdateMetadata", [("orders", ID_1, epoch)])
+
+
+def ctl005_near_miss__waits_in_a_queue(lab):
+    """Broker 2 hears late of everything."""
+    for server, epoch, at in ((B1, 3, 0), (B1, 4, 5), (B2, 3, 60), (B2, 4, 61)):
+        lab.control(at, "UpdateMetadata", [("orders", ID_1, epoch)], server=server)
+
+
+def ctl004_fires__orders_are_refused(lab):
+    lab.metadata(0)
+    for at in range(0, 90, 5):
+        lab.control(at, "UpdateMetadata", [("orders", ID_1, 3)], server=B2, error=77)
+
+
+def ctl004_near_miss__orders(lab):
+    lab.control(0, "UpdateMetadata", [("orders", ID_1, 3)], error=77)
+    lab.control(60, "UpdateMetadata", [("orders", ID_1, 3)])
+    heartbeats_answered(lab, 0, range(3, 90, 2))
+
+
+def log003_near_miss__seldom_heard(lab):
+    """Two heartbeats with a minute between: the broker may have been quick to follow, and was not asked."""
+    beats(lab, 2, range(100, 160))
+    talk = lab.talk(B3, "1", "10.0.0.1")
+    for at, offset in ((5, 101), (65, 101), (70, 140)):
+        talk.ask(at, "BrokerHeartbeat", 1, {"brokerId": 1, "currentMetadataOffset": offset}, {"isFenced": False})
+
+
+def ctl010_near_miss__few(lab):
+    """A client that seldom asks was answered twice."""
+    denied(lab, times=(5, 85))
+
+
+def fet005_near_miss__the_leader_denies(lab):
+    """For six minutes, of a broker that does not lead what it should."""
+    denied(lab, times=range(0, 400, 5))
+    for at in range(100, 420, 10):
+        told = {"leaderId": 2, "leaderEpoch": 5, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+        answer = {"clusterId": None, "topics": [{"name": "solo", "topicId": ID_1, "partitions": [told]}]}
+        lab.talk(B1).ask(at, "Metadata", 12, {"topics": None}, answer)
+    lab.fetches(range(0, 400, 5), ID_1, 75, server=B2)
+
+
+def ended(lab):
+    lab.metadata(0, [("orders", ID_1, 0, 4)])
+    lab.deleted(30, "orders", ID_1)
+
+
+def tid005_near_miss__asked_before_the_end(lab):
+    """In a session, by a fetch that the broker keeps for long."""
+    ended(lab)
+    lab.fetches([10], ID_1, 0)
+    talk, session = lab.talk(), {"sessionId": 7, "sessionEpoch": 2}
+    row = {"topicId": ID_1, "partitions": [{"errorCode": 100, "records": None, "abortedTransactions": None}]}
+    talk.ask(29, "Fetch", 13, session, {"responses": [row]}, answered_in=400)
+    lab.until = 500
+
+
+def tid017_fires__alter_partition(lab):
+    ended(lab)
+    talk = lab.talk(B3, "2", "10.0.0.2")
+    for at in (20, 70):
+        row = {"topicId": ID_1, "partitions": [{"partitionIndex": 0}]}
+        talk.ask(at, "AlterPartition", 2, {"topics": [row]}, {"errorCode": 0})
+    lab.until = 100
+
+
+def tid017_near_miss__renumbered(lab):
+    """Replicas go on under the id on their disks: nothing has ended."""
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
+    lab.control(60, "LeaderAndIsr", [("orders", ID_2, 4)], epoch=2, errors=[(ID_2, 103)])
+    lab.fetches(range(0, 200, 5), ID_1, client_id="broker-2-fetcher-0")
+
+
+def told(lab, *, server, until):
+    """A broker is told a newer id, and answers the older one until then."""
+    lab.metadata(0, [("orders", ID_1, 0, 4)], server=B1)
+    lab.metadata(0, server=B2)
+    lab.deleted(9, "orders", ID_1)
+    lab.control(10, "UpdateMetadata", [("orders", ID_2, 0)], server=server)
+    lab.metadata(until, [("orders", ID_1, 0, 4)], server=B1)
+    lab.until = until + 60
+
+
+def tid006_fires__told_and_not_heeded(lab):
+    told(lab, server=B1, until=60)
+
+
+def tid006_near_miss__not_heeded_yet(lab):
+    told(lab, server=B1, until=35)
+
+
+def tid006_cannot_know__whether_it_was_told(lab):
+    """Another broker was; this one answers the older id, which is TID007's affair."""
+    told(lab, server=B2, until=60)
+
+
+def ver003_fires__follows_in_another_level(lab):
+    orders(lab, 5, 7)
+    lab.metadata(0)
+    follows(lab, 17, range(0, 60, 5), broker=3)
+    lab.control(60, "LeaderAndIsr", [("t", NO_ID, 1)], version=5)
+
+
+def ver003_near_miss__by_name_for_want_of_an_id(lab):
+    orders(lab, 7, 8)
+    lab.metadata(0)
+    follows(lab, 12, range(0, 60, 5), broker=3)
+    lab.control(60, "LeaderAndIsr", [("t", NO_ID, 1)], version=7)
+
+
+def two_levels(lab, at):
+    """Controller 2 gives orders of the next level; at a later time controller 1 gives those of the former."""
+    orders(lab, 5, 7, controller=2, epoch=2)
+    lab.until = at
+    orders(lab, 4, 6, controller=1, epoch=3)
+
+
+def ver003_fires__an_older_controller_after_the_roll(lab):
+    two_levels(lab, 4000)
+
+
+def ver003_near_miss__an_older_controller_within_the_roll(lab):
+    two_levels(lab, 3000)
+
+
+CREATE_TOPICS = (
+    (adm001_fires__authorization, "3 authorization", "29 (31 in version 0)", "29."),
+    (adm001_fires__assignment_and_counts, "4 assignment and counts", "answers 42", "42."),
+    (adm001_fires__assignment_and_counts_of_a_topic_that_exists, "4 assignment and counts", "answers 36", "36."),
+    (adm001_fires__late, "5 timeout then created", "7 and may create it later", "7; it was created at 2027"),
+    (adm001_fires__no_timeout, "6 timeout not above 0", "answers 7", "7; it was created at 2027"),
+    (adm001_fires__partly, "7 partial result", "each topic by itself", "38."),
+)
+"""Cases of CreateTopics with the rule, the prediction and the answer that the finding names."""
