@@ -17,6 +17,8 @@ from streaming.judge.releases import Ranges, accepts, estimate, is_4, lowest_in_
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 
+NEVER_REFUSED = "ApiVersions"
+"""Answered in every version, with an error where it is too new (KIP-35): a close is a broker that died."""
 BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
 """Client ids of brokers' own connections: fetchers, transaction markers, raft."""
 
@@ -29,8 +31,8 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
     upgrade to 4.x these are the clients that were left behind.
 
     When it is innocent. A client that closes first was not refused; neither was one whose authentication failed, nor a
-    request in flight when a broker shuts down: its version is accepted. A server that had not told its ranges by then
-    is not judged.
+    request in flight when a broker shuts down or dies: its version is accepted, and an ApiVersions of any version would
+    have been answered. A server that had not told its ranges by then is not judged.
 
     Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
     refuses 0 to 2 all the same.
@@ -38,7 +40,7 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
     refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
     for claim in scene.claims("closed_on", group, *cell):
         scene.watch()
-        if -claim.peak["soonest"] > scene.settings.refusal_s * 1_000_000_000:
+        if claim["api"] == NEVER_REFUSED or -claim.peak["soonest"] > scene.settings.refusal_s * 1_000_000_000:
             continue
         ranges = advertised(claim, group, scene)
         key = key_of(claim["api"])

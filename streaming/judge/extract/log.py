@@ -57,7 +57,7 @@ def orders(batch: Batch) -> Iterator[Claim]:
         order.below(part.high_watermark)
         order.absorb(part.entries)
         seen = batch.sightings.at_rank(int(batch.sightings.rank[part.message]))
-        slot = {f"at:{seen.ts_ns // SLOT_NS}": part.high_watermark}
+        slot = {f"at:{seen.ts_ns // SLOT_NS}": part.high_watermark} if part.high_watermark >= 0 else {}
         yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **slot})
 
 
@@ -81,10 +81,11 @@ def answers(batch: Batch) -> Iterator[Part]:
     by_name = codes == names.index(TOPIC_NAME) if TOPIC_NAME in names else np.zeros(len(topics), np.bool_)
     of_log = (by_id | by_name)[partitions.parent]
     records, high = partitions["records"], partitions["high_watermark"]
-    for row in np.flatnonzero(of_log & (high >= 0)).tolist():
+    answered = of_log & (partitions["error_code"] == 0)
+    for row in np.flatnonzero(answered).tolist():
         field = records.field(row)
         if field is not None:
-            watermark = int(high[row])
+            watermark = int(high[row])  # -1: a leader just elected sends records before it knows its own (KIP-595)
             yield Part(int(partitions.message[row]), field_entries(field, watermark), watermark)
 
 

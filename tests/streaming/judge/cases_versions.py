@@ -26,6 +26,12 @@ def ver001_near_miss(lab):
     lab.talk(client_id="old").ask(10, "Produce", 2, {}, outcome=CLOSED_BY_CLIENT)
 
 
+def ver001_near_miss__killed_while_versions_are_negotiated(lab):
+    """librdkafka asks ApiVersions v3 first; an old broker answers with an error, unless it is killed."""
+    lab.versions(0, {**ranges("2.8.2", "Z"), 18: (0, 1)})
+    lab.talk(client_id="rdkafka").refused(10, "ApiVersions", 3)
+
+
 def ver001_cannot_know(lab):
     """The server had not been heard to say what it accepts; what it says later may be another release's."""
     lab.metadata(0)

@@ -60,6 +60,15 @@ def test_the_metadata_log_alone_names_every_fetch_by_id():
     assert rows == {ID_1: ("orders", "replaced"), ID_2: ("orders", "current")}
 
 
+def test_records_sent_before_a_new_leader_knows_its_high_watermark_count():
+    lab = Lab()
+    lab.fetches([1, 2], ID_1)
+    log(lab, 5, topic("orders", id_bytes(ID_1)), high_watermark=-1)
+    log(lab, 6, topic("later", id_bytes(ID_2)), high_watermark=1, offset=1)
+    rows = {row["topic_id"]: (row["name"], row["state"]) for row in lab.judge()["topics"].values()}
+    assert rows[ID_1] == ("orders", "current")
+
+
 def test_a_node_that_reads_the_whole_log_again_hours_later_changes_nothing():
     once, again = Lab(), Lab()
     for lab in (once, again):
