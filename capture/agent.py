@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from capture import frames
 from capture.merge import inputs_in_order, merged
 from capture.pcap import InputError
-from capture.spool import ROLL_BYTES, Spool
+from capture.spool import ROLL_BYTES, Spool, kept_lengths
 from capture.trim import Trim
 from capture.windows import WINDOW_BYTES
 
@@ -139,7 +138,7 @@ def _trimmed(every: Iterator[pa.RecordBatch], summary: Summary) -> Iterator[pa.R
     wire_bytes = kept_bytes = 0
     for rows in _all_of(every, trim):
         wire_bytes += int(rows.column("payload_len").to_numpy().sum())
-        kept_bytes += pc.sum(pc.binary_length(rows.column("payload"))).as_py() or 0
+        kept_bytes += int(kept_lengths(rows).sum())
         yield rows
     summary.left_out = dict(trim.left_out)
     summary.left_out["no message"] = max(wire_bytes - kept_bytes - sum(trim.left_out.values()), 0)

@@ -70,7 +70,7 @@ class Confidence:
         self.left_out["unreadable"] += int((messages.size - upto).sum())
         for kind, name in ((RECORDS, "records"), (SECRET, "secrets")):
             self.left_out[name] += int(spans.length[spans.kind == kind].sum())
-        span_at = np.searchsorted(spans.message, np.arange(len(messages) + 1))
+        span_at = np.append(0, np.cumsum(np.bincount(spans.message, minlength=len(messages))))
         begin, end, message = _between(order, exchanges.stream_offset, upto, span_at, spans.offset, spans.length)
         return Stretches((2 * exchanges.serial + exchanges.direction)[message], begin, end)
 

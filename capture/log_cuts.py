@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Cuts: TypeAlias = tuple[int, int, list[tuple[int, int]]]  # message, offset of the records, secret spans in them
 
 FETCH, FETCH_SNAPSHOT = 1, 59
+FIRST_BY_ID = 13  # version of Fetch: topics have names before, ids from there on (KIP-516)
 MOST_SNAPSHOTS = 64  # streams of chunks followed at once
 
 
@@ -123,27 +124,38 @@ def _log_projection() -> Projection:
 
 def carries_log(messages: Messages, spans: Spans) -> Ints:
     """Messages that may carry the metadata log: its name or id stands before their first records."""
-    rows: Ints = np.unique(spans.message[spans.kind == RECORDS])
-    rows = rows[(messages.side[rows] == RESPONSE) & np.isin(messages.key[rows], (FETCH, FETCH_SNAPSHOT))]
-    if not len(rows):
-        return rows
-    first = spans.offset[np.searchsorted(spans.message, rows)]
+    records = np.flatnonzero(spans.kind == RECORDS)
+    rows: Ints = spans.message[records]
+    may = (messages.side[rows] == RESPONSE) & ((messages.key[rows] == FETCH) | (messages.key[rows] == FETCH_SNAPSHOT))
+    may[1:] &= rows[1:] != rows[:-1]
+    rows, first = rows[may], spans.offset[records[may]]
     end = np.minimum(messages.at[rows] + first, messages.at[rows + 1])
-    name, number = np.frombuffer(TOPIC_NAME.encode(), np.uint8), np.frombuffer(TOPIC_ID, np.uint8)
-    said = _says(messages.data, messages.at[rows], end, name) | _says(messages.data, messages.at[rows], end, number)
-    picked: Ints = rows[said]
+    by_id = (messages.key[rows] == FETCH) & (messages.version[rows] >= FIRST_BY_ID)
+    picked: Ints = rows[_says(messages.data, messages.at[rows], end, by_id, *_words())]
     return picked
 
 
+@cache
+def _words() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    return np.frombuffer(TOPIC_NAME.encode(), np.uint8), np.frombuffer(TOPIC_ID, np.uint8)
+
+
 @cached_njit
-def _says(data: NDArray[np.uint8], begin: Ints, end: Ints, word: NDArray[np.uint8]) -> Any:
+def _says(  # noqa: PLR0917 -- jitted kernels take arrays one by one
+    data: NDArray[np.uint8], begin: Ints, end: Ints, by_id: NDArray[np.bool_], name: NDArray[np.uint8],
+    number: NDArray[np.uint8],
+) -> Any:  # fmt: skip
+    """Whether a word stands there; it is looked for from its last byte on, which is rarer than its first."""
     found = np.zeros(len(begin), np.bool_)
     for k in range(len(begin)):
+        word = number if by_id[k] else name
+        last = word[len(word) - 1]
         for i in range(begin[k], end[k] - len(word) + 1):
-            j = 0
-            while j < len(word) and data[i + j] == word[j]:
-                j += 1
-            if j == len(word):
-                found[k] = True
-                break
+            if data[np.uint64(i + len(word) - 1)] == last:
+                j = 0
+                while j < len(word) and data[i + j] == word[j]:
+                    j += 1
+                if j == len(word):
+                    found[k] = True
+                    break
     return found

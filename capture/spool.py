@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from capture import frames
@@ -71,7 +70,7 @@ class Spool:
 
     def append(self, rows: pa.RecordBatch) -> None:
         """Add rows in order; files that become full appear in the folder."""
-        sizes = ROW_BYTES + _lengths(rows.column("payload"))
+        sizes = ROW_BYTES + kept_lengths(rows)
         while rows.num_rows:
             ends = np.cumsum(sizes)
             n = int(np.searchsorted(ends, self._roll_bytes - self._file_bytes)) + 1  # the row that fills the file is in
@@ -154,11 +153,17 @@ class Spool:
 
 def frames_by_source(rows: pa.RecordBatch) -> dict[str, int]:
     source = rows.column("source")
-    of_frames = source.indices.filter(pc.equal(rows.column("kind"), frames.FRAME)).to_numpy(zero_copy_only=False)
-    counts = np.bincount(of_frames, minlength=len(source.dictionary)).tolist()
+    is_frame = rows.column("kind").to_numpy() == frames.FRAME
+    if len(source.dictionary) == 1:
+        counts = [int(np.count_nonzero(is_frame))]
+    else:
+        indices = source.indices.fill_null(0).to_numpy()
+        counts = np.bincount(indices[is_frame], minlength=len(source.dictionary)).tolist()
     return {name: n for name, n in zip(source.dictionary.to_pylist(), counts, strict=True) if n}
 
 
-def _lengths(binary: pa.BinaryArray) -> NDArray[np.int64]:
-    offsets = np.frombuffer(binary.buffers()[1], np.int32)[binary.offset : binary.offset + len(binary) + 1]
+def kept_lengths(rows: pa.RecordBatch) -> NDArray[np.int64]:
+    """Kept bytes of each row."""
+    payload = rows.column("payload")
+    offsets = np.frombuffer(payload.buffers()[1], np.int32)[payload.offset : payload.offset + len(payload) + 1]
     return np.diff(offsets).astype(np.int64)

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames
+from capture.boundaries import Boundaries
 from capture.confidence import Confidence, Stretches
 from capture.order import by_place
 from capture.waiting import Chunk, Decided
 from decode.following.connection import Follower
 from decode.following.segments import segments
-from decode.wire import REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,7 +60,7 @@ class Trim:
         self._follower = Follower(early=True)
         self._confidence = Confidence()
         self._chunks: deque[Chunk] = deque()
-        self._boundary: dict[int, tuple[int, int]] = {}  # by stream: end of its last message, its side
+        self._boundary = Boundaries()
         self._given_up: dict[int, int] = {}  # by stream: end of what is not waited for; it cannot be compared any more
         self._raw: set[int] = set()  # streams that may carry tokens
         self._newest_ns = 0
@@ -95,11 +95,10 @@ class Trim:
 
     def drain(self) -> Iterator[pa.RecordBatch]:
         self._keep(self._follower.drain())
-        self._ended(set())
+        self._ended(np.zeros(0, np.int64))
         for chunk in self._chunks:
             yield chunk.take(len(chunk))
         self._chunks.clear()
-        self._boundary.clear()
 
     def _follow(self, rows: pa.RecordBatch) -> None:
         table = segments(pa.Table.from_batches([rows]))
@@ -111,7 +110,7 @@ class Trim:
         self._chunks.append(chunk)
         self._keep(exchanges)
         self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
-        for agent in {table.names[i] for i in np.unique(table.agent).tolist()}:
+        for agent in {table.names[i] for i in np.flatnonzero(np.bincount(table.agent)).tolist()}:
             self._keep(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
 
     def _keep(self, exchanges: Exchanges) -> None:
@@ -123,19 +122,24 @@ class Trim:
         self._mark(self._confidence.kept(exchanges, order))
         raw = (messages.key == SASL_HANDSHAKE) & (messages.version == 0)
         self._raw.update(2 * s + d for s in exchanges.serial[raw].tolist() for d in (0, 1))
-        end = exchanges.stream_offset + 4 + messages.size
-        columns = stream[order], exchanges.stream_offset[order], end[order], messages.side[order]
-        follows = np.zeros(len(order), np.bool_)
-        follows[1:] = (columns[0][1:] == columns[0][:-1]) & (columns[1][1:] == columns[2][:-1])
-        last = np.append(columns[0][1:] != columns[0][:-1], True)
-        edge = np.flatnonzero(~follows | last)
-        joined = follows[edge].tolist()
-        for name, begin, stop, side, joins in zip(*(column[edge].tolist() for column in columns), joined, strict=True):
-            known = self._boundary.get(name)
-            if known is not None and not joins and begin > known[0]:
-                self._tokens(name, known[0], begin)
-            if known is None or stop > known[0]:
-                self._boundary[name] = stop, side
+        self._move(
+            stream[order],
+            exchanges.stream_offset[order],
+            messages.size[order] + 4,
+            messages.side[order].astype(np.int64),
+        )
+
+    def _move(self, stream: Ints, begin: Ints, length: Ints, side: Ints) -> None:
+        """Boundaries move on by these messages, sorted by place; what lies between two may be tokens."""
+        end, first = begin + length, np.append(True, stream[1:] != stream[:-1])
+        last = np.append(first[1:], True)
+        known = self._boundary.of(stream[first])
+        before = np.append(-1, end[:-1])
+        before[first] = known
+        for i in np.flatnonzero((before >= 0) & (begin > before)).tolist():
+            self._tokens(int(stream[i]), int(before[i]), int(begin[i]))
+        on = end[last] > known
+        self._boundary.move(stream[last][on], end[last][on], side[last][on])
 
     def _mark(self, kept: Stretches) -> None:
         for chunk in self._chunks:
@@ -181,13 +185,14 @@ class Trim:
         decided = Decided(self._follower.decided())
         self.connections = len(decided.stream) // 2
         self._follow_tokens(decided)
-        self._ended(set(decided.stream.tolist()))
+        self._ended(decided.stream)
         self._forget(decided)
-        self._give_up(decided)
+        waiting = deque(chunk.undecided(decided) for chunk in self._chunks)
+        if self._give_up(decided, waiting):
+            waiting = deque(chunk.undecided(decided) for chunk in self._chunks)
         while self._chunks:
-            chunk = self._chunks[0]
-            waiting = chunk.undecided(decided)
-            upto = int(waiting[0]) if len(waiting) else len(chunk)
+            chunk, rows = self._chunks[0], waiting.popleft()
+            upto = int(rows[0]) if len(rows) else len(chunk)
             if upto > chunk.taken:
                 yield chunk.take(upto)
             if upto < len(chunk):
@@ -202,18 +207,22 @@ class Trim:
 
     def _follow_tokens(self, decided: Decided) -> None:
         """Streams that moved on without a message: tokens, or a boundary that was lost."""
-        for stream, offset in zip(decided.stream.tolist(), decided.offset.tolist(), strict=True):
-            known = self._boundary.get(stream)
-            if known is not None and known[0] < offset:
-                if self._tokens(stream, known[0], offset):
-                    self._boundary[stream] = offset, known[1]
-                else:
-                    del self._boundary[stream]
+        known = self._boundary.of(decided.stream)
+        for i in np.flatnonzero((known >= 0) & (known < decided.offset)).tolist():
+            one = decided.stream[i : i + 1]
+            if self._tokens(int(one[0]), int(known[i]), int(decided.offset[i])):
+                self._boundary.move(one, decided.offset[i : i + 1], np.array([self._boundary.side(int(one[0]))]))
+            else:
+                self._boundary.forget(one)
 
-    def _ended(self, opened: set[int]) -> None:
+    def _ended(self, opened: Ints) -> None:
         """Streams that end within a message or token: its size stays, so that the boundary before it does."""
-        for stream in [stream for stream in self._boundary if stream not in opened]:
-            at = self._boundary.pop(stream)[0]
+        ended = ~np.isin(self._boundary.stream, opened)
+        if not ended.any():
+            return
+        streams = self._boundary.stream[ended]
+        for stream, boundary in zip(streams.tolist(), self._boundary.end[ended].tolist(), strict=True):
+            at = boundary
             places: list[int] = []
             while len(places) < MOST_TOKENS:
                 size = int.from_bytes(self._read(stream, at), "big", signed=True)
@@ -223,13 +232,13 @@ class Trim:
                 at += 4 + size
             if places:
                 self._mark_sizes(stream, places)
-        self._raw = {stream for stream in self._raw if stream in self._boundary}
+        self._boundary.forget(streams)
 
-    def _give_up(self, decided: Decided) -> None:
-        rows = [chunk.undecided(decided) for chunk in self._chunks]
-        if not any(map(len, rows)):
-            return
-        pairs = [(chunk, mine) for chunk, mine in zip(self._chunks, rows, strict=True) if len(mine)]
+    def _give_up(self, decided: Decided, waiting: Iterable[Ints]) -> bool:
+        """Stop waiting with the rows that have waited too long or are too many; whether there were such."""
+        pairs = [(chunk, mine) for chunk, mine in zip(self._chunks, waiting, strict=True) if len(mine)]
+        if not pairs:
+            return False
         stream = np.concatenate([chunk.stream[mine] for chunk, mine in pairs])
         names, index = np.unique(stream, return_inverse=True)
         length = np.concatenate([chunk.length[mine] for chunk, mine in pairs])
@@ -237,11 +246,11 @@ class Trim:
         np.minimum.at(oldest, index, np.concatenate([chunk.ts_ns[mine] for chunk, mine in pairs]))
         tired = self._tired(names, np.bincount(index, length).astype(np.int64), oldest, decided)
         if not tired.any():
-            return
-        for name, offset in zip(names[tired].tolist(), decided.of(names[tired]).tolist(), strict=True):
-            if name in self._boundary and self._boundary[name][0] == offset:
-                raw = name in self._raw
-                self._mark_sizes(name, [offset], 4 if raw else IDS_BYTES[self._boundary[name][1]])
+            return False
+        offsets, boundaries = decided.of(names), self._boundary.of(names)
+        for i in np.flatnonzero(tired & (boundaries == offsets)).tolist():
+            name = int(names[i])
+            self._mark_sizes(name, [int(offsets[i])], 4 if name in self._raw else IDS_BYTES[self._boundary.side(name)])
         at = 0
         for chunk, mine in pairs:
             gone = mine[tired[index[at : at + len(mine)]]]
@@ -251,12 +260,12 @@ class Trim:
             for name, end in zip(chunk.stream[gone].tolist(), ends.tolist(), strict=True):
                 self._given_up[name] = max(end, self._given_up.get(name, 0))
             chunk.give_up(gone)
+        return True
 
     def _tired(self, names: Ints, waiting_bytes: Ints, oldest: Ints, decided: Decided) -> Ints:
         """Streams whose rows wait no longer."""
         offset = decided.of(names)
-        ends = np.array([self._boundary.get(name, (-1, REQUEST))[0] for name in names.tolist()], np.int64)
-        known, age = ends == offset, self._newest_ns - oldest
+        known, age = self._boundary.of(names) == offset, self._newest_ns - oldest
         _, connection = np.unique(names >> 1, return_inverse=True)
         together = np.bincount(connection, waiting_bytes * ~known)[connection]
         tired = ~known & ((age > self._bounds.unknown_ns) | (together > self._bounds.unknown_bytes))

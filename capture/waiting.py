@@ -19,6 +19,7 @@ from capture.conflicts import Carried, conflicts, without
 from capture.order import by_place, by_row
 from decode.compiled import cached_njit
 from decode.copying import copy
+from decode.following.segments import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from decode.following.segments import Segments
     from decode.wire import Ints
 
+FAR = 1 << 62
 MOST_LOOKED_AT = 4096  # rows that may carry one byte
 TLS_HEADER_BYTES, TLS_OPENING_BYTES = 5, 16
 
@@ -44,6 +46,10 @@ class Chunk:
     stream: Ints
     """-1: of no stream, nothing of it is kept."""
     offset: Ints
+    names: Ints
+    """The streams, -1 first."""
+    index: NDArray[np.int32]
+    """By row: which of these."""
     order: Ints
     """Rows by stream and offset."""
     longest: int
@@ -60,12 +66,13 @@ class Chunk:
         offset = placed.offset.copy()
         order, longest = by_place(stream, offset), int(segments.payload_len.max(initial=0))
         carried = Carried(stream.copy(), offset, order, segments.payload, segments.payload_at, longest)
-        return cls(rows, segments, stream, offset, order, longest, carried=carried)
+        names, index = distinct(np.append(-1, stream))
+        return cls(rows, segments, stream, offset, names, index[1:], order, longest, carried=carried)
 
     @classmethod
     def of_marks(cls, rows: pa.RecordBatch) -> Chunk:
         none = np.full(rows.num_rows, -1, np.int64)
-        return cls(rows, None, none, none, none[:0], 0)
+        return cls(rows, None, none, none, none[:1], np.zeros(len(none), np.int32), none[:0], 0)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -86,10 +93,10 @@ class Chunk:
 
     def undecided(self, decided: Decided) -> Ints:
         """Rows that still may carry something worth keeping."""
-        later = np.flatnonzero(self.stream[self.taken :] >= 0) + self.taken
-        end = self.offset[later] + self.length[later]
-        waiting: Ints = later[end > decided.of(self.stream[later])]
-        return waiting
+        if self.segments is None:
+            return self.order
+        found: Ints = _undecided(self.index, self.offset, self.length, decided.of(self.names), self.taken)
+        return found
 
     def mark(self, kept: Stretches) -> None:
         """These stretches of streams are kept, in every row here that carries any of them. Sorted by stream, begin."""
@@ -107,7 +114,7 @@ class Chunk:
 
     def give_up(self, rows: Ints) -> None:
         """These rows wait for nothing any more."""
-        self.stream[rows] = -1
+        self.stream[rows], self.index[rows] = -1, 0
         self.order = self.order[self.stream[self.order] >= 0]
 
     def read(self, stream: int, at: int, count: int) -> bytes:
@@ -144,15 +151,16 @@ class Chunk:
 class Decided:
     """Up to where each open stream is decided; of other streams everything is."""
 
-    def __init__(self, opened: list[tuple[int, int, int]]) -> None:
-        table = np.array(opened, np.int64).reshape(-1, 3)
+    def __init__(self, opened: Ints) -> None:
+        """`opened`: rows of connection, direction, offset."""
+        table = opened
         stream = 2 * table[:, 0] + table[:, 1]
         order = np.argsort(stream)
         self.stream: Ints = stream[order]
         self.offset: Ints = table[order, 2]
 
     def of(self, stream: Ints) -> Ints:
-        far = np.full(len(stream), 1 << 62, np.int64)
+        far = np.full(len(stream), FAR, np.int64)
         if not len(self.stream):
             return far
         place = np.minimum(np.searchsorted(self.stream, stream), len(self.stream) - 1)
@@ -176,6 +184,18 @@ def _replaced(rows: pa.RecordBatch, payload: pa.Array, left_out: pa.Array) -> pa
     columns = dict(zip(rows.schema.names, rows.columns, strict=True))
     columns["payload"], columns["left_out"] = payload, left_out
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
+
+
+@cached_njit
+def _undecided(index: NDArray[np.int32], offset: Ints, length: Ints, decided: Ints, first: int) -> Any:
+    """Rows from `first` on that end behind what is decided of their streams; of no stream (0) everything is."""
+    found = np.empty(len(index) - first, np.int64)
+    count = 0
+    for r in range(first, len(index)):
+        if index[r] > 0 and offset[r] + length[r] > decided[index[r]]:
+            found[count] = r
+            count += 1
+    return found[:count].copy()
 
 
 @cached_njit

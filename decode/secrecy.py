@@ -10,10 +10,11 @@ an enveloped response whose request was not seen.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from decode.compiled import cached_njit
 from decode.envelope import ENVELOPE, unwrapped
 from decode.form import Kind
 from decode.message import Projection, Status, decode, only
@@ -49,6 +50,8 @@ def confidential(messages: Messages, request_of: Ints) -> tuple[Spans, NDArray[n
     """
     decoded = decode(messages, _projection())
     own = _spans(decoded)
+    if not (messages.key == ENVELOPE).any():
+        return own, decoded.status
     inner, outer = unwrapped(decoded, request_of)
     if not len(inner):
         return own, decoded.status
@@ -77,14 +80,25 @@ def _kinds() -> NDArray[np.int8]:
 
 
 def _spans(decoded: Decoded) -> Spans:
-    tokens = np.flatnonzero(_marked()[decoded.field] & (decoded.length > 0))
-    message = np.searchsorted(decoded.token_at, tokens, "right") - 1
+    messages, tokens = decoded.messages, np.flatnonzero(_marked()[decoded.field] & (decoded.length > 0))
+    message = _message_of(decoded.token_at, tokens)
     place = decoded.value[tokens]
     place = np.where(place < 0, -1 - place, place)
     return Spans(
-        message, wire_offset(decoded.messages, message, place), decoded.length[tokens].astype(np.int64),
+        message, wire_offset(messages, message, place), decoded.length[tokens].astype(np.int64),
         _kinds()[decoded.field[tokens]],
     )  # fmt: skip
+
+
+@cached_njit
+def _message_of(token_at: Ints, tokens: Ints) -> Any:
+    """The message of each of these tokens, which ascend."""
+    found, message = np.empty(len(tokens), np.int64), 0
+    for k in range(len(tokens)):
+        while token_at[message + 1] <= tokens[k]:
+            message += 1
+        found[k] = message
+    return found
 
 
 def _within(decoded: Decoded, inner: Messages, outer: Ints) -> Spans:

@@ -115,8 +115,8 @@ class Follower:
         """Frames of connections that were not followed because too many were open, since the beginning."""
         return int(self._heap[slots.G_REFUSED])
 
-    def decided(self) -> list[tuple[int, int, int]]:
-        """(connection, direction, offset) of all that is open: every byte before it is handed out or given up."""
+    def decided(self) -> Ints:
+        """Rows (connection, direction, offset) of all that is open: every byte before it is handed out or given up."""
         heap, rows = self._heap, self._rows()
         rows = rows[heap[rows + slots.C_STATE] == slots.LIVE]
         found = []
@@ -129,8 +129,8 @@ class Follower:
             answers = (first >= 0) & (heap[rows + slots.C_CLIENT] == 1 - side)
             at = np.where(answers, np.minimum(at, heap[np.maximum(first, 0) + slots.Q_AT]), at)
             serial = heap[rows + slots.C_SERIAL]
-            found += list(zip(serial.tolist(), [side] * len(rows), at.tolist(), strict=True))
-        return found
+            found.append(np.stack([serial, np.full(len(rows), side), at], axis=1))
+        return np.concatenate(found)
 
     def snapshot(self) -> bytes:
         self._pack(0)

@@ -55,7 +55,7 @@ def test_a_packet_is_let_go_when_every_byte_of_it_is_decided():
         follower.receive(segments([frame]))
         places.add(np.array([number]), follower.placed, np.array([len(frame.payload)]))
     assert len(places) == 7
-    gone = [places.release(*open_) for open_ in follower.decided()]
+    gone = [places.release(*open_) for open_ in follower.decided().tolist()]
     assert sorted(n for numbers in gone for n in numbers.tolist()) == [3, 4, 5, 6, 7, 8, 9]
     assert len(places) == 0
 
