@@ -153,13 +153,10 @@ def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
         scene.watch()
         if run.seconds <= settings.client_grace_s and not steady(topic_id, partition, run, group, scene):
             continue
-        if (
-            topic_id
-            and {c["error"] for c in claims} == {UNKNOWN_LEADER_EPOCH}
-            and denied(topic_id, partition, group, scene)
-        ):
-            continue
         bound = name or (name_of(("id", topic_id), group, scene) if topic_id else None)
+        told = {claim["error"] for claim in claims}
+        if UNKNOWN_LEADER_EPOCH in told and denied(bound, topic_id, partition, group, scene):
+            continue
         yield Evidence(
             (bound or topic_id, partition, *cell[1:]),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
@@ -177,10 +174,14 @@ def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
         )
 
 
-def denied(topic_id: str, partition: int, group: Group, scene: Scene) -> bool:
+def denied(name: str | None, topic_id: str | None, partition: int, group: Group, scene: Scene) -> bool:
     """Whether a broker denies leading the partition: then its client's epoch is not what is wrong."""
-    found = leader_denies_leadership(("id", topic_id), group, scene)
-    return any(evidence.subject[1] == partition for evidence in found)
+    ids = [history.topic_id for history in topic_of(name, group, scene).histories[-1:]] if name else []
+    return any(
+        evidence.subject[1] == partition
+        for known in dict.fromkeys([topic_id, *ids] if topic_id else ids)
+        for evidence in leader_denies_leadership(("id", known), group, scene)
+    )
 
 
 STORM_PAUSE = 3
