@@ -56,25 +56,92 @@ def test_two_agents_with_skewed_clocks_find_the_same(story, tmp_path):
     assert {f["id"] for f in found["findings"]} == {f["id"] for f in told["findings"]}
 
 
-@pytest.mark.parametrize("name", ["zk28-healthy", "zk28-recreate", "zk27-to-28-ids-appear"])
-def test_nothing_is_alleged_when_the_same_takes_ten_times_as_long(name, tmp_path):
-    """So the graces of brokers and of clients pass."""
-    slow = tmp_path / "slow.pcap"
-    slow.write_bytes(moved(roads.packets(Scenario(name)), factor=10))
-    found = plain([frames([slow], tmp_path / "frames")])["findings"]
-    assert [finding["summary"] for finding in found if finding["kind"] in GRAVE] == []
+@pytest.mark.parametrize("skew_ms", [-200, 200])
+def test_two_agents_that_see_a_part_each_find_the_same_however_their_clocks_are_set(story, skew_ms, tmp_path):
+    """Every connection is seen by one of them."""
+    scenario, told = story
+    head, *rest = roads.packets(scenario)
+    parts = ([head], [head])
+    for packet in rest:
+        parts[ports(packet) % 2].append(packet)
+    one, two = tmp_path / "one.pcap", tmp_path / "two.pcap"
+    one.write_bytes(b"".join(parts[0]))
+    two.write_bytes(moved(parts[1], by_us=1000 * skew_ms))
+    first = write_frames([one], tmp_path / "first", "default", "one").files
+    second = write_frames([two], tmp_path / "second", "default", "two").files
+    found = plain([second, first])
+    assert {f["id"] for f in found["findings"]} == {f["id"] for f in told["findings"]}
+    assert {(t["name"], t["topic_id"]) for t in found["topics"]} == {(t["name"], t["topic_id"]) for t in told["topics"]}
 
 
-def moved(packets, *, by_us=0, factor=1):
-    """The same packets at other times."""
+def ports(packet):
+    """Both ports of a TCP segment over IPv4 in Ethernet, added up: the same in both directions."""
+    begin = 30 + (packet[30] & 15) * 4
+    return sum(struct.unpack_from(">HH", packet, begin))
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [
+        ("zk28-healthy", 100),
+        ("zk28-recreate", 10),
+        ("zk27-to-28-ids-appear", 1000),
+        ("kraft4-snapshot", 1000),
+        ("two-clusters-one-wire", 100),
+    ],
+)
+def test_nothing_is_alleged_when_the_same_takes_longer(name, factor, tmp_path):
+    """So the graces of brokers, of clients and of a roll pass; orders wait in queues for minutes."""
+    assert grave(slowed(name, tmp_path, factor=factor)) == []
+
+
+@pytest.mark.parametrize("name", ["zk28-recreate", "kraft4-snapshot"])
+def test_nothing_is_alleged_when_nothing_is_heard_for_two_hours(name, tmp_path):
+    assert grave(slowed(name, tmp_path, hole_us=7200 * 1_000_000)) == []
+
+
+def test_clients_that_keep_a_dead_id_longer_than_their_grace_are_told_of_and_no_others(tmp_path):
+    """Ten times as slow: fifteen minutes go by. The others move on within seconds, now within minutes."""
+    found = slowed("zk39-stubborn-client", tmp_path, factor=10)
+    stale = [finding for finding in found if finding["code"] == "TID005"]
+    assert {client for finding in stale for client in finding["client_ids"]} == STUBBORN
+    assert {topic_id for finding in stale for topic_id in finding["topic_ids"]} == {"Bz7Mz4FoRz2GQ0Bvb_y--Q"}
+    assert {finding["code"] for finding in found if finding["kind"] in GRAVE} == {"FET001", "TID005"}
+
+
+def test_a_broker_that_keeps_a_dead_id_is_told_of_and_those_that_moved_on_are_not(tmp_path):
+    found = slowed("kraft4-stale-broker", tmp_path, factor=10)
+    stale = [finding for finding in found if finding["code"] == "TID017"]
+    assert [finding["brokers"] for finding in stale] == [[4]]
+    assert [finding["brokers"] for finding in found if finding["code"] == "LOG003"] == [[4]]
+    misled = [finding for finding in found if finding["code"] == "TID005"]
+    assert {client for finding in misled for client in finding["client_ids"]} == {"c-lost", "p-lost"}
+
+
+STUBBORN = {"stubborn-session", "stubborn-sessionless"}
+
+
+def slowed(name, folder, **how):
+    """Findings of a capture whose packets came at other times."""
+    slow = folder / "slow.pcap"
+    slow.write_bytes(moved(roads.packets(Scenario(name)), **how))
+    return plain([frames([slow], folder / "frames")])["findings"]
+
+
+def grave(findings):
+    return [finding["summary"] for finding in findings if finding["kind"] in GRAVE]
+
+
+def moved(packets, *, by_us=0, factor=1, hole_us=0):
+    """The same packets at other times; a hole comes after the first half."""
     head, *rest = packets
     first = None
     out = [head]
-    for packet in rest:
+    for number, packet in enumerate(rest):
         seconds, micros = struct.unpack_from("<II", packet)
         at = seconds * 1_000_000 + micros
         first = at if first is None else first
-        at = first + (at - first) * factor + by_us
+        at = first + (at - first) * factor + by_us + (hole_us if number >= len(rest) // 2 else 0)
         out.append(struct.pack("<II", *divmod(at, 1_000_000)) + packet[8:])
     return b"".join(out)
 

@@ -39,7 +39,6 @@ def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[E
     commits = scene.claims("committed", group, *cell)
     if not commits or not topic.replaces():
         return
-    scene.watch()
     current, grace_ns = topic.histories[-1], scene.settings.broker_grace_ns
     reaches = scene.claims("reaches", group, "id", current.topic_id)
     found: dict[tuple[str, int], tuple[Claim, int, list[Claim]]] = {}
@@ -78,7 +77,6 @@ def offset_invalidated_by_recreation(cell: Cell, group: Group, scene: Scene) -> 
     topic = topic_of(cell[1], group, scene)
     if not topic.replaces():
         return
-    scene.watch()
     current = topic.histories[-1]
     before = [claim for claim in earlier_commits(topic, scene) if claim.peak["committed"][0] < current.born_ns]
     lost: dict[str, list[Claim]] = defaultdict(list)
