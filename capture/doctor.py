@@ -72,13 +72,16 @@ def _libpcap() -> Line:
 
 
 def _compiled_code() -> Line:
+    name = "compiled code"
     try:
-        import capture.packet
+        from capture.warm import cache_folder, is_compiled
     except RuntimeError:  # numba's, where it can store nothing
-        fix = "set NUMBA_CACHE_DIR to a folder the agent's user may write"
-        return "compiled code", FAIL, "no folder to keep it in", fix
-    kept = os.environ.get("NUMBA_CACHE_DIR") or f"beside {Path(capture.packet.__file__).parent}, or in the user's cache"
-    return "compiled code", OK, f"kept {kept}", ""
+        return name, FAIL, "no folder to keep it in", "set NUMBA_CACHE_DIR to a folder the agent's user may write"
+    kept = f"kept in {cache_folder()}"
+    if is_compiled():
+        return name, OK, kept, ""
+    fix = f"{sys.executable} -m capture.warm, as the agent's user and with its NUMBA_CACHE_DIR"
+    return name, WARN, f"{kept}, nothing yet: the first capture compiles for two minutes", fix
 
 
 def _capability() -> Line:

@@ -21,8 +21,8 @@ from capture.live import BUFFER_BYTES, Interface, is_there
 from capture.refusal import ListenError
 from capture.spool import ROLL_BYTES, Spool
 from capture.trim import Trim
-from capture.warm import warm
-from capture.writer import ClockWentBack, Shown, Writer
+from capture.warm import compile_apart, is_compiled, warm, warm_ring
+from capture.writer import HELD_BYTES, ClockWentBack, Shown, Trimming, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,10 @@ _SETTLED_NS = 500_000_000  # a packet this old has left the ring
 _TOLD_S = 0.25  # how often the writing thread hears the time
 _IDLE_S = 10.0  # an agent that sees nothing says so this often, for those who wait for its time
 _LOOKED_S = 1.0
+_COMPILING = (
+    "first start of this version: compiling for two minutes of processor time; capturing begins within seconds, and "
+    f"what comes waits in memory until it can be written ({HELD_BYTES >> 20} MB and the ring; beyond, the kernel drops)"
+)
 _BACK_NS = 1_000_000_000  # a clock that is set back by less only makes packets late
 
 
@@ -87,6 +91,7 @@ class Signals:
             self.roll = True
         else:
             self.stop = True
+            signal.signal(number, signal.SIG_DFL)  # who asks twice does not want to wait: only whole files are visible
 
 
 def listen(
@@ -109,22 +114,30 @@ def listen(
         stack.callback(spool.abandon)
         for name in what.interfaces:
             what.open(name).close()  # what is wrong is said before anybody waits for the compiler
-        if not what.keep_records:
-            warm()
+        if not is_compiled():
+            say(_COMPILING)
+        warm_ring()  # before there is a ring: one that nobody empties is full soon, whatever comes
         interfaces: dict[str, Interface] = {}
         stack.callback(_close, interfaces)
         for name in what.interfaces:
             interfaces[name] = what.open(name)
-        writer = Writer(spool, stamp, counts, say, None if what.keep_records else Trim)
+        writer = Writer(spool, stamp, counts, say, None if what.keep_records else Trimming(Trim, _prepare))
         loop = _Loop(what, stamp, interfaces, writer, counts)
         loop.say = say
+        say(f"capturing {what.filter!r} on {', '.join(interfaces)} into {out}")
         writer.start()
         try:
-            say(f"capturing {what.filter!r} on {', '.join(interfaces)} into {out}")
             loop.run(signals)
         finally:
+            if not writer.is_ready:
+                say("what came is written once the code is compiled; a second signal ends at once, without it")
             writer.finish()
     return counts
+
+
+def _prepare() -> None:
+    compile_apart()
+    warm()
 
 
 def _close(interfaces: dict[str, Interface]) -> None:

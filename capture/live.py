@@ -21,7 +21,7 @@ import numpy as np
 
 from capture import packet, ring
 from capture.refusal import ListenError
-from capture.rows import Rows, kept_bytes
+from capture.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,14 +76,6 @@ class Interface:
         self._status = self._data.view(np.uint32)
         self._next = 0
         self.rows = Rows(ring.BLOCK_BYTES)
-        self._warm()
-
-    def _warm(self) -> None:
-        """Load the compiled loops now: later, packets would be lost meanwhile."""
-        nothing = np.zeros(64, np.uint8)
-        left = ring.begin_block(nothing, 0, self.rows.state)
-        ring.walk_block(nothing, left, self._link_type, self.rows.state)
-        kept_bytes(nothing, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def fileno(self) -> int:
         return self._socket.fileno()

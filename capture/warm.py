@@ -1,21 +1,39 @@
-"""Compiles, or loads, every kernel that trimming needs, before the first packet comes.
+"""Compiles, or loads, every kernel that an agent needs: `python -m capture.warm`, or the agent while it listens.
 
-Knows: decode's tiny connection (decode/warm.py), taken through trim in two parts, in the types the live agent has.
-Refuses to know: rings; live.py warms what is on their way.
-Rule: an agent that listens compiles nothing: for a minute it would lose packets. Numba stores what it compiles beside
-the sources or in NUMBA_CACHE_DIR, for every later start.
+Knows: a block of a ring without packets, and decode's tiny connection (decode/warm.py), taken through trim in two
+parts, in the types the live agent has; by which files numba shows that it has compiled.
+Refuses to know: who waits meanwhile (listen.py, writer.py).
+Rule: after these two nothing is compiled any more. Numba stores what it compiles beside the sources or in
+NUMBA_CACHE_DIR, for every later start of the same version by the same user.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
 import pyarrow as pa
 
-from capture import frames
+from capture import frames, order, packet, ring
+from capture.rows import Rows, kept_bytes
 from capture.trim import Trim
 from decode import warm as decode_warm
 
 
+def warm_ring() -> None:
+    """What stands between a ring and its rows."""
+    nothing, state = np.zeros(64, np.uint8), Rows(ring.BLOCK_BYTES).state
+    left = ring.begin_block(nothing, 0, state)
+    ring.walk_block(nothing, left, packet.LINK_ETHERNET, state)
+    kept_bytes(nothing, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 def warm() -> None:
+    """What stands between rows and what is kept of them."""
     decode_warm.warm()
     trim, rows = Trim(), _rows()
     middle = rows.num_rows // 2
@@ -28,6 +46,40 @@ def warm() -> None:
     assert sum(len(part) for part in trim.drain()) == 0, "trim waits for what is decided"
 
 
+def compile_apart() -> None:
+    """Compile in a process that ends, if it must be done: the compiler takes some 700 MB and keeps them.
+
+    That process hears no Ctrl-C meant for us. If it fails, `warm` compiles here, and says why it cannot.
+    """
+    if not is_compiled():
+        path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+        subprocess.run(
+            [sys.executable, "-m", "capture.warm"],
+            env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0, check=False,
+        )  # fmt: skip
+
+
+def is_compiled() -> bool:
+    """Has this version been compiled here? Asks for a kernel of the first and one of the last; none is loaded."""
+    return all(_is_stored(kernel) for kernel in (ring.walk_block, order.by_row))
+
+
+def cache_folder() -> str | None:
+    """Where compiled code is kept for this user; None without a compiler (NUMBA_DISABLE_JIT)."""
+    stats = getattr(ring.walk_block, "stats", None)
+    return stats and str(Path(stats.cache_path).parent)
+
+
+def _is_stored(kernel: object) -> bool:
+    stats, plain = getattr(kernel, "stats", None), getattr(kernel, "py_func", None)
+    if stats is None or plain is None:
+        return True
+    compiled_s = Path(plain.__code__.co_filename).stat().st_mtime
+    name = f"{Path(plain.__code__.co_filename).stem}.{plain.__name__}-*.nbi"
+    return any(file.stat().st_mtime >= compiled_s for file in Path(stats.cache_path).glob(name))
+
+
 def _rows() -> pa.RecordBatch:
     found = decode_warm.frames()
     columns = {
@@ -36,3 +88,10 @@ def _rows() -> pa.RecordBatch:
     }
     (rows,) = pa.table(columns).cast(frames.FRAMES_CODED).combine_chunks().to_batches()
     return rows
+
+
+if __name__ == "__main__":
+    began_s = time.monotonic()
+    warm_ring()
+    warm()
+    sys.stdout.write(f"compiled code is in {cache_folder()} after {time.monotonic() - began_s:.1f} s\n")

@@ -30,6 +30,7 @@ def test_what_is_not_ok_says_how_to_mend_it_and_nothing_raises(tmp_path):
         ("capability", ("capture.doctor._NET_RAW", 63), "fail"),
         ("interfaces", ("capture.doctor._is_up", lambda _: False), "fail"),
         ("offload", ("capture.doctor._PACKET_BYTES", -1), "warn"),
+        ("compiled code", ("capture.warm.is_compiled", lambda: False), "warn"),
         ("packet ring", ("capture.ring.V3", 99), "fail"),
     ],
 )

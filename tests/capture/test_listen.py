@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from capture import frames
+from capture.listen import Signals
 from tests.capture import canaries
 
 RUN = """
@@ -129,6 +130,8 @@ def test_no_secret_reaches_the_disk_and_what_is_no_secret_does(tmp_path):
     kafka = [canaries.exchange(name, number) for number, name in enumerate(names)]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         agent = Agent(tmp_path, listener.getsockname()[1], roll_s=0.2, content="trimmed")
+        while not list(tmp_path.glob("*.parquet")):  # until its code is loaded, it writes nothing
+            time.sleep(0.05)
         for said in (kafka, foreign, kafka[3:]):
             converse(listener, said)
             time.sleep(0.3)  # files end in the middle of it
@@ -190,3 +193,14 @@ def test_an_interface_or_a_filter_that_does_not_exist_says_so(name, bpf, message
     code = f"from capture.live import Interface; Interface({name!r}, {bpf!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert message in done.stderr
+
+
+def test_a_second_signal_ends_without_waiting():
+    before = signal.getsignal(signal.SIGTERM)
+    with Signals() as signals:
+        signal.raise_signal(signal.SIGHUP)
+        assert (signals.roll, signals.stop) == (True, False)
+        signal.raise_signal(signal.SIGTERM)
+        assert signals.stop
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) == before

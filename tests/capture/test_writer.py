@@ -1,5 +1,6 @@
 """The writing thread: what waits, what is promised, and what is lost while the disk takes nothing."""
 
+import threading
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from capture.counts import DISK, Counts
 from capture.folder import Limits
 from capture.spool import Spool
 from capture.trim import Trim
-from capture.writer import Shown, Writer
+from capture.writer import Shown, Trimming, Writer
 from tests import traffic as t
 from tests.capture import canaries
 from tests.capture.reading import rows
@@ -29,7 +30,7 @@ class Disk:
         self.others = self.write_others() if room == 0 else []
         size = sum(file.stat().st_size for file in self.others)
         self.spool = Spool(folder, STAMP, limits=Limits(max_bytes=size or None))
-        self.writer = Writer(self.spool, STAMP, self.counts, self.said.append, trim)
+        self.writer = Writer(self.spool, STAMP, self.counts, self.said.append, trim and Trimming(trim, lambda: None))
 
     def write_others(self):
         spool = Spool(self.folder, STAMP, roll_bytes=1)
@@ -159,3 +160,32 @@ def test_a_clock_that_goes_back_does_not_leave_out_what_comes_after(tmp_path, wr
     }
     assert len(kept[40000]) == len(kept[40001]) > 0
     assert found[-1]["ts_ns"] == max(s.ts_ns for s in after.segments) - 3600 * SECOND
+
+
+def test_what_comes_before_the_code_is_compiled_waits_and_is_written(tmp_path, three, monkeypatch):
+    monkeypatch.setattr(writer, "_SLOW_S", 0.0)
+    compiled, counts, said = threading.Event(), Counts(), []
+    ours = Writer(Spool(tmp_path, STAMP), STAMP, counts, said.append, Trimming(Trim, compiled.wait))
+    ours.start()
+    for _ in range(writer._QUEUE_BATCHES + 10):  # more than may wait later
+        ours.put(three)
+    assert (ours.is_ready, counts.kept_frames) == (False, 0)
+    compiled.set()
+    ours.finish()
+    assert counts.kept_frames == (writer._QUEUE_BATCHES + 10) * three.num_rows
+    assert (ours.is_ready, ours._queue.maxsize, len(said)) == (True, writer._QUEUE_BATCHES, 1)
+
+
+def test_no_more_waits_for_the_compiler_than_there_is_room_for(tmp_path, three, monkeypatch):
+    monkeypatch.setattr(writer, "HELD_BYTES", 2 * three.nbytes)
+    compiled = threading.Event()
+    ours = Writer(Spool(tmp_path, STAMP), STAMP, Counts(), lambda _: None, Trimming(Trim, compiled.wait))
+    ours.start()
+    loop = threading.Thread(target=lambda: [ours.put(three) for _ in range(3)])
+    loop.start()
+    loop.join(0.1)
+    assert (loop.is_alive(), ours._queue.qsize()) == (True, 2)
+    compiled.set()
+    loop.join()
+    ours.finish()
+    assert ours._counts.kept_frames == 3 * three.num_rows

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from capture import frames
 from tests.live.conftest import ROOT
+from tests.live.test_robustness import chatter, wait_for
 
 STRANGERS = {"pyspark", "pandas", "py4j"}
 MOST_MB = 400
@@ -26,35 +28,68 @@ def python(tmp_path_factory):
     return python
 
 
-def test_the_agent_installs_and_listens_without_spark_and_pandas(python, tmp_path, agents, capsys):
+@pytest.fixture
+def as_in_the_unit(tmp_path):
+    """What puts a command where the systemd unit puts it: one right, all read-only but one folder, no home."""
+    alone = 'mount --bind {0} {0} && mount -o remount,bind,ro / && cd / && exec setpriv --no-new-privs {1} {2} -- "$@"'
+    rights = "--bounding-set=-all,+net_raw", "--inh-caps=-all,+net_raw"
+    before = ["unshare", "--mount", "sh", "-c", alone.format(tmp_path, *rights), "sh"]
+    tried = [*before, sys.executable, "-c", f"open('{tmp_path}/may', 'w'); open('{ROOT}/may-not', 'w')"]
+    if "Read-only file system" not in subprocess.run(tried, capture_output=True, text=True, check=False).stderr:
+        pytest.skip("needs unshare, mount and setpriv")
+    return before
+
+
+def test_the_agent_installs_and_listens_without_spark_and_pandas(python, tmp_path, agents, as_in_the_unit, capsys):
     listed = subprocess.run([python, "-m", "pip", "list"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert STRANGERS & {line.split()[0].lower() for line in listed.stdout.splitlines()} == set()
     door = [str(python.parent / "wirecheck"), "capture"]
     assert subprocess.run([*door, "--help"], cwd=tmp_path, capture_output=True, check=False).returncode == 0
-    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
-    first_s, _, _ = run(agents, python, tmp_path, env)
-    start_s, imports_s, peak_mb = run(agents, python, tmp_path, env)
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+    here = {"before": as_in_the_unit, "python": str(python), "env": env}
+    first = started(agents, tmp_path / "first", **here)
+    assert first.said[0].startswith("wirecheck: first start of this version: compiling ")
+    later = started(agents, tmp_path / "later", **here)
+    assert later.said[0].startswith("wirecheck: capturing ")
     with capsys.disabled():
-        print(
-            f"\n  agent alone: first start {first_s:.1f} s, later starts {start_s:.1f} s (imports {imports_s:.1f} s), "
-            f"{peak_mb:.0f} MB at its peak with a ring of 8 MB"
-        )
-    assert peak_mb < MOST_MB
+        for name, agent in (("first start", first), ("later starts", later)):
+            print(f"\n  agent alone, {name}: {agent.figures}", end="")
+        print(f", imports {imports_s(python, tmp_path, env):.1f} s")
+    assert later.peak_mb < MOST_MB
 
 
-def run(agents, python, folder, env):
-    """(seconds to listening, seconds of imports, MB at the peak) of a capture of 2 s."""
+def test_nowhere_to_keep_compiled_code_is_said_in_one_line(python, tmp_path, as_in_the_unit):
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    command = [*as_in_the_unit, str(python), "-m", "wirecheck", "capture", "-i", "lo", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def started(agents, out, **options):
+    """An agent that listened until it had written what came since its start, with its figures."""
+    begin_s = time.perf_counter()
+    with chatter(pause_s=0.02) as port:
+        agent = agents(out, "-i", "lo", "--port", port, "--buffer-mb", 8, "--agent", "a", cwd=out.parent, **options)
+        if "compiling" in agent.said[0]:
+            agent.said.append(agent.process.stderr.readline().strip())
+        listens_s = time.perf_counter() - begin_s
+        wait_for(agent.files, 1200)
+        writes_s = time.perf_counter() - begin_s
+        status = Path(f"/proc/{agent.process.pid}/status").read_text()
+        agent.peak_mb = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
+        time.sleep(2)
+        assert agent.end() == 0
+    assert "; lost 0 in the kernel, 0 at the disk" in agent.said[-1]
+    ts_ns = [row["ts_ns"] for row in agent.rows() if row["kind"] == frames.FRAME]
+    assert (max(ts_ns) - min(ts_ns)) / 1e9 > writes_s - listens_s  # nothing waited for the compiler
+    agent.figures = (
+        f"listens after {listens_s:.1f} s, writes after {writes_s:.1f} s, {agent.peak_mb:.0f} MB at its peak"
+    )
+    return agent
+
+
+def imports_s(python, folder, env):
     begin_s = time.perf_counter()
     subprocess.run([python, "-c", "import capture.listen, scapy.arch.linux"], cwd=folder, env=env, check=True)
-    imports_s = time.perf_counter() - begin_s
-    begin_s = time.perf_counter()
-    agent = agents(
-        folder / "out", "-i", "lo", "--duration", "2s", "--buffer-mb", 8, python=str(python), cwd=folder, env=env
-    )
-    start_s = time.perf_counter() - begin_s
-    status = Path(f"/proc/{agent.process.pid}/status").read_text()
-    peak_mb = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
-    agent.process.wait(timeout=60)
-    assert agent.end() == 0
-    assert agent.said[0].startswith("wirecheck: capturing ")
-    return start_s, imports_s, peak_mb
+    return time.perf_counter() - begin_s

@@ -18,7 +18,7 @@ KILLS = 50
 
 
 @contextlib.contextmanager
-def chatter(address="127.0.0.1", size=200):
+def chatter(address="127.0.0.1", size=200, pause_s=0.001):
     """Packets of a conversation that nobody knows, until it is over; gives the port."""
     with socket.create_server((address, 0)) as listener:
         client = socket.create_connection(listener.getsockname())
@@ -30,7 +30,7 @@ def chatter(address="127.0.0.1", size=200):
                 with contextlib.suppress(OSError):
                     client.send(os.urandom(size))
                     broker.recv(65536)
-                time.sleep(0.001)
+                time.sleep(pause_s)
 
         thread = threading.Thread(target=talk)
         thread.start()
@@ -55,11 +55,13 @@ def test_a_kill_at_any_moment_leaves_only_whole_files_and_the_next_start_goes_on
     with chatter() as port:
         for _ in range(KILLS):
             agent = agents(tmp_path, "-i", "lo", "--port", port, "--agent", "a", "--roll-s", "0.05", "--keep-records")
-            time.sleep(rng.uniform(0.0, 1.5))
+            upto = len(agent.files()) + rng.randrange(4)  # in its start, or in the life of one of its first files
+            wait_for(lambda agent=agent, upto=upto: len(agent.files()) >= upto, 60)
+            time.sleep(rng.uniform(0.0, 0.2))
             agent.end(signal.SIGKILL)
             assert not [line for line in agent.said if "Traceback" in line]
     files = sorted(tmp_path.glob("*.parquet"))
-    assert len(files) > KILLS // 2  # the others were killed before their first
+    assert len(files) > KILLS // 2
     for number, path in enumerate(files, 1):
         table = pq.read_table(path, columns=["kind", "file_seq"])
         assert (path.name, table["kind"][-1].as_py()) == (f"a-{number:010d}.parquet", frames.PROGRESS)
