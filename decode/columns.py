@@ -20,7 +20,7 @@ present is not written down beside it: that is asked of few columns, and the tok
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,10 +165,43 @@ def _filled(decoded: Decoded, here: Form) -> _Cells:
         elif slot.kind in ROWS:
             length_at[slot.number - first] = BEGINS_ROWS
     out = _Cells(decoded, first, at, length_at, np.empty(cells, np.int64), np.empty(sized, np.int32))
+    mine = np.flatnonzero(_of(decoded, here))
+    certain = _certain(decoded, mine)
     for slot in slots:
-        _default(out, slot)
-    _scatter(out, here)
+        if slot.number not in certain:
+            _default(out, slot)
+    _scatter(out, here, mine)
     return out
+
+
+def _of(decoded: Decoded, here: Form) -> NDArray[np.bool_]:
+    """Messages of this kind that were decoded."""
+    messages = decoded.messages
+    mine: NDArray[np.bool_] = (messages.side == here.side) & (messages.key == here.key) & (decoded.status == machine.OK)
+    return mine
+
+
+def _certain(decoded: Decoded, mine: Ints) -> frozenset[int]:
+    """Numbers of the slots that each of these messages says in every row there is."""
+    messages = decoded.messages
+    read_by = decoded.dialect[mine], messages.side[mine], messages.key[mine], decoded.version[mine]
+    used = np.unique(programs().entries[read_by]).tolist()
+    return frozenset.intersection(*map(_always_said, used)) if used else frozenset()
+
+
+@cache
+def _always_said(entry: int) -> frozenset[int]:
+    """Numbers of the slots that any message of this program says in every row: not those in tags and nullable structs.
+
+    entry: row of the table, one of `Programs.entries`.
+    """
+    rows, at, said = programs().table, entry, set()
+    while rows[at, machine.OP] != machine.END:
+        op, number = int(rows[at, machine.OP]), int(rows[at, machine.FIELD])
+        if op not in {machine.RUN, machine.TAGS}:  # a run's fields follow
+            said.add(number)
+        at = int(rows[at, machine.D]) if op in {machine.TAGS, machine.NULLABLE_STRUCT} else at + 1
+    return frozenset(said)
 
 
 def _present(decoded: Decoded, number: int, rows: int) -> NDArray[np.bool_]:
@@ -194,17 +227,16 @@ def _default(cells: _Cells, slot: Slot) -> None:
         cells.lengths[begin : begin + rows].fill(length)
 
 
-def _scatter(cells: _Cells, here: Form) -> None:
+def _scatter(cells: _Cells, here: Form, mine: Ints) -> None:
     """Puts in what is on the wire."""
     decoded, compiled = cells.decoded, programs()
-    mine = (decoded.messages.side == here.side) & (decoded.messages.key == here.key)
     runs = compiled.runs
     of_form = (runs.slot >= here.slots.start) & (runs.slot < here.slots.stop)
-    part_cell = np.where(of_form, cells.at[np.where(of_form, runs.slot - cells.first, 0)], -1)
+    slot = np.where(of_form, runs.slot - cells.first, 0)
     scatter(
-        np.flatnonzero(mine), decoded.messages.data, decoded.token_at,
+        mine, decoded.messages.data, decoded.token_at,
         decoded.field, decoded.row, decoded.value, decoded.length, cells.first, len(compiled.slots),
-        runs.at, part_cell, runs.offset, runs.op, runs.stride,
+        runs.at, np.where(of_form, cells.at[slot], -1), cells.length_at[slot], runs.offset, runs.op, runs.stride,
         cells.at, cells.length_at, cells.values, cells.lengths,
     )  # fmt: skip
 
@@ -223,7 +255,7 @@ def _absent(slot: Slot) -> tuple[int, int]:
 @cached_njit
 def scatter(  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
     messages, data, token_at, field, row, value, length, first, slots,  # noqa: ANN001
-    part_at, part_cell, part_offset, part_op, run_stride,  # noqa: ANN001
+    part_at, part_cell, part_length, part_offset, part_op, run_stride,  # noqa: ANN001
     at, length_at, values, lengths,  # noqa: ANN001
 ):  # fmt: skip
     """Puts every token of these messages into its column, a run's into several.
@@ -248,6 +280,43 @@ def scatter(  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
                 continue
             run = np.uint64(what - slots)
             stride = run_stride[run]
+            if stride < 0:
+                for i in range(count):
+                    for part in range(np.uint64(part_at[run]), np.uint64(part_at[run + np.uint64(1)])):
+                        op = part_op[part]
+                        width = part_offset[part]
+                        cell = part_cell[part]
+                        if op >= machine.FIXED:
+                            if op == machine.FIXED:
+                                extent = machine.int32(data, number)
+                                number += 4
+                            else:
+                                extent = np.int64(data[np.uint64(number)]) - 1
+                                number += 1
+                            if cell >= 0:
+                                values[np.uint64(cell + here + i)] = number
+                                lengths[np.uint64(part_length[part] + here + i)] = extent
+                            number += extent * width
+                            continue
+                        if cell >= 0:
+                            at_row = np.uint64(cell + here + i)
+                            if op == machine.INT32:
+                                values[at_row] = machine.int32(data, number)
+                            elif op == machine.INT16:
+                                values[at_row] = machine.int16(data, number)
+                            elif op == machine.INT64:
+                                values[at_row] = machine.int64(data, number)
+                            elif op == machine.UUID:
+                                values[at_row] = number
+                            elif op == machine.INT8:
+                                values[at_row] = (np.int64(data[np.uint64(number)]) ^ 0x80) - 0x80
+                            elif op == machine.BOOL:
+                                values[at_row] = 1 if data[np.uint64(number)] else 0
+                            else:  # UINT16
+                                values[at_row] = machine.int16(data, number) & 0xFFFF
+                        number += width
+                    number += -1 - stride
+                continue
             for part in range(np.uint64(part_at[run]), np.uint64(part_at[run + np.uint64(1)])):
                 if part_cell[part] < 0:
                     continue

@@ -8,7 +8,8 @@ One row is `op, field, a, b, c, d`; what a to d mean stands at each op below. A 
           count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
   length  bytes of text and bytes, count of a fixed-width array; -1 null; elements that begin here, rows from `row` on
 A run of fixed-width fields, which nothing but their bytes' absence can spoil, is one token for all of them: `field` is
-the number of slots and the number of the run, `value` its place, `length` how many rows have it, an element apart.
+the number of slots and the number of the run, `value` its place, `length` how many rows have it, an element apart. The
+same of elements that also have arrays of fixed width: a run of rows, one behind the other, which says where each ends.
 Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
 yields no tokens; left-out bytes may be skipped as content but never read as structure. Plain arrays and integers only:
 the same code runs under numba and, with NUMBA_DISABLE_JIT=1, as Python. An unsigned index saves numba's test for one
@@ -48,6 +49,12 @@ RUN = (
 BLOCK = 26  # NEXT of an array whose elements are one run, as many elements at once as have no tags.
 #             a: number of the run's tokens, b: bytes of an element, c and d as of NEXT; op + 1 where elements have tags
 TAGGED_BLOCK = 27
+ROWS = 28  # NEXT of an array whose elements are fixed-width fields and arrays of such, as many at once as are plain.
+#            a: number of the run's token, b: how many rows of SKIP follow, c and d as of NEXT
+SKIP = (
+    29  # nothing by itself. a: bytes to skip, then an array or the end. b: bytes of the array's count, c: of an element
+)
+#            of it; at the end b is 0, and c is 1 if a tag section follows, which has to be empty
 
 OP, FIELD, A, B, C, D = 0, 1, 2, 3, 4, 5
 DEEPEST = 24  # frames: arrays and known tags around one field; program.py refuses a layout that needs more
@@ -177,6 +184,25 @@ def is_text(data, at, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
             lowest, highest = 0x80, 0xBF
         at += more
     return True
+
+
+@cached_njit
+def plain_row(data, at, limit, program, row):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Behind the element that begins here; -1 if it is not all here, has tags, a null, or a count of several bytes."""
+    here = np.uint64(row)
+    while True:
+        at += program[here, A]
+        head = program[here, B]
+        width = program[here, C]
+        if limit - at < (head or width):
+            return np.int64(-1)
+        if head == 0:
+            return np.int64(-1) if width and data[np.uint64(at)] != 0 else np.int64(at + width)
+        count = np.int64(data[np.uint64(at)]) - 1 if head == 1 else int32(data, at)
+        if count < 0 or (head == 1 and count > 126):
+            return np.int64(-1)
+        at += head + count * width
+        here += np.uint64(1)
 
 
 @cached_njit
@@ -313,21 +339,35 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
             at += program[now, A]
             pc = program[now, D]
 
+        elif op == SKIP:  # behind an array that is null
+            pc += 1
+            continue
+
         elif op >= BLOCK:
             top = np.uint64(depth - 1)
             left = frames[top, 0]
             if left == 0:
                 depth -= 1
                 here = frames[depth, 1]
-                pc += 1
+                pc += 1 + (program[now, B] if op == ROWS else 0)
                 continue
-            stride = program[now, B]
-            whole = min(left, (limit - at) // stride)
-            if op == TAGGED_BLOCK:
-                most = whole
-                whole = 0
-                while whole < most and data[np.uint64(at + (whole + 1) * stride - 1)] == 0:
+            begin = at
+            if op == ROWS:
+                whole = np.int64(0)
+                behind = plain_row(data, at, limit, program, pc + 1)
+                while behind >= 0:
+                    at = behind
                     whole += 1
+                    behind = plain_row(data, at, limit, program, pc + 1) if whole < left else -1
+            else:
+                stride = program[now, B]
+                whole = np.int64(min(left, (limit - at) // stride))
+                if op == TAGGED_BLOCK:
+                    most = whole
+                    whole = np.int64(0)
+                    while whole < most and data[np.uint64(at + (whole + 1) * stride - 1)] == 0:
+                        whole += 1
+                at += whole * stride
             extent = max(np.int64(1), whole)
             number = frames[top, 1]
             here = counters[program[now, C]]
@@ -342,8 +382,7 @@ def walk(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
                         break
                     used = put(field, row, value, length, used, what, here, number, extent)
                 what = program[now, A]
-                number = np.int64(at)
-                at += whole * stride
+                number = np.int64(begin)
 
         elif op == TAGS:
             if at < limit and data[np.uint64(at)] == 0:  # nearly all of them

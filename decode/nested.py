@@ -96,13 +96,29 @@ class _Builder:
 
     def run(self, number: int, row: int, place: int, count: int) -> None:
         runs, slots = programs().runs, programs().slots
-        data = self.decoded.messages.data
+        stride = int(runs.stride[number])
+        parts = range(runs.at[number], runs.at[number + 1])
         for i in range(count):
-            for part in range(runs.at[number], runs.at[number + 1]):
-                at = place + i * int(runs.stride[number]) + int(runs.offset[part])
-                slot = slots[runs.slot[part]]
-                value = at if slot.kind == Kind.UUID else _fixed(data, at, int(runs.op[part]))
-                self.place(slot, row + i, _value(self.decoded, slot, value, 0, contents=self.contents))
+            for part in parts:
+                slot, op, offset = slots[runs.slot[part]], int(runs.op[part]), int(runs.offset[part])
+                if stride >= 0:
+                    self.fixed(slot, op, row + i, place + i * stride + offset)
+                    continue
+                if op < machine.FIXED:
+                    self.fixed(slot, op, row + i, place)
+                place += offset if op < machine.FIXED else self.fixed_list(slot, op, row + i, place)
+            place += max(0, -1 - stride)  # the empty tag section
+
+    def fixed(self, slot: Slot, op: int, row: int, at: int) -> None:
+        value = at if slot.kind == Kind.UUID else _fixed(self.decoded.messages.data, at, op)
+        self.place(slot, row, _value(self.decoded, slot, value, 0, contents=self.contents))
+
+    def fixed_list(self, slot: Slot, op: int, row: int, at: int) -> int:
+        """An array of fixed width in a run of rows; its bytes."""
+        head = 4 if op == machine.FIXED else 1
+        length = int.from_bytes(self.decoded.messages.data[at : at + head].tobytes()) - int(head == 1)
+        self.place(slot, row, _value(self.decoded, slot, at + head, length, contents=self.contents))
+        return head + length * slot.width
 
     def place(self, slot: Slot, row: int, value: Any) -> None:
         container = self.container(slot, row)

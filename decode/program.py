@@ -67,11 +67,11 @@ class Runs(NamedTuple):
     slot: NDArray[np.int32]
     """Of each part: slot number."""
     offset: NDArray[np.int64]
-    """Where it begins in the run."""
+    """Where it begins in the run; in a run of rows its bytes, of an array those of an element."""
     op: NDArray[np.int32]
     """How it is read: an instruction."""
     stride: NDArray[np.int64]
-    """Of each run: bytes from one row's to the next one's."""
+    """Of each run: bytes from one row's to the next one's; `-1 - n` of a run of rows, with n bytes behind each."""
 
 
 @cache
@@ -106,6 +106,7 @@ class _Compiler:
         self.rows: list[list[int]] = []
         self.slots: list[Slot] = []  # of each row
         self.run_numbers: dict[tuple[tuple[Part, ...], int], int] = {}
+        self.widths: dict[int, int] = {}  # of rows of SKIP
         self.headers = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
 
     def row(self, op: int, slot: Slot, a: int = 0, b: int = 0, d: int = 0) -> int:
@@ -122,8 +123,10 @@ class _Compiler:
                 row[m.D] = levels[slot.number]
             elif row[m.OP] == m.RUN:
                 row[m.FIELD] = slots + row[m.B]
-            elif row[m.OP] in {m.BLOCK, m.TAGGED_BLOCK}:
+            elif row[m.OP] in {m.BLOCK, m.TAGGED_BLOCK, m.ROWS}:
                 row[m.A] += slots
+        for at, width in self.widths.items():
+            self.rows[at][m.C] = width
 
     def runs(self) -> Runs:
         parts = [part for run, _ in self.run_numbers for part in run]
@@ -180,7 +183,7 @@ class _Compiler:
 
     def field(self, slot: Slot, field: Field, shape: _Shape) -> None:
         nullable = int(shape.version in field.nullable)
-        compact = int(shape.flexible and not field.inflexible)
+        compact = shape.compact(field)
         if field.array and field.type in {"struct", "string"}:
             self.array(slot, field, shape)
         elif field.array:
@@ -195,7 +198,7 @@ class _Compiler:
             self.row(OPS[field.type], slot, WIDTHS[field.type])
 
     def array(self, slot: Slot, field: Field, shape: _Shape) -> None:
-        compact = int(shape.flexible and not field.inflexible)
+        compact = shape.compact(field)
         inner = shape.inner(field)
         least = inner.least if field.type == "struct" else 2 - compact
         opening = self.row(m.ARRAY + compact, slot, int(shape.version in field.nullable), max(1, least))
@@ -205,11 +208,33 @@ class _Compiler:
         else:
             element = slot.element(Kind.ENTRY)
             self.row(m.TEXT + compact, element.child("value", Kind.TEXT, replace(field, array=False, default="")))
-        if field.type == "struct" and inner.ordinary and all(map(_is_fixed, inner.ordinary)):
+        if field.type != "struct" or not inner.ordinary or not all(map(_is_plain, inner.ordinary)):
+            self.rows[opening][m.D] = self.row(m.NEXT, element, d=opening + 1)
+        elif all(map(_is_fixed, inner.ordinary)):
             number, _ = self.run_number(element, inner.ordinary, inner.least)
             self.rows[opening][m.D] = self.row(m.BLOCK + int(inner.flexible), element, number, inner.least, opening + 1)
         else:
-            self.rows[opening][m.D] = self.row(m.NEXT, element, d=opening + 1)
+            self.rows[opening][m.D] = self.plain_rows(element, inner, opening + 1)
+
+    def plain_rows(self, element: Slot, shape: _Shape, first: int) -> int:
+        """Elements of fixed-width fields and arrays of such: what is to be skipped to find where each ends."""
+        parts = tuple(
+            (element.of(field), WIDTHS[field.type], m.FIXED + shape.compact(field) if field.array else OPS[field.type])
+            for field in shape.ordinary
+        )
+        number = self.run_numbers.setdefault((parts, -1 - int(shape.flexible)), len(self.run_numbers))
+        turn = self.row(m.ROWS, element, number, d=first)
+        skipped = 0
+        for field in shape.ordinary:
+            if field.array:
+                self.skip(element, skipped, 1 if shape.compact(field) else 4, WIDTHS[field.type])
+            skipped = 0 if field.array else skipped + WIDTHS[field.type]
+        self.skip(element, skipped, 0, int(shape.flexible))
+        self.rows[turn][m.B] = len(self.rows) - turn - 1
+        return turn
+
+    def skip(self, element: Slot, skipped: int, head: int, width: int) -> None:
+        self.widths[self.row(m.SKIP, element, skipped, head)] = width
 
     def tags(self, slot: Slot, shape: _Shape) -> None:
         opening = self.row(m.TAGS, slot.unknown_tag())
@@ -232,6 +257,10 @@ def _is_fixed(field: Field) -> bool:
     return field.type in WIDTHS and not field.array
 
 
+def _is_plain(field: Field) -> bool:
+    return field.type in WIDTHS
+
+
 @dataclass(frozen=True, slots=True)
 class _Shape:
     """A struct at one version."""
@@ -239,6 +268,9 @@ class _Shape:
     fields: tuple[Field, ...]
     version: int
     flexible: bool
+
+    def compact(self, field: Field) -> int:
+        return int(self.flexible and not field.inflexible)
 
     def inner(self, field: Field) -> _Shape:
         return _Shape(field.fields, self.version, self.flexible)

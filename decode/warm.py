@@ -13,7 +13,7 @@ import struct
 import pyarrow as pa
 
 from decode.columns import tables
-from decode.dialect import read
+from decode.dialect import hear, read
 from decode.following.connection import Follower
 from decode.following.segments import segments
 from decode.log.metadata_log import field_entries
@@ -49,7 +49,8 @@ def warm() -> None:
     exchanges = follower.receive(segments(frames()))
     Follower.restore(follower.snapshot()).advance("warm", 10**12)
     follower.drain()
-    decoded = read(exchanges.messages, exchanges.connection)
+    spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, {})
+    decoded = read(exchanges.messages, spoken)
     assert len(exchanges) == len(SAID), "the kernels do not agree with their test connection"
     nested(decoded, 0)
     topics = tables(decoded, "Metadata", "response")

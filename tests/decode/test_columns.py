@@ -13,7 +13,7 @@ from decode.nested import nested
 from decode.program import Dialect, programs
 from decode.texts import Bytes, Lists, Text, id_codes, same
 from decode.wire import REQUEST, RESPONSE, SIDES, pack
-from tests.build import CASES, build, case
+from tests.build import CASES, Still, build, case
 from tests.decode.test_message import batch, vectors
 
 
@@ -283,3 +283,41 @@ def test_text_left_out_is_no_string():
     assert column.codes()[0].tolist() == [-1, -1]
     assert column.strings() == [None, None]
     assert column.length.tolist() == [6, -1]
+
+
+COUNTS = [0, 3, 126, 127, 200, 1, 16_383, 2]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("tagged", [False, True])
+def test_rows_with_arrays_are_the_same_whether_many_are_read_at_once_or_one(version, tagged):
+    """Counts of one byte and of more, with tags between rows and without."""
+    partitions = [
+        {"errorCode": i, "partitionIndex": -i, "leaderId": i, "leaderEpoch": 2**31 - 1 - i, "isrNodes": [i] * (i % 3),
+         "replicaNodes": list(range(count)), "offlineReplicas": []}
+        for i, count in enumerate(COUNTS)
+    ]  # fmt: skip
+    chance = random.Random(version) if tagged else Still()
+    topics = [{"name": "t", "partitions": partitions}, {"name": "u", "partitions": []}]
+    one = build(case("Metadata", "response", version)[1], version, chance, {"topics": topics})
+    decoded = decode(pack([one.data] * 2, [RESPONSE] * 2, [3] * 2, [version] * 2))
+    assert nested(decoded, 1) == one.value
+    table = tables(decoded, "Metadata", "response")["topics.partitions"]
+    assert table["replica_nodes"].count.tolist() == COUNTS * 2
+    assert [table["replica_nodes"].row(i).tolist() for i in (3, 9)] == [list(range(127)), [0, 1, 2]]
+    assert table["partition_index"].tolist() == [-i for i in range(len(COUNTS))] * 2
+    assert table["leader_epoch"].tolist() == [2**31 - 1 - i for i in range(len(COUNTS))] * 2
+    assert table["isr_nodes"].count.tolist() == [i % 3 for i in range(len(COUNTS))] * 2
+    assert table.present("offline_replicas").all()
+    assert table.parent.tolist() == [0] * len(COUNTS) + [2] * len(COUNTS)
+
+
+def test_a_batch_of_several_versions_has_defaults_where_one_lacks_the_field():
+    bodies = [(version, build(case("Metadata", "response", version)[1], version, Still(), {
+        "brokers": [{"nodeId": version}], "topics": [{"name": "t"}]})) for version in (0, 9, 12)]  # fmt: skip
+    decoded = decode(pack([one.data for _, one in bodies], [RESPONSE] * 3, [3] * 3, [version for version, _ in bodies]))
+    found = tables(decoded, "Metadata", "response")
+    assert found["topics"].present("is_internal").tolist() == [False, True, True]
+    assert found["topics"]["topic_authorized_operations"].tolist() == [-(2**31), 0, 0]
+    assert found[""]["controller_id"].tolist() == [-1, 0, 0]
+    assert not found["topics"]["topic_id"].any()

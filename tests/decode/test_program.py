@@ -46,7 +46,7 @@ def test_jumps_stay_inside_their_program():
 def depth(rows, start, end):
     """Arrays and known tags around the innermost field of a program."""
     most = now = 0
-    closing = {machine.NEXT: 1, machine.BLOCK: 1, machine.TAGGED_BLOCK: 1, machine.TAG_END: 1}
+    closing = {machine.NEXT: 1, machine.BLOCK: 1, machine.TAGGED_BLOCK: 1, machine.ROWS: 1, machine.TAG_END: 1}
     for op in rows[start:end, machine.OP]:
         now += int(op in {machine.ARRAY, machine.COMPACT_ARRAY, machine.TAG})
         most = max(most, now)
