@@ -18,6 +18,9 @@ from commands.screen import progress
 if TYPE_CHECKING:
     from streaming.result import Result
 
+ROLL_BYTES = 32 << 20
+"""Of rows as they are judged: half a GB of capture. A batch has several files, one for each core to read at a time."""
+
 
 def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> list[Path]:
     """Folders of frames: those given, and one that is made here of the pcaps given."""
@@ -35,7 +38,9 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
 
     with progress("reading") as advance:
         try:
-            return agent.write_frames(files, out, cluster, on_progress=advance, keep_records=keep_records)
+            return agent.write_frames(
+                files, out, cluster, roll_bytes=ROLL_BYTES, on_progress=advance, keep_records=keep_records
+            )
         except pcap.InputError as error:
             raise Stop(str(error)) from error
         except OSError as error:

@@ -33,7 +33,7 @@ from streaming.java import JavaMissing
 from streaming.manifest import CheckpointRefused
 from streaming.metrics import Page, Query, serve
 from streaming.pipeline import Job, start
-from streaming.replay import agents_of, labelled, reason
+from streaming.replay import agents_of, labelled, reason, retried
 from streaming.session import Session, close_session, open_session
 from streaming.settings import AgentFiles, Settings
 from streaming.sinks import Told
@@ -91,7 +91,8 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(Session(work, verbose=settings.verbose))
-            attend(spark, job, settings, Watch(plan, page, stopping, say))
+            watch = Watch(plan, page, stopping, say)
+            retried(lambda: attend(spark, job, settings, watch))
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
             raise MonitorError(f"the query failed: {reason(str(failure))}") from failure
         finally:

@@ -29,6 +29,8 @@ RAISED = re.compile(  # Java's last words, and those of our Python among them
     re.MULTILINE,
 )
 SMALL_BYTES = 16 << 20  # of frames; below this a second partition of every stateful step costs more than it gives
+TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
+"""Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
 Progress = Callable[[int, int], None]
 
 
@@ -71,9 +73,8 @@ def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progre
     small = sum(file.stat().st_size for file in files) < SMALL_BYTES
     spark.conf.set("spark.sql.shuffle.partitions", "1" if small else str(spark.sparkContext.defaultParallelism))
     agents = labelled(agents_of(files), Path(job.frames))
-    query = start(spark, job, replace(settings, agents=agents))
     try:
-        finish(query, len(files), on_progress)
+        query = retried(lambda: finish(start(spark, job, replace(settings, agents=agents)), len(files), on_progress))
     except PySparkException as failure:
         raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
     batches = tuple(batch["durationMs"] for batch in query.recentProgress)
@@ -121,7 +122,18 @@ def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, Age
     return {agent: replace(files, label=label_of(first[agent])) for agent, files in agents.items()}
 
 
-def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> None:
+def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """A query that goes on from its checkpoint, again if the machine was too busy for Spark's patience."""
+    for _ in range(RETRIES):
+        try:
+            return run()
+        except PySparkException as failure:
+            if not any(words in str(failure) for words in TOO_BUSY):
+                raise
+    return run()
+
+
+def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> StreamingQuery:
     """Wait for the end; says how many files are judged."""
     judged: dict[int, int] = {}  # Spark itself remembers the last hundred batches
     while not query.awaitTermination(0.3):
@@ -130,6 +142,7 @@ def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> N
             on_progress(sum(judged.values()), files)
     if on_progress:
         on_progress(files, files)
+    return query
 
 
 def reason(text: str) -> str:

@@ -52,6 +52,7 @@ def begin(session: Session) -> None:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_AUTH_SOCKET_TIMEOUT": "120",  # seconds a Python waits for Java; 15 are few on a busy machine
         "SPARK_LAUNCHER_OPTS": JVM,
     }
     quiet_python(session.verbose)

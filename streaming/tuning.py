@@ -32,6 +32,7 @@ QUERY = {
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     # or UDFs and stateful steps differ in one environment variable and Spark forks two daemons
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    "spark.python.authenticate.socketTimeout": "120s",  # 15 s are few on a busy machine
     "spark.python.daemon.module": "streaming.worker_daemon",
     "spark.python.worker.faulthandler.enabled": "false",
     "spark.sql.adaptive.enabled": "false",  # streaming turns it off with a warning per batch
@@ -45,7 +46,8 @@ LOCAL = {
     "spark.shuffle.spill.compress": "false",
     "spark.cleaner.periodicGC.interval": "24h",
 }
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"  # minutes of work, not days: start fast
+# minutes of work, not days: start fast; and give back what a large batch took
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Session:
     """Folder for everything Spark leaves behind: logs, shuffles, state working copies."""
     cores: int = 2
     """Tasks at a time; also the partitions of the stateful steps, which a checkpoint keeps for ever."""
-    memory: str = "2g"
+    memory: str = "1g"
     """The JVM's largest heap."""
     jvm: str = ""
     """Options for Java, instead of the class archive."""

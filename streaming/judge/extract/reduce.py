@@ -17,6 +17,8 @@ from decode.texts import Lists, Text, id_codes
 from streaming.judge.claim import Claim, Sighting
 
 Ints = NDArray[np.int64]
+SPARSE = 16
+"""A table of so many places for each row is still quicker than sorting the rows."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +73,32 @@ def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def grouped(columns: Iterable[Column]) -> tuple[Ints, Ints]:
-    """Per row the number of its key, and per key one row that has it."""
+    """Per row the number of its key, and per key the first row that has it; keys in the order of their codes."""
     together: Ints | None = None
+    width = 1
     for column in columns:
-        _, codes = np.unique(column.codes, return_inverse=True)
-        codes = codes.astype(np.int64).ravel()
+        low = int(column.codes.min(initial=0))
+        codes, several = dense(column.codes - low, int(column.codes.max(initial=0)) - low + 1)
         if together is not None:
-            codes = together * (int(codes.max(initial=0)) + 1) + codes
-            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64).ravel()
-        together = codes
+            codes, several = dense(together * several + codes, width * several)
+        together, width = codes, several
     assert together is not None
-    _, rows = np.unique(together, return_index=True)
+    rows = np.zeros(width, np.int64)
+    rows[together[::-1]] = np.arange(len(together))[::-1]  # of a repeated index the last counts
     return together, rows
+
+
+def dense(codes: Ints, width: int) -> tuple[Ints, int]:
+    """Codes of 0 to width as ones without holes, in the same order; how many there are."""
+    if not len(codes):
+        return codes, 0
+    if width > SPARSE * len(codes) + SPARSE:  # a table would be larger than sorting is slow
+        values, codes = np.unique(codes, return_inverse=True)
+        return codes.astype(np.int64).ravel(), len(values)
+    there = np.zeros(width, np.bool_)
+    there[codes] = True
+    places = np.cumsum(there)
+    return places[codes] - 1, int(places[-1])
 
 
 class Sightings:
