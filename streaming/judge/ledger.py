@@ -11,12 +11,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from streaming.judge.claim import Cell, Claim, Key, pack, unpack
+from streaming.judge.claim import Cell, Claim
 from streaming.judge.kinds import SPACES
+from streaming.judge.shard import Claims, Shard
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 Load = Callable[[str], bytes | None]
-Claims = dict[tuple[str, Key], Claim]
 
 
 class StateVersionError(Exception):
@@ -26,7 +26,7 @@ class StateVersionError(Exception):
 class Ledger:
     def __init__(self, load: Load) -> None:
         self.load = load
-        self.loaded: dict[str, dict[Cell, Claims]] = {}
+        self.loaded: dict[str, Shard] = {}
         self.changed: set[str] = set()
         self.touched: set[Cell] = set()
         """Cells that have changed since they were last judged."""
@@ -66,15 +66,15 @@ class Ledger:
         """All claims of one kind about one subject, in the order of their first sighting."""
         return in_order(claim for claim in self.cell(*cell).values() if claim.kind == kind)
 
-    def shard(self, name: str) -> dict[Cell, Claims]:
+    def shard(self, name: str) -> Shard:
         if name not in self.loaded:
             blob = self.load(name)
-            self.loaded[name] = unpacked(name, blob) if blob else {}
+            self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
         return self.loaded[name]
 
     def shards(self) -> dict[str, bytes]:
         """The shards that have changed since they were last asked for, as bytes."""
-        changed = {name: packed(self.loaded[name]) for name in sorted(self.changed)}
+        changed = {name: versioned(self.loaded[name].packed()) for name in sorted(self.changed)}
         self.changed.clear()
         return changed
 
@@ -97,21 +97,6 @@ def in_order(claims: Iterable[Claim]) -> list[Claim]:
 def shard_of(cell: Cell) -> str:
     number = zlib.crc32("\0".join(cell).encode()) % SPACES[cell[0]]
     return f"{cell[0]}-{number:02d}"
-
-
-def packed(cells: dict[Cell, Claims]) -> bytes:
-    unique = {claim.identity: claim for claims in cells.values() for claim in claims.values()}
-    return versioned(pack(unique.values()))
-
-
-def unpacked(name: str, blob: bytes) -> dict[Cell, Claims]:
-    """A shard's cells again; a claim that is filed in several shards is a copy of its own in each."""
-    cells: dict[Cell, Claims] = {}
-    for claim in unpack(unversioned(blob)):
-        for cell in claim.cells():
-            if shard_of(cell) == name:
-                cells.setdefault(cell, {})[claim.identity] = claim
-    return cells
 
 
 def versioned(blob: bytes) -> bytes:

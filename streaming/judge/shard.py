@@ -1,0 +1,69 @@
+"""One shard of the ledger: cells of claims, as they were stored until somebody asks for one.
+
+Knows: how cells become bytes and come back, and which of them were asked for. Does not know why.
+Rule: a cell that nobody asks for is never made into claims, nor made into bytes anew: a small batch on a large ledger
+costs what it touches, and the reading of JSON. Sightings shared by many claims of a shard are written once.
+"""
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import orjson
+
+from streaming.judge.claim import Cell, Claim, Key, Sighting
+
+Claims = dict[tuple[str, Key], Claim]
+FIRST, LAST = 2, 3
+"""Where a stored claim has the numbers of its sightings."""
+
+
+class Shard(MutableMapping[Cell, Claims]):
+    def __init__(self, blob: bytes = b"[[],[]]") -> None:
+        self.sightings, stored = orjson.loads(blob)
+        self.stored: dict[Cell, list[list[Any]]] = {tuple(cell): rows for cell, rows in stored}
+        self.asked: dict[Cell, Claims] = {}
+
+    def __getitem__(self, cell: Cell) -> Claims:
+        if cell in self.stored:
+            made = (self.claim(row) for row in self.stored.pop(cell))
+            self.asked[cell] = {claim.identity: claim for claim in made}
+        return self.asked[cell]
+
+    def __setitem__(self, cell: Cell, claims: Claims) -> None:
+        self.stored.pop(cell, None)
+        self.asked[cell] = claims
+
+    def __delitem__(self, cell: Cell) -> None:
+        del (self.stored if cell in self.stored else self.asked)[cell]
+
+    def __contains__(self, cell: object) -> bool:
+        return cell in self.asked or cell in self.stored
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter([*self.stored, *self.asked])  # as they are now: who looks at one moves it
+
+    def __len__(self) -> int:
+        return len(self.stored) + len(self.asked)
+
+    def claim(self, row: list[Any]) -> Claim:
+        kind, key, first, last, count, tally, peak = row
+        begin, end = Sighting(*self.sightings[first]), Sighting(*self.sightings[last])
+        return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak)
+
+    def packed(self) -> bytes:
+        """All cells as bytes; sightings that nobody has any more are left out."""
+        kept: dict[int, int] = {}
+        for rows in self.stored.values():
+            for row in rows:
+                row[FIRST] = kept.setdefault(row[FIRST], len(kept))
+                row[LAST] = kept.setdefault(row[LAST], len(kept))
+        self.sightings = [self.sightings[number] for number in kept]
+        seen = {tuple(sighting): number for number, sighting in enumerate(self.sightings)}
+        cells = [[cell, [packed(claim, seen) for claim in claims.values()]] for cell, claims in self.asked.items()]
+        self.sightings = [*seen]
+        return orjson.dumps([self.sightings, [*self.stored.items(), *cells]])
+
+
+def packed(claim: Claim, seen: dict[tuple[Any, ...], int]) -> list[Any]:
+    first, last = (seen.setdefault(tuple(sighting), len(seen)) for sighting in (claim.first, claim.last))
+    return [claim.kind, claim.key, first, last, claim.count, claim.tally, claim.peak]
