@@ -163,9 +163,8 @@ class Trim:
     def _read(self, stream: int, at: int) -> bytes:
         """The four bytes of a size; -1 if they are not all there."""
         found = b""
-        for _ in range(4):
-            if len(found) < 4:
-                found += self._piece(stream, at + len(found), 4 - len(found))
+        while len(found) < 4 and (piece := self._piece(stream, at + len(found), 4 - len(found))):
+            found += piece
         return found if len(found) == 4 else b"\xff\xff\xff\xff"
 
     def _piece(self, stream: int, at: int, count: int) -> bytes:

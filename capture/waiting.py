@@ -123,7 +123,7 @@ class Chunk:
         if s is None or not len(self.order):
             return b""
         place = _first(self.stream, self.offset, self.order, stream, at - self.longest)
-        for row in self.order[place : place + MOST_LOOKED_AT].tolist():
+        for row in self.order[place : place + MOST_LOOKED_AT]:  # most often the first one decides
             if self.stream[row] != stream or self.offset[row] > at:
                 return b""
             if self.offset[row] + self.length[row] > at and s.left_at[row] == s.left_at[row + 1]:

@@ -169,10 +169,12 @@ def test_what_comes_before_the_code_is_compiled_waits_and_is_written(tmp_path, t
     ours.start()
     for _ in range(writer._QUEUE_BATCHES + 10):  # more than may wait later
         ours.put(three)
+        ours.put(Shown(SECOND, roll=True))
     assert (ours.is_ready, counts.kept_frames) == (False, 0)
     compiled.set()
     ours.finish()
     assert counts.kept_frames == (writer._QUEUE_BATCHES + 10) * three.num_rows
+    assert counts.files == 1  # and not one for each time that was shown meanwhile
     assert (ours.is_ready, ours._queue.maxsize, len(said)) == (True, writer._QUEUE_BATCHES, 1)
 
 
