@@ -119,16 +119,22 @@ def committed(checkpoint: str) -> int:
 
 
 def listed_last(checkpoint: str) -> list[str]:
-    """The files that Spark has put into the newest batch, which it repeats if it was not committed."""
+    """The files that Spark has put into the newest batch, which it repeats if it was not committed.
+
+    Raises CheckpointRefused.
+    """
     system, folder = at(checkpoint)
     logs = {name for name in batches.names(system, f"{folder}/{QUERY}/{LISTED}") if name[0] != "."}
     numbers = {int(name.partition(".")[0]): name for name in sorted(logs)}  # N.compact stands for N
     if not numbers:
         return []
-    with system.open_input_file(f"{folder}/{QUERY}/{LISTED}/{numbers[max(numbers)]}") as file:
-        lines = file.read().decode().splitlines()[1:]
-    found = [json.loads(line) for line in lines]
-    return [unquote(entry["path"]) for entry in found if entry["batchId"] == max(numbers)]
+    name = f"{LISTED}/{numbers[max(numbers)]}"
+    try:
+        with system.open_input_file(f"{folder}/{QUERY}/{name}") as file:
+            found = [json.loads(line) for line in file.read().decode().splitlines()[1:]]
+        return [unquote(entry["path"]) for entry in found if entry["batchId"] == max(numbers)]
+    except (OSError, ValueError, KeyError, TypeError) as wrong:
+        raise CheckpointRefused(f"{checkpoint}: cannot be read (Spark's {name} is damaged); {FIX}") from wrong
 
 
 def lock(checkpoint: str) -> int | None:

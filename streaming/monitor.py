@@ -101,12 +101,20 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
 
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
-    agents = present(plan.frames, plan.checkpoint)
+    known(plan.out)
     checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan.out))
+    agents = present(plan.frames, plan.checkpoint)
     recall(page, plan)
     page.hear(measured(None, plan, page))  # what waits is shown from the start, not once the query has begun
     job = Job(escaped(plan.frames), plan.out, checkpoint, trigger(plan), plan.max_batch_bytes, REMEMBERED)
     return job, replace(settings, agents=agents)
+
+
+def known(out: str) -> None:
+    try:
+        at(out)
+    except (OSError, ValueError) as wrong:
+        raise MonitorError(f"{out}: {str(wrong).splitlines()[0]}; name another --out") from wrong
 
 
 def trigger(plan: Plan) -> dict[str, object]:

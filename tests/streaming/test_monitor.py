@@ -70,6 +70,20 @@ def test_a_damaged_checkpoint_is_refused(plan):
     assert "wirecheck.json is damaged" in refusal(plan)
 
 
+def test_a_damaged_list_of_files_is_refused(plan):
+    prepared(plan, Settings(), Page())
+    listed = monitor.local(plan.checkpoint) / "query" / manifest.LISTED
+    listed.mkdir(parents=True)
+    (listed / "7").write_text('v1\n{"path":')
+    assert "Spark's sources/0/7 is damaged" in refusal(plan)
+
+
+@pytest.mark.parametrize("which", ["out", "checkpoint"])
+def test_a_file_system_nobody_knows_is_one_line(plan, which):
+    words = refusal(replace(plan, **{which: "xyz://bucket/folder"}))
+    assert words.startswith("xyz://bucket/folder: Unrecognized filesystem type")
+
+
 def test_a_folder_of_something_else_is_no_checkpoint(plan, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").touch()
