@@ -114,7 +114,8 @@ def listen(
         stack.callback(spool.abandon)
         for name in what.interfaces:
             what.open(name).close()  # what is wrong is said before anybody waits for the compiler
-        if not is_compiled():
+        compiles = not is_compiled()
+        if compiles:
             say(_COMPILING)
         warm_ring()  # before there is a ring: one that nobody empties is full soon, whatever comes
         interfaces: dict[str, Interface] = {}
@@ -129,7 +130,7 @@ def listen(
         try:
             loop.run(signals)
         finally:
-            if not writer.is_ready:
+            if compiles and not writer.is_ready:
                 say("what came is written once the code is compiled; a second signal ends at once, without it")
             writer.finish()
     return counts

@@ -36,9 +36,16 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 @options.ports()
 @click.option("--filter", "bpf", metavar="BPF", help="What to capture, as tcpdump has it, instead of --port.")
 @click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
-@click.option("--roll-mb", type=click.FloatRange(0.1), default=64, show_default=True, help="Begin a new file by size.")
 @click.option(
-    "--roll-s", type=duration, metavar="DURATION", default=2, show_default=True, help="Begin a new file by time."
+    "--roll-mb", type=click.FloatRange(0.1), default=64, show_default=True, help="Begin a new file at this size (MiB)."
+)
+@click.option(
+    "--roll-s",
+    type=duration,
+    metavar="DURATION",
+    default=2,
+    show_default=True,
+    help="Begin a new file after so long (s).",
 )
 @click.option(
     "--max-disk", type=size, metavar="SIZE", help="Stop writing while this agent's files hold so much, as in 10G."
@@ -48,15 +55,18 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 )
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Address to serve them on.")
-@click.option("--buffer-mb", type=click.IntRange(2), default=128, show_default=True, help="Ring buffer per interface.")
-@click.option("--duration", type=duration, metavar="DURATION", help="Stop after so long, as in 30s.")
+@click.option(
+    "--buffer-mb", type=click.IntRange(2), default=128, show_default=True, help="Ring buffer per interface (MiB)."
+)
+@click.option("--duration", type=duration, metavar="DURATION", help="Stop after so long, as in 30s.  [default: never]")
 @click.option("--promiscuous", is_flag=True, help="See packets of other hosts too.")
 @click.pass_context
 def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) -> None:
     """Write TCP frames as the Parquet table that replay and monitor read.
 
     With -i the agent runs until SIGTERM, Ctrl-C or --duration; SIGHUP begins a new file. It needs CAP_NET_RAW and
-    nothing else; `wirecheck doctor` says what is missing.
+    nothing else; `wirecheck doctor` says what is missing. Its first start compiles for two minutes and captures
+    meanwhile. What it lost is in its last line, in its metrics and in its files.
 
     \b
     Examples:

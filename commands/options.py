@@ -39,5 +39,9 @@ def form(*choices: str) -> Decorator:
 
 def ports() -> Decorator:
     return click.option(
-        "--port", "ports", multiple=True, type=click.IntRange(1, 65535), help="Only connections with this port."
+        "--port",
+        "ports",
+        multiple=True,
+        type=click.IntRange(1, 65535),
+        help="Only connections with this port (repeatable).",
     )
