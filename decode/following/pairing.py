@@ -233,6 +233,18 @@ def response(s: Ints, c: int, r: int) -> None:
     s[c + C_OUT_OF_ORDER] += out_of_order
     _unlink(s, c, before, q, C_ASKED)
     _write(s, c, q, r, ANSWERED, out_of_order)
+    if not out_of_order:
+        _settle_answers(s, c)
+
+
+@njit
+def _settle_answers(s: Ints, c: int) -> None:
+    """Answers that came before one whose request we have: theirs came before that request, and is not to come any more.
+
+    On a busy connection those of a few lost requests would otherwise fill the list that every request is compared with.
+    """
+    while s[c + C_ANSWERS] >= 0:
+        give_up_answer(s, c)
 
 
 @njit
