@@ -115,11 +115,6 @@ def take_line(s: Ints, kind: int, c: int) -> Any:
 
 
 @njit
-def give_line(s: Ints, line: int) -> None:
-    _give(s, G_LINES, line)
-
-
-@njit
 def touch(s: Ints, c: int) -> None:
     """Its facts changed in this call."""
     if s[c + C_TOUCHED] != s[G_CALL]:

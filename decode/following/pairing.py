@@ -69,7 +69,6 @@ from decode.following.slots import (
     REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
     SEARCH,
-    UNSET,
     W_MODE,
     W_OPEN,
     W_SKIPPED,
@@ -152,9 +151,7 @@ def request(s: Ints, c: int, q: int, due: bool) -> None:
         before, r, position = r, s[r + Q_NEXT], position + 1
     _learned(s, c, C_STRAYS_ASKED, position, False)
     _push(s, c, q, C_ASKED)
-    while s[c + C_ASKED_COUNT] > s[L_WAITING] or s[c + C_WAITING_BYTES] > s[L_WAITING_BYTES]:
-        if s[c + C_ASKED] < 0:
-            break
+    while s[c + C_ASKED] >= 0 and _too_many(s, c, C_ASKED_COUNT):
         s[c + C_LIMITS] += 1
         give_up_request(s, c)
 
@@ -267,9 +264,7 @@ def _skip_requests(s: Ints, c: int, upto: int, lost: int) -> Any:
 
 @njit
 def _bound_answers(s: Ints, c: int) -> None:
-    while s[c + C_ANSWERS_COUNT] > s[L_WAITING] or s[c + C_WAITING_BYTES] > s[L_WAITING_BYTES]:
-        if s[c + C_ANSWERS] < 0:
-            return
+    while s[c + C_ANSWERS] >= 0 and _too_many(s, c, C_ANSWERS_COUNT):
         s[c + C_LIMITS] += 1
         give_up_answer(s, c)
 
@@ -286,10 +281,8 @@ def give_up_answer(s: Ints, c: int) -> None:
 
 @njit
 def answer_deadline(s: Ints, c: int) -> Any:
-    """When the oldest response without request is given up."""
+    """When the oldest response without request, which there is, is given up."""
     r = s[c + C_ANSWERS]
-    if r < 0:
-        return -UNSET
     w = way_of(c, s[c + C_CLIENT])
     open_question = has_hole(s, w) or s[w + W_MODE] == SEARCH
     return s[r + Q_TS_LAST] + (s[L_HOLE_NS] if open_question else s[L_SLACK_NS])

@@ -160,9 +160,7 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: boo
     """(positions tested, offset of a request that needs no further proof or -1) of bytes at offset `at`, in piece p."""
     largest, n, steps = s[L_MESSAGE_BYTES], len(run), WALK
     highest = largest >> 24
-    for i in range(n):
-        if n - i < 8:
-            return (i if last else n), -1
+    for i in range(n - 7):
         if run[i] > highest:
             continue
         if len(ids):
@@ -194,7 +192,7 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: boo
                 return i, at + i
         if verdict == STRONG or (verdict == WEAK and known_client and 0 < ahead <= NEAR):
             _note(s, w, at + i, int32(run, i), int32(run, i + 8), client)
-    return n, -1
+    return (max(n - 7, 0) if last else n), -1
 
 
 @njit

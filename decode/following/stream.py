@@ -17,7 +17,7 @@ from numba import njit
 
 from decode.following.heap import side_of, take_line, way_of
 from decode.following.limits import BOTH, BOTH_HELD
-from decode.following.pieces import advance_front, append, copy_stamp, free_piece, new_piece, split, stamp
+from decode.following.pieces import append, copy_stamp, free_piece, new_piece, split, stamp
 from decode.following.slots import (
     A_GAP,
     ALL_LEFT,
@@ -344,8 +344,8 @@ def catch_up(s: Ints, w: int, both: bool) -> None:
         return
     while s[w + W_HELD] >= 0:
         p = s[w + W_HELD]
-        a, length = s[p + P_AT], s[p + P_LENGTH]
-        if a > s[w + W_NEXT] or (both and s[p + P_KIND] == LEFT and s[p + P_ADDRESS] != ALL_LEFT):
+        length = s[p + P_LENGTH]
+        if s[p + P_AT] > s[w + W_NEXT] or (both and s[p + P_KIND] == LEFT and s[p + P_ADDRESS] != ALL_LEFT):
             return
         s[w + W_HELD] = s[p + P_NEXT]
         if s[w + W_HELD] < 0:
@@ -353,13 +353,7 @@ def catch_up(s: Ints, w: int, both: bool) -> None:
         s[w + W_HELD_COUNT] -= 1
         if s[p + P_KIND] == DATA:
             s[w + W_HELD_BYTES] -= length
-        fresh = a + length - s[w + W_NEXT]
-        if fresh <= 0:
-            free_piece(s, p)
-            continue
-        if fresh < length:
-            advance_front(s, p, length - fresh)
-        s[w + W_NEXT] += fresh
+        s[w + W_NEXT] += length  # nothing is held that begins before it
         if s[w + W_MODE] == OFF:
             free_piece(s, p)
         else:
@@ -471,10 +465,7 @@ def _gap(s: Ints, c: int, w: int, to: int, now: int) -> None:
 @njit
 def hole_deadline(s: Ints, c: int, w: int) -> Any:
     """When the oldest hole of direction w becomes final if nothing more arrives; far away if there is none."""
-    at = -UNSET
-    if s[w + W_OPEN] == CLOSED:
-        return at
-    held = s[w + W_HELD]
+    at, held = -UNSET, s[w + W_HELD]
     beyond = s[w + W_NEXT] if s[w + W_OPEN] == RUNNING else (s[held + P_AT] if held >= 0 else -UNSET)
     if s[w + W_ACKED] > beyond:
         at = (s[c + C_GRID] + 1) * max(s[L_SLACK_NS] // 2, 1)

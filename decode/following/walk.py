@@ -250,16 +250,20 @@ def _over(s: Ints, new: Bytes, old: Bytes, c: int, now: int) -> None:
 
 @njit
 def _progress(s: Ints, new: Bytes, old: Bytes, c: int) -> None:
-    """Cut and pair whatever can be, requests first."""
-    for _ in range(2):
-        client = s[c + C_CLIENT]
-        first = way_of(c, max(client, 0))
-        for w in (first, other_way(c, first)):
+    """Cut and pair whatever can be, requests first; once more if that told who the client is."""
+    client = s[c + C_CLIENT]
+    _cut_both(s, new, old, c)
+    if s[c + C_CLIENT] != client:
+        _cut_both(s, new, old, c)
+
+
+@njit
+def _cut_both(s: Ints, new: Bytes, old: Bytes, c: int) -> None:
+    first = way_of(c, max(s[c + C_CLIENT], 0))
+    for w in (first, other_way(c, first)):
+        cut(s, new, old, c, w)
+        while s[w + W_MODE] == SEARCH and s[w + W_OPEN] == RUNNING and search(s, new, old, c, w):
             cut(s, new, old, c, w)
-            while s[w + W_MODE] == SEARCH and s[w + W_OPEN] == RUNNING and search(s, new, old, c, w):
-                cut(s, new, old, c, w)
-        if s[c + C_CLIENT] == client:
-            return
 
 
 @njit

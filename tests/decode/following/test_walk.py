@@ -156,3 +156,28 @@ def test_an_answer_that_nobody_asked_for_is_said_when_its_time_has_passed():
     assert "orphan" not in [row[0] for row in told([first])]
     assert [(row[0], row[3][3]) for row in told([after])] == [("orphan", 77)]
     assert told([follower.drain()]) == []
+
+
+def test_an_end_that_is_shown_twice_is_one_end():
+    talk = talked().close()
+    again = [replace(frame, ts_ns=frame.ts_ns + 1) for frame in talk.segments if frame.flags & FIN]
+    frames = sorted([*talk.segments, *again], key=lambda frame: frame.ts_ns)
+    results = follow(frames)
+    assert answered(results) == [0, 1, 2]
+    assert only(results).closed_by == "client-fin"
+
+
+def test_questions_answers_and_searches_give_way_too():
+    """Whatever waits: requests without answers, answers whose requests are missing, bytes without a boundary."""
+    asked, answering, searched = (moved(Talk(mss=1400), number) for number in (1, 2, 3))
+    asked.open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+    answering.open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+    for number in range(1, 8):
+        asked.request(produce(number, size=9_000))
+        answering.request(request(FETCH, 12, number, bytes(40))).response(response(number, bytes(9_000)))
+    searched.request(bytes(range(1, 256)) * 200)
+    unasked = [frame for i, frame in enumerate(answering.segments) if frame.src == answering.server or i < 5]
+    results = follow(asked.segments, unasked, searched.segments, limits=Limits(pending_bytes=20_000))
+    given_up = {c.client[0] for c in facts(results).values() if c.limits_hit}
+    assert len(given_up) >= 2
+    assert not {row[0] for row in told(results)} & {"orphan", "closed-by-server"}
