@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture import packet
+from capture import link, packet
 from decode.compiled import cached_njit
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ _MORE, _FULL, _BAD_LENGTH = range(3)
 
 
 @cached_njit
-def read32(data: NDArray[np.uint8], at: int, big: int) -> packet.Number:
+def read32(data: NDArray[np.uint8], at: int, big: int) -> link.Number:
     if big:
-        return packet.u32(data, at)
+        return link.u32(data, at)
     low = np.int64(data[at]) | (np.int64(data[at + 1]) << 8)
     return low | (np.int64(data[at + 2]) << 16) | (np.int64(data[at + 3]) << 24)
 
@@ -48,7 +48,7 @@ def _walk(
     layout: tuple[int, int, int],
     limit: int,
     state: packet.State,
-) -> packet.Number:
+) -> link.Number:
     counters = state.counters
     big, fraction_ns, link_type = layout
     at = counters[packet.POSITION]

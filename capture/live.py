@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capture import packet, ring
+from capture import link, ring
 from capture.refusal import ListenError
 from capture.rows import Rows
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logging.getLogger("scapy").setLevel(logging.ERROR)  # it warns that it has no layers loaded: we ask for none
 
 # Hardware type of the interface (linux/if_arp.h) -> what its packets begin with.
-_LINK_TYPES = {1: packet.LINK_ETHERNET, 772: packet.LINK_ETHERNET, 65534: packet.LINK_RAW, 778: packet.LINK_RAW}
+_LINK_TYPES = {1: link.LINK_ETHERNET, 772: link.LINK_ETHERNET, 65534: link.LINK_RAW, 778: link.LINK_RAW}
 _LOOPBACK = 772
 
 BUFFER_BYTES = 128 << 20  # a trimming pass and a busy machine keep us away for some 0.3 s; at 150 MB/s twice that fits

@@ -1,7 +1,8 @@
-"""Link, IP and TCP headers by offset: one captured packet becomes one row of numbers, or the reason why not.
+"""IP and TCP headers by offset: one captured packet becomes one row of numbers, or the reason why not.
 
-Knows: where the fields stand behind each link type, in IPv4 and IPv6 with extension headers, and what a snaplen cut.
-Refuses to know: files and blocks (pcap.py, pcapng.py), connections, payload, checksums (offloading makes them wrong).
+Knows: where the fields stand in IPv4 and IPv6 with extension headers, and what a snaplen cut.
+Refuses to know: files and blocks (pcap.py, pcapng.py), link types and tunnels (link.py), connections, payload,
+checksums (offloading makes them wrong).
 Rule: no Python object per packet. Everything is int64 and `np.int64(byte)`, so that the same code runs jitted and
 under NUMBA_DISABLE_JIT=1; every read stands behind a comparison with the end of what was captured.
 """
@@ -11,10 +12,22 @@ from __future__ import annotations
 import socket
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from capture.link import (
+    BAD_HEADER,
+    IPV4_FRAGMENT,
+    IPV6_FRAGMENT,
+    NON_TCP,
+    SNAPLEN_HEADER,
+    TCP,
+    Number,
+    ip_start,
+    u16,
+    u32,
+)
 from decode.compiled import cached_njit
 from decode.copying import copy
 
@@ -25,38 +38,17 @@ if TYPE_CHECKING:
 FRAME_NO, TS_NS, CLOCK, SRC, SRC_PORT, DST, DST_PORT, SEQ, ACK, FLAGS, AT, KEPT, LENGTH = range(13)
 COLUMN_COUNT = 13
 
-# Why a packet is not a frame; the number indexes the counters, the name goes into the table.
-TCP, NON_TCP, IPV4_FRAGMENT, IPV6_FRAGMENT, UNSUPPORTED_LINK_TYPE, NOT_IP, BAD_HEADER, SNAPLEN_HEADER, NO_PACKET = (
-    range(9)
-)
-REASONS = (
-    "",
-    "non-tcp",
-    "ipv4-fragment",
-    "ipv6-fragment",
-    "unsupported-link-type",
-    "not-ip",
-    "bad-header",
-    "snaplen-header",
-    "not-a-packet",
-)
 ADDRESSES_FULL = -1  # not a reason: the caller ends the batch and comes again with an empty address table
 
 # The counters a walk carries from call to call, int64[COUNTER_COUNT]: next byte in the window, rows of this batch,
-# packets of the file, newest time of any packet so far, packets that the file itself says were dropped.
-POSITION, ROW, PACKET_NO, NEWEST_NS, DROPPED = range(5)
-COUNTER_COUNT = 5
+# packets of the file, newest time of any packet so far, packets that the file itself says were dropped; packets that
+# a snaplen cut inside their payload, and the longest of them as captured.
+POSITION, ROW, PACKET_NO, NEWEST_NS, DROPPED, CUT, CUT_BYTES = range(7)
+COUNTER_COUNT = 7
 OLDEST_NS = -(1 << 62)
-
-# https://www.tcpdump.org/linktypes.html; 12 and 14 are what some BSDs write for raw IP.
-LINK_NULL, LINK_ETHERNET, LINK_LOOP, LINK_SLL, LINK_SLL2 = 0, 1, 108, 113, 276
-LINK_RAW, LINK_RAW_BSD, LINK_RAW_OPENBSD, LINK_IPV4, LINK_IPV6 = 101, 12, 14, 228, 229
 
 ADDRESS_CAPACITY = 4096  # distinct addresses per batch; a batch ends early when it meets more
 ADDRESS_SLOTS = 4 * ADDRESS_CAPACITY
-
-
-Number: TypeAlias = Any  # int64: an int where jitted, np.int64 under NUMBA_DISABLE_JIT
 
 
 class State(NamedTuple):
@@ -67,58 +59,6 @@ class State(NamedTuple):
     skipped: NDArray[np.int64]  # [len(REASONS)]
     known: NDArray[np.int64]  # addresses of this batch: known[0, 0] counts, row 1 + code is (size, high, low)
     slots: NDArray[np.int64]  # hash table over `known`, 0 is free
-
-
-@cached_njit
-def u16(data: NDArray[np.uint8], at: int) -> Number:
-    return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
-
-
-@cached_njit
-def u32(data: NDArray[np.uint8], at: int) -> Number:
-    return (u16(data, at) << 16) | u16(data, at + 2)
-
-
-@cached_njit
-def _ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Number:
-    """Where the IP header begins, or minus the reason."""
-    ether_type, start = 0x0800, at
-    if link_type == LINK_ETHERNET:
-        start = at + 14
-        if start > end:
-            return -SNAPLEN_HEADER
-        ether_type = u16(data, at + 12)
-    elif link_type == LINK_SLL:
-        start = at + 16
-        if start > end:
-            return -SNAPLEN_HEADER
-        ether_type = u16(data, at + 14)
-    elif link_type == LINK_SLL2:
-        start = at + 20
-        if start > end:
-            return -SNAPLEN_HEADER
-        ether_type = u16(data, at)
-    elif link_type in (LINK_NULL, LINK_LOOP):
-        # Address family in the order of the capturing host (null) or the network (loop). Its one non-zero byte is
-        # 2 for IPv4; 10, 24, 28 or 30 for IPv6, by system.
-        start = at + 4
-        if start > end:
-            return -SNAPLEN_HEADER
-        family = u32(data, at)
-        if family >= 1 << 24:
-            family >>= 24
-        if family not in (2, 10, 24, 28, 30):
-            return -NOT_IP
-    elif link_type not in (LINK_RAW, LINK_RAW_BSD, LINK_RAW_OPENBSD, LINK_IPV4, LINK_IPV6):
-        return -UNSUPPORTED_LINK_TYPE
-    while ether_type in (0x8100, 0x88A8, 0x9100):  # VLAN tags, stacked (802.1Q, 802.1ad, and its older number)
-        if start + 4 > end:
-            return -SNAPLEN_HEADER
-        ether_type = u16(data, start + 2)
-        start += 4
-    if ether_type not in (0x0800, 0x86DD):
-        return -NOT_IP
-    return start
 
 
 @cached_njit
@@ -198,7 +138,7 @@ def read_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
     at, captured, wire, link_type, _ = where
     end = at + captured
     cut = BAD_HEADER if captured >= wire else SNAPLEN_HEADER  # too short, though all of it is here?
-    ip = _ip_start(data, at, end, link_type)
+    ip = ip_start(data, at, end, link_type)
     if ip < 0:
         return cut if ip == -SNAPLEN_HEADER else -ip
     if ip >= end:
@@ -252,6 +192,9 @@ def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
         rows[FRAME_NO, row] = counters[PACKET_NO]
         rows[TS_NS, row] = ts_ns
         rows[CLOCK, row] = counters[NEWEST_NS]
+        if rows[KEPT, row] < rows[LENGTH, row]:
+            counters[CUT] += 1
+            counters[CUT_BYTES] = max(counters[CUT_BYTES], where[1])
         counters[ROW] += 1
     else:
         state.skipped[outcome] += 1

@@ -109,6 +109,10 @@ class CaptureFile:
         dropped = int(self.rows.state.counters[packet.DROPPED])
         if dropped:
             marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "said by the capture file"))
+        cut, longest = (int(self.rows.state.counters[number]) for number in (packet.CUT, packet.CUT_BYTES))
+        if cut:
+            reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"
+            marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
         if self.error is not None:
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=self.error[1]))
         return marks

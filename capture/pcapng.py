@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture import packet
+from capture import link, packet
 from capture.classic import MAX_PACKET_BYTES, read32
 from decode.compiled import cached_njit
 
@@ -45,11 +45,11 @@ _LATEST_NS = 1 << 62  # times beyond (the year 2116) saturate: they are damage, 
 
 
 @cached_njit
-def time_ns(high: int, low: int, unit: int, offset_ns: int) -> packet.Number:
-    value: packet.Number = _LATEST_NS
+def time_ns(high: int, low: int, unit: int, offset_ns: int) -> link.Number:
+    value: link.Number = _LATEST_NS
     ticks = ((high & 0x7FFFFFFF) << 32) | low
     if unit < _BINARY:
-        scale: packet.Number = np.int64(1)
+        scale: link.Number = np.int64(1)
         for _ in range(abs(9 - unit)):
             scale *= 10
         if unit > 9:
@@ -74,7 +74,7 @@ def time_ns(high: int, low: int, unit: int, offset_ns: int) -> packet.Number:
 @cached_njit
 def _packet_place(
     data: NDArray[np.uint8], at: int, total: int, big: int, interfaces: NDArray[np.int64]
-) -> tuple[packet.Number, ...]:
+) -> tuple[link.Number, ...]:
     """(status, interface, first byte, captured, on the wire) of the packet block at `at`; _FULL is fine."""
     kind = read32(data, at, big)
     interface, begin = 0, at + 28
@@ -106,7 +106,7 @@ def _walk(
     section: tuple[int, NDArray[np.int64]],
     limit: int,
     state: packet.State,
-) -> packet.Number:
+) -> link.Number:
     counters = state.counters
     big, interfaces = section
     at = counters[packet.POSITION]
@@ -151,7 +151,7 @@ def _walk(
                 counters[packet.DROPPED] += lost if lost != 0xFFFF else 0  # 0xFFFF: not known
         elif kind == _JOURNAL:
             counters[packet.PACKET_NO] += 1
-            state.skipped[packet.NO_PACKET] += 1
+            state.skipped[link.NO_PACKET] += 1
         at += total
     counters[packet.POSITION] = at
     return status

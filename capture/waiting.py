@@ -140,7 +140,8 @@ class Chunk:
             return rows
         marked = np.concatenate([np.zeros((0, 3), np.int64), *self._marked])
         marked = without(marked, np.concatenate([np.zeros((0, 3), np.int64), *self._excluded]))
-        marked_at, order = by_row(marked[:, 0], marked[:, 1], first, upto)
+        in_row, place = (np.ascontiguousarray(marked[:, column]) for column in (0, 1))
+        marked_at, order = by_row(in_row, place, first, upto)
         kept_at, payload, left_at, left = _trimmed(
             first, upto, marked, marked_at, order, s.payload, s.payload_at, s.left_at, s.left_offset, s.left_length,
             self.length, self.offset,

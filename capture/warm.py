@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from capture import frames, order, packet, ring
+from capture import frames, link, order, ring
 from capture.rows import Rows, kept_bytes
 from capture.trim import Trim
 from decode import warm as decode_warm
@@ -28,7 +28,7 @@ def warm_ring() -> None:
     """What stands between a ring and its rows."""
     nothing, state = np.zeros(64, np.uint8), Rows(ring.BLOCK_BYTES).state
     left = ring.begin_block(nothing, 0, state)
-    ring.walk_block(nothing, left, packet.LINK_ETHERNET, state)
+    ring.walk_block(nothing, left, link.LINK_ETHERNET, state)
     kept_bytes(nothing, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 

@@ -60,7 +60,7 @@ class Field:
 
 def laid_out(kept: bytes | memoryview | np.ndarray, left_out: Iterable[tuple[int, int]] = ()) -> Field:
     """Kept bytes, and spans (offset, length) as on the wire, sorted and disjoint, that were taken out of them."""
-    source = kept if isinstance(kept, np.ndarray) else np.frombuffer(kept, np.uint8)
+    source = kept if isinstance(kept, np.ndarray) else np.frombuffer(bytearray(kept), np.uint8)
     spans = [(offset, offset + length) for offset, length in left_out if length]
     if not spans:
         return Field(source, NO_HOLES)

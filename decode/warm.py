@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
 import pyarrow as pa
 
 from decode.columns import tables
@@ -19,6 +20,7 @@ from decode.following.segments import segments
 from decode.log.metadata_log import field_entries
 from decode.nested import nested
 from decode.texts import id_codes
+from decode.wire import pack, wire_offset
 
 __all__ = ["warm"]
 
@@ -48,6 +50,7 @@ def warm() -> None:
     follower = Follower()
     exchanges = follower.receive(segments(frames()))
     Follower.restore(follower.snapshot()).advance("warm", 10**12)
+    follower._pack(-(1 << 40))  # noqa: SLF001 - else only once it is half empty
     follower.drain()
     spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, {})
     decoded = read(exchanges.messages, spoken)
@@ -58,6 +61,8 @@ def warm() -> None:
     id_codes(topics["topics"]["topic_id"])
     topics["topics.partitions"]["replica_nodes"].flat()
     fetched = tables(decoded, "Fetch", "response")["responses.partitions"]["records"].field(0)
+    none = np.zeros(1, np.int64)
+    wire_offset(pack([METADATA], [0], [3], [10], [[(12, 1)]]), none, none)
     assert len(field_entries(fetched)) == 1, "the kernels do not agree with their test log"
 
 

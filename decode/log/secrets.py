@@ -90,7 +90,7 @@ class LogSecrets:
 
     def feed(self, piece: bytes) -> Spans:
         """The spans to leave out of this piece, in its own coordinates."""
-        data = np.frombuffer(self.carried + piece, np.uint8)
+        data = np.frombuffer(bytearray(self.carried + piece), np.uint8)  # writable: one type for the kernels
         before, at = len(self.carried), 0
         self.carried, self.spans, self.bodies = b"", [], []
         while at < len(data):

@@ -68,7 +68,13 @@ def test_the_two_schemas_differ_in_the_coding_of_strings_only():
 
 def test_marks_have_no_addresses_no_numbers_and_no_payload(tmp_path, written):
     marks = [row for row in pq.read_table(written_file(tmp_path, written)).to_pylist() if row["kind"] != frames.FRAME]
-    assert [row["kind"] for row in marks] == [frames.STARTED, frames.SKIPPED, frames.ENDED, frames.PROGRESS]
+    assert [row["kind"] for row in marks] == [
+        frames.STARTED,
+        frames.SKIPPED,
+        frames.INPUT_ERROR,
+        frames.ENDED,
+        frames.PROGRESS,
+    ]
     for row in marks:
         assert (row["src_ip"], row["dst_ip"], row["payload"], row["left_out"]) == (None, None, b"", [])
         numbers = ("frame_no", "src_port", "dst_port", "tcp_seq", "tcp_ack", "tcp_flags", "payload_len")

@@ -4,8 +4,9 @@ import struct
 
 import pytest
 
+from capture import frames
 from tests import traffic as t
-from tests.capture.reading import frames_of, skipped
+from tests.capture.reading import frames_of, marks_of, skipped
 
 V4 = t.Segment(("10.0.0.1", 40000), ("10.0.0.9", 9092), 4_294_967_295, 7, t.PSH | t.ACK, b"kafka")
 V6 = t.Segment(("fd00::1", 65535), ("2001:db8::9", 1), 1, 4_000_000_000, t.ACK, b"kafka6")
@@ -33,7 +34,65 @@ def said(segment):
 
 
 ATOMIC_FRAGMENT = (44, struct.pack(">BHI", 0, 0, 9))
+MIRRORED = t.ethernet(t.ip(V4), vlans=[(0x8100, 12)])
+VXLAN = struct.pack(">BxxxI", 8, 77 << 8) + MIRRORED
+
+
+def outer(protocol, body, **changes):
+    return t.ethernet(t.ipv4("192.0.2.1", "192.0.2.2", body, protocol=protocol, **changes))
+
+
+def udp(port, body):
+    return struct.pack(">HHHH", 50000, port, 8 + len(body), 0) + body
+
+
+def mpls(packet):
+    return struct.pack(">II", 16 << 12 | 64, 17 << 12 | 1 << 8 | 64) + packet
+
+
+def pppoe(packet, kind):
+    return struct.pack(">BBHHH", 0x11, 0, 5, len(packet) + 2, kind) + packet
+
+
+TUNNELLED = {
+    "VXLAN": (t.ETHERNET, outer(17, udp(4789, VXLAN)), V4),
+    "VXLAN on Linux's old port": (t.ETHERNET, outer(17, udp(8472, VXLAN)), V4),
+    "VXLAN over IPv6": (t.RAW, t.ipv6("fd00::1", "fd00::2", udp(4789, VXLAN), protocol=17), V4),
+    "VXLAN in VXLAN": (
+        t.ETHERNET,
+        outer(17, udp(4789, struct.pack(">BxxxI", 8, 1 << 8) + outer(17, udp(4789, VXLAN)))),
+        V4,
+    ),
+    "Geneve with options": (
+        t.ETHERNET,
+        outer(17, udp(6081, struct.pack(">BBHI", 2, 0, 0x6558, 5 << 8) + bytes(8) + MIRRORED)),
+        V4,
+    ),
+    "Geneve with IPv6 itself": (t.ETHERNET, outer(17, udp(6081, struct.pack(">BBHI", 0, 0, 0x86DD, 0) + t.ip(V6))), V6),
+    "GRE": (t.ETHERNET, outer(47, struct.pack(">HH", 0, 0x0800) + t.ip(V4)), V4),
+    "GRE with checksum, key and number": (
+        t.ETHERNET,
+        outer(47, struct.pack(">HH", 0xB000, 0x86DD) + bytes(12) + t.ip(V6)),
+        V6,
+    ),
+    "GRE of a bridge": (t.ETHERNET, outer(47, struct.pack(">HH", 0, 0x6558) + MIRRORED), V4),
+    "ERSPAN I": (t.ETHERNET, outer(47, struct.pack(">HH", 0, 0x88BE) + MIRRORED), V4),
+    "ERSPAN II": (t.ETHERNET, outer(47, struct.pack(">HHI", 0x1000, 0x88BE, 1) + bytes(8) + MIRRORED), V4),
+    "ERSPAN III": (t.ETHERNET, outer(47, struct.pack(">HHI", 0x1000, 0x22EB, 1) + bytes(12) + MIRRORED), V4),
+    "ERSPAN III with a subheader": (
+        t.ETHERNET,
+        outer(47, struct.pack(">HHI", 0x1000, 0x22EB, 1) + bytes(11) + b"\x01" + bytes(8) + MIRRORED),
+        V4,
+    ),
+    "IP in IP": (t.ETHERNET, outer(4, t.ip(V4)), V4),
+    "IPv6 in IP": (t.ETHERNET, outer(41, t.ip(V6)), V6),
+    "MPLS": (t.ETHERNET, t.ethernet(mpls(t.ip(V4)), kind=0x8847), V4),
+    "MPLS with IPv6 in a VLAN": (t.ETHERNET, t.ethernet(mpls(t.ip(V6)), vlans=[(0x8100, 3)], kind=0x8847), V6),
+    "PPPoE": (t.ETHERNET, t.ethernet(pppoe(t.ip(V4), 0x0021), kind=0x8864), V4),
+    "PPPoE with IPv6": (t.ETHERNET, t.ethernet(pppoe(t.ip(V6), 0x0057), kind=0x8864), V6),
+}
 READABLE = {
+    **TUNNELLED,
     "ethernet and IPv4": (t.ETHERNET, t.ethernet(t.ip(V4)), V4),
     "ethernet and IPv6": (t.ETHERNET, t.ethernet(t.ip(V6)), V6),
     "one VLAN tag": (t.ETHERNET, t.ethernet(t.ip(V4), vlans=[(0x8100, 12)]), V4),
@@ -106,6 +165,33 @@ UNREADABLE = {
     "TCP header of 16 bytes": (t.RAW, t.ipv4("10.0.0.1", "10.0.0.9", bytes(SHORT_OFFSET)), "bad-header"),
     "nothing at all": (t.ETHERNET, b"", "bad-header"),
     "ethernet of 13 bytes": (t.ETHERNET, bytes(13), "bad-header"),
+    "UDP to a tunnel's port without a tunnel's header": (t.ETHERNET, outer(17, udp(4789, bytes(60))), "non-tcp"),
+    "a Geneve of another version": (t.ETHERNET, outer(17, udp(6081, b"\x40" + bytes(60))), "non-tcp"),
+    "ARP in VXLAN": (
+        t.ETHERNET,
+        outer(17, udp(4789, struct.pack(">BxxxI", 8, 1 << 8) + t.ethernet(bytes(28), kind=0x0806))),
+        "not-ip",
+    ),
+    "PPTP": (t.ETHERNET, outer(47, struct.pack(">HH", 0x3001, 0x880B) + bytes(40)), "non-tcp"),
+    "GRE of something else": (t.ETHERNET, outer(47, struct.pack(">HH", 0, 0x9000) + bytes(40)), "not-ip"),
+    "a pseudo-wire in MPLS": (t.ETHERNET, t.ethernet(mpls(bytes(40)), kind=0x8847), "not-ip"),
+    "PPPoE's own talk": (t.ETHERNET, t.ethernet(pppoe(bytes(20), 0xC021), kind=0x8864), "not-ip"),
+    "a later fragment of IP in IP": (t.ETHERNET, outer(4, t.ip(V4), fragment=3), "non-tcp"),
+    "more tunnels than anybody builds": (
+        t.RAW,
+        t.ipv4(
+            "1.1.1.1",
+            "1.1.1.2",
+            t.ipv4(
+                "1.1.1.1",
+                "1.1.1.2",
+                t.ipv4("1.1.1.1", "1.1.1.2", t.ipv4("1.1.1.1", "1.1.1.2", t.ip(V4), protocol=4), protocol=4),
+                protocol=4,
+            ),
+            protocol=4,
+        ),
+        "non-tcp",
+    ),
     "a VLAN tag that ends": (t.ETHERNET, t.ethernet(b"", vlans=[(0x8100, 1)], kind=0x0800)[:16], "bad-header"),
     "an IPv6 chain that runs out": (
         t.RAW,
@@ -137,6 +223,23 @@ def test_a_snaplen_leaves_a_span_out_or_a_header_short(segment, snaplen, written
     kept = snaplen - headers
     assert (row["payload"], row["payload_len"]) == (segment.payload[:kept], len(segment.payload))
     assert row["left_out"] == [{"offset": kept, "length": len(segment.payload) - kept}]
+
+
+@pytest.mark.parametrize(("link_type", "data", "segment"), TUNNELLED.values(), ids=TUNNELLED)
+def test_a_tunnel_that_a_snaplen_cut_is_a_span_left_out_or_a_header_short(link_type, data, segment, written):
+    """At every byte: neither a read beyond the end nor a payload that is not there."""
+    for snaplen in range(len(data)):
+        path = written(t.pcap([t.cut(t.Packet(0, data), snaplen)], link_type=link_type))
+        found = frames_of(path)
+        assert len(found) + sum(skipped(path).values()) == 1
+        assert all(row["payload_len"] == len(segment.payload) for row in found)
+
+
+def test_packets_that_a_snaplen_cut_are_said(written):
+    whole = t.ethernet(t.ip(V4))
+    path = written(t.pcap([t.Packet(0, whole), t.cut(t.Packet(1, whole), len(whole) - 2)]))
+    told = f"1 packets are cut, to {len(whole) - 2} bytes at most (snap length); capture whole packets"
+    assert marks_of(path) == [(frames.INPUT_ERROR, 0, told)]
 
 
 def test_a_snaplen_may_cut_tcp_options(written):

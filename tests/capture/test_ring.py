@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from capture import packet, ring
+from capture import link, packet, ring
 from capture.rows import Rows
 from tests import traffic as t
 
@@ -29,7 +29,7 @@ def walked(data, window_bytes=1 << 16):
     left = ring.begin_block(data, 100, rows.state)
     while left:
         rows.begin()
-        left = ring.walk_block(data, left, packet.LINK_ETHERNET, rows.state)
+        left = ring.walk_block(data, left, link.LINK_ETHERNET, rows.state)
         n = rows.count
         found += list(
             zip(*(rows.matrix[c, :n].tolist() for c in (packet.FRAME_NO, packet.TS_NS, packet.SEQ)), strict=True)
