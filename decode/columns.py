@@ -166,7 +166,8 @@ def _filled(decoded: Decoded, here: Form) -> _Cells:
             length_at[slot.number - first] = BEGINS_ROWS
     out = _Cells(decoded, first, at, length_at, np.empty(cells, np.int64), np.empty(sized, np.int32))
     mine = np.flatnonzero(_of(decoded, here))
-    certain = _certain(decoded, mine)
+    ours = int(decoded.rows[here.root.level]) == len(mine)  # else there are rows of a message that was taken back since
+    certain = _certain(decoded, mine) if ours else frozenset()
     for slot in slots:
         if slot.number not in certain:
             _default(out, slot)

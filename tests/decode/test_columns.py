@@ -8,7 +8,7 @@ import pytest
 
 from decode.columns import tables
 from decode.form import Kind
-from decode.message import decode, only
+from decode.message import Status, decode, only
 from decode.nested import nested
 from decode.program import Dialect, programs
 from decode.texts import Bytes, Lists, Text, id_codes, same
@@ -321,3 +321,14 @@ def test_a_batch_of_several_versions_has_defaults_where_one_lacks_the_field():
     assert found["topics"]["topic_authorized_operations"].tolist() == [-(2**31), 0, 0]
     assert found[""]["controller_id"].tolist() == [-1, 0, 0]
     assert not found["topics"]["topic_id"].any()
+
+
+def test_rows_of_a_message_that_is_taken_back_hold_defaults_and_never_what_lay_in_memory():
+    body = {"brokers": [{"nodeId": 7, "host": "b", "port": 1}], "topics": []}
+    one = build(case("Metadata", "response", 9)[1], 9, Still(), body)
+    decoded = decode(pack([one.data] * 2, [RESPONSE] * 2, [3] * 2, [9] * 2))
+    decoded.status[1] = Status.NO_REQUEST
+    brokers = tables(decoded, "Metadata", "response")["brokers"]
+    assert brokers["node_id"].tolist() == [7, 0]
+    assert brokers["host"].length.tolist() == [1, 0]
+    assert brokers["host"].strings() == ["b", ""]
