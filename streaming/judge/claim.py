@@ -30,6 +30,8 @@ LEAST = "least:"
 """Before the members of a set among the peaks, which are written so that they sort as they are."""
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
+UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
+"""How a sentence speaks of what was not on the wire; the metadata log, say, removes topics by id alone."""
 
 
 class Sighting(NamedTuple):
@@ -128,8 +130,9 @@ class Claim:
         return (self.key[at] if at is not None else None) or self.first.server
 
     def sentence(self) -> str:
-        fields = KINDS[self.kind].fields
-        return KINDS[self.kind].sentence.format(**dict(zip(fields, self.key, strict=True)))
+        fields = zip(KINDS[self.kind].fields, self.key, strict=True)
+        said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
+        return " ".join(KINDS[self.kind].sentence.format(**said).split())
 
     def cells(self) -> Iterator[Cell]:
         """The cells of the ledger it is filed in; none for a subject it leaves open."""
