@@ -45,6 +45,8 @@ class Agent:
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.folder = folder
         self.first_line = self.process.stdout.readline()
+        while self.first_line and not self.first_line.startswith("capturing "):  # it says first that it compiles
+            self.first_line = self.process.stdout.readline()
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
