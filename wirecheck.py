@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from commands.ending import orderly
+from commands.ending import in_one_line, orderly
 
 COMMANDS = (
     "replay",
@@ -39,8 +39,12 @@ class Rooms(click.Group):
         return getattr(import_module(f"commands.{cmd_name}"), cmd_name) if cmd_name in COMMANDS else None
 
     def invoke(self, ctx: click.Context) -> Any:
-        with orderly():
+        with orderly(), in_one_line():
             return super().invoke(ctx)
+
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        with in_one_line():
+            return super().make_context(*arguments, **extra)
 
 
 @click.group(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

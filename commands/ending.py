@@ -32,6 +32,18 @@ class Stop(click.ClickException):
 
 
 @contextmanager
+def in_one_line() -> Iterator[None]:
+    """Wrong use gets a line like every other error, not click's block: what is wrong, and where to read on."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as wrong:
+        said = " ".join(wrong.format_message().split()).rstrip(".")
+        raise Stop(f"{said}; see {wrong.ctx.command_path} --help" if wrong.ctx else said) from wrong
+
+
+@contextmanager
 def orderly() -> Iterator[None]:
     """Ctrl-C is one line, a reader that has gone is none; whatever was opened inside has been closed by then."""
     try:

@@ -4,7 +4,6 @@ Knows: the options of the job, and that a flag goes before the file given with -
 Refuses to know how the job runs: that is `streaming.monitor`.
 """
 
-import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -14,33 +13,7 @@ import click
 
 from commands import options
 from commands.ending import Stop
-
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-class Duration(click.ParamType[float]):
-    """Seconds, written as 2s, 500ms, 10m, 6h, 7d, or a bare number."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?", str(value))
-        if not found:
-            self.fail(f"{value!r} is no duration (2s, 500ms, 10m, 6h, 7d)", param, ctx)
-        return float(found[1]) * UNITS[found[2] or "s"]
-
-
-class Size(click.ParamType[int]):
-    """Bytes, written as 32M, 1G, or a bare number."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d+)([KMG]?)", str(value))
-        if not found or int(found[1]) < 1:
-            self.fail(f"{value!r} is no size (33554432, 32M, 1G)", param, ctx)
-        return int(found[1]) * SIZES[found[2]]
+from commands.units import duration, size
 
 
 def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -71,9 +44,9 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--out", required=True, metavar="DIR", help="Folder of the result tables; a path or a URI.")
 @click.option("--checkpoint", metavar="DIR", help="What is remembered between starts.  [default: OUT/_checkpoint]")
 @click.option("--once", is_flag=True, help="Judge what is there and end.")
-@click.option("--interval", type=Duration(), default="2s", show_default=True, help="A batch at most this often.")
-@click.option("--max-batch-bytes", type=Size(), default="32M", show_default=True, help="Frames files of one batch.")
-@click.option("--retain", type=Duration(), default="1h", show_default=True, help="Keep superseded revisions so long.")
+@click.option("--interval", type=duration, default="2s", show_default=True, help="A batch at most this often.")
+@click.option("--max-batch-bytes", type=size, default="32M", show_default=True, help="Frames files of one batch.")
+@click.option("--retain", type=duration, default="1h", show_default=True, help="Keep superseded revisions so long.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="... of this address.")
 @options.ports()

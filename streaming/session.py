@@ -20,6 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from streaming.archive import sharing
+from streaming.forks import Forks, end_forks, start_forks
 from streaming.gateway import JavaDiedError, Silence, connected, end_java, start_java
 from streaming.java import find_java
 from streaming.tuning import JVM, QUERY, Session, settings
@@ -41,6 +42,7 @@ class Running:
     """What this process has started; a process has one Spark."""
 
     java: Popen[bytes] | None = None
+    forks: Forks | None = None
     threads: list[Thread] = field(default_factory=list)
     spark: SparkSession | None = None
     failure: Exception | None = None
@@ -57,7 +59,6 @@ def begin(session: Session) -> None:
     java = find_java(session.work)
     os.environ |= {
         "JAVA_HOME": str(java.home),
-        "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_AUTH_SOCKET_TIMEOUT": "120",  # seconds a Python waits for Java; 15 are few on a busy machine
@@ -66,6 +67,8 @@ def begin(session: Session) -> None:
     quiet_python(session.verbose)
     told = settings(replace(session, jvm=session.jvm or sharing(java)))
     RUNNING.java = start_java(told, session.work, session.verbose)
+    python, RUNNING.forks = start_forks(session.work)
+    os.environ["PYSPARK_PYTHON"] = str(python)
     in_background(finish_start, RUNNING.java, told, session.work)
 
 
@@ -75,10 +78,21 @@ def finish_start(java: Popen[bytes], told: dict[str, str], work: Path) -> None:
         for key, value in told.items():
             conf.set(key, value)
         SparkContext._ensure_initialized(gateway=connected(java, work), conf=conf)  # noqa: SLF001 - takes ours
-        RUNNING.spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        leave_checksums(spark)
+        RUNNING.spark = spark
         in_background(warm_workers, RUNNING.spark)
     except Exception as failure:  # noqa: BLE001 - open_session raises it where somebody waits
         RUNNING.failure = failure
+
+
+def leave_checksums(spark: SparkSession) -> None:
+    """On a local disk Hadoop makes a file of checksums beside each file, and starts a `chmod` for both: dozens of
+    processes a batch. All that Spark writes there says on its own whether it is whole.
+    """
+    context: Any = spark.sparkContext
+    local = context._jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    local.setWriteChecksum(False)
 
 
 def in_background(work: Callable[..., None], *arguments: object) -> None:
@@ -117,6 +131,8 @@ def close_session() -> None:
         if spark is not None and spark.sparkContext._accumulatorServer is not None:  # noqa: SLF001
             spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001 - prints that Java left
         end_java(java)
+        if RUNNING.forks is not None:
+            end_forks(RUNNING.forks)
         for thread in list(RUNNING.threads):
             thread.join(PATIENCE_S)
     forget()
@@ -130,7 +146,8 @@ def forget() -> None:
         context.stop()
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
-    RUNNING.java = RUNNING.spark = RUNNING.failure = None
+    RUNNING.java = RUNNING.forks = RUNNING.spark = RUNNING.failure = None
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     RUNNING.threads.clear()
 
 

@@ -45,9 +45,16 @@ LOCAL = {
     "spark.shuffle.compress": "false",  # cells are local and already dense
     "spark.shuffle.spill.compress": "false",
     "spark.cleaner.periodicGC.interval": "24h",
+    # the other one asks `readlink` about each file it renames, twice; a rename is one step in both
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
 # minutes of work, not days: start fast; and give back what a large batch took
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
+JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
+    " -Djdk.lang.Process.launchMechanism=VFORK"  # a process costs half as much; Hadoop starts many
+)
 
 
 @dataclass(frozen=True)

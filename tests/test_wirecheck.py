@@ -88,7 +88,7 @@ def test_one_message_in_hex_is_decoded():
 def test_decode_says_what_is_wrong_with_its_arguments(arguments):
     told = run("decode", *arguments)
     assert told.exit_code == 2
-    assert "Error: " in told.stderr
+    assert (told.stderr.count("\n"), "decode --help" in told.stderr) == (1, True)
 
 
 def test_decode_stops_at_its_limit():

@@ -56,13 +56,19 @@ def test_a_reader_that_goes_is_no_error_message_and_no_finding(command, tmp_path
 def test_wrong_use_says_how_to_go_on(run, command):
     told = run(command, "--no-such-option")
     assert told.exit_code == 2
-    assert f"{command} --help" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert told.stderr.startswith("wirecheck: No such option")
+    assert told.stderr.endswith(f"; see main {command} --help\n")
+    assert told.stderr.count("\n") == 1
 
 
 def test_a_mistyped_command_is_guessed(run):
     told = run("repaly", "x.pcap")
     assert (told.exit_code, "replay" in told.stderr) == (2, True)
+    assert told.stderr.count("\n") == 1
+
+
+def test_no_words_at_all_are_answered_with_all_of_them(run):
+    assert all(f"  {command} " in run().output for command in wirecheck.COMMANDS)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -12,13 +12,13 @@ import yaml
 
 from dashboards.boards.grafana import BOARDS, FOLDER, documents, text
 from streaming.measured import METRICS, PREFIX
+from tests.dashboards.expressions import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((Path(__file__).parent / "grafana_schema.json").read_text())
 PANELS = [(board, panel) for board in BOARDS for row in board.rows for panel in row.panels]
 QUERIES = [(board, panel, query) for board, panel in PANELS for query in panel.queries]
 UNITS = {"short", "percentunit", "s", "bytes", "Bps", "pps", "cps", "reqps"}
-VARIABLES = {"$__rate_interval": "5m", "$__range": "6h", "$cluster": ".*", "$agent": ".*", "$api": ".*"}
 AGENT_METRICS = {  # made by capture/metrics.py, which a monitor's environment may lack
     "frames_total": ("interface",),
     "bytes_total": ("interface",),
@@ -55,12 +55,6 @@ def known():
 
 
 KNOWN = known()
-
-
-def plain(expr):
-    for name, value in VARIABLES.items():
-        expr = expr.replace(name, value)
-    return expr
 
 
 def selectors(expr):

@@ -1,7 +1,7 @@
 """The whole chain with a real Prometheus: frames arrive, an agent listens, and every panel and alert is asked.
 
-Knows the boards and rules as committed. A query returns data, or stands in QUIET with the reason why a healthy
-chain has nothing to say there; alerts that do not fire here are proven by dashboards/prometheus/test_rules.yml.
+Knows the boards and rules as committed. A panel has data, or stands in tests/dashboards/quiet.py, which
+proves that it would speak; alerts that do not fire here are proven by dashboards/prometheus/test_rules.yml.
 """
 
 import json
@@ -20,6 +20,8 @@ import pytest
 import yaml
 
 from dashboards.boards.grafana import BOARDS
+from tests.dashboards.expressions import plain
+from tests.dashboards.quiet import QUIET
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOM = ROOT / "dashboards/prometheus"
@@ -27,20 +29,6 @@ FIRST = ("zk28-healthy", "kraft-clients-zoo")
 LATER = ("zk28-recreate", "zk28-lossy-network", "kraft4-wrong-cluster", "zk39-zombie-controller")
 WAIT_S = 240
 PORT = {"prometheus": 19790, "monitor": 19791, "agent": 19792, "echo": 19793}
-VARIABLES = {"$__rate_interval": "2m", "$__range": "10m", "$cluster": ".*", "$agent": ".*", "$api": ".*"}
-QUIET = {
-    "Stuck and refused fetches": "no capture here has a fetch that stands still",
-    "Packets lost, by reason": "the agent loses nothing",
-    "Lost before or during capture": "the captures were written without loss",
-    "Messages not decoded, by reason": "all of their messages are decoded",
-    "Messages not read": "the same",
-    "Bytes never captured": "every hole of the lossy capture is filled later",
-    "Findings told, per hour": "a finding of a label that is new to Prometheus has no increase yet",
-    "Version findings told, per hour": "the same",
-    "Versions between brokers": "the same, of exchanges",
-    "Packets kept and skipped": "every packet at the loopback interface is TCP",
-    "Old ids still in use, by code": "clients noticed each recreation in time",
-}
 
 pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs prometheus (Debian: prometheus)")
 
@@ -61,9 +49,7 @@ def get(port, path, **words):
 
 
 def asked(expr):
-    for name, value in VARIABLES.items():
-        expr = expr.replace(name, value)
-    told = json.loads(get("prometheus", "/api/v1/query", query=expr))
+    told = json.loads(get("prometheus", "/api/v1/query", query=plain(expr, "2m", "10m")))
     assert told["status"] == "success"
     return [row for row in told["data"]["result"] if row["value"][1] != "NaN"]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from streaming import batches
 from streaming.loop import Loop
 from streaming.pipeline import Job, start
 from streaming.replay import agents_of
@@ -24,9 +25,14 @@ def settings(frames_files):
 
 
 @pytest.fixture(scope="module")
-def expected(frames_files, settings):
-    loop = Loop(settings)
+def loop(frames_files, settings):
+    loop = Loop(replace(settings, exchanges=True))
     loop.batch(frames_files)
+    return loop
+
+
+@pytest.fixture(scope="module")
+def expected(loop):
     verdict = loop.result().json()
     assert verdict["findings"]
     assert verdict["topics"]
@@ -55,10 +61,13 @@ def run(spark, job, settings):
     return judged
 
 
-def test_all_at_once_is_what_the_plain_loop_says(run, frames_files, expected):
-    verdict, query = run(frames_files)
+def test_all_at_once_is_what_the_plain_loop_says_exchanges_on_request_included(run, job, frames_files, loop, expected):
+    verdict, query = run(frames_files, exchanges=True)
     assert [batch["numInputRows"] for batch in query.recentProgress] == [len(frames_files)]
     assert verdict == expected
+    (written,) = batches.read(f"{job.out}/exchanges/run={query.id}")
+    assert sorted(map(str, written.to_pylist())) == sorted(map(str, loop.rows("exchanges")))
+    assert written.num_rows == expected["coverage"]["exchanges"]
 
 
 def test_the_plan_has_two_stateful_nodes(run, frames_files):

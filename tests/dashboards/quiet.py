@@ -1,0 +1,92 @@
+"""Panels that a healthy chain leaves empty, why, and which series make each of them speak.
+
+Knows series as Prometheus stores them, one minute apart. `test_quiet.py` holds that each entry is true, by promtool;
+`tests/live/test_boards.py` lets these panels, and no others, be without data.
+"""
+
+from dataclasses import dataclass, field
+
+FALLS = "0+60x180"
+"""A counter that gains one a second."""
+STANDS = "60x180"
+
+
+@dataclass(frozen=True)
+class Quiet:
+    reason: str
+    speaks: dict[str, str]
+    """Series and their values."""
+    says: tuple[dict[str, float], ...]
+    """What each query of the panel makes of them after two hours: labels and value."""
+    silent: dict[str, str] = field(default_factory=dict)
+    """What a healthy chain has besides, and no query shows."""
+
+
+def finding(code: str, kind: str, what: str = "findings") -> str:
+    return f'wirecheck_{what}{{cluster="prod",code="{code}",kind="{kind}"}}'
+
+
+QUIET = {
+    "Stuck and refused fetches": Quiet(
+        "no capture here has a fetch that stands still",
+        {finding("FET001", "violation"): "2x180", finding("FET003", "anomaly"): "1x180"},
+        ({'{code="FET001", kind="violation"}': 2, '{code="FET003", kind="anomaly"}': 1},),
+        {finding("TID002", "violation"): "1x180"},
+    ),
+    "Old ids still in use, by code": Quiet(
+        "clients noticed each recreation in time",
+        {finding("TID005", "anomaly"): "3x180", finding("GRP001", "violation"): "1x180"},
+        ({'{code="TID005"}': 3, '{code="GRP001"}': 1},),
+        {finding("TID002", "violation"): "1x180"},
+    ),
+    "Findings told, per hour": Quiet(
+        "a finding of a label that is new to Prometheus has no increase yet",
+        {finding("TID002", "violation", "finding_revisions_total"): "0+1x180"},
+        ({'{code="TID002"}': 60},),
+        {finding("TID006", "violation", "finding_revisions_total"): STANDS},
+    ),
+    "Version findings told, per hour": Quiet(
+        "the same",
+        {finding("VER008", "information", "finding_revisions_total"): "0+1x180"},
+        ({'{code="VER008"}': 60},),
+        {finding("TID002", "violation", "finding_revisions_total"): "0+1x180"},
+    ),
+    "Versions between brokers": Quiet(
+        "the same, of exchanges",
+        {'wirecheck_exchanges_total{cluster="prod",api="LeaderAndIsr",version="4"}': FALLS},
+        ({'{api="LeaderAndIsr", version="4"}': 1},),
+        {
+            'wirecheck_exchanges_total{cluster="prod",api="LeaderAndIsr",version="3"}': STANDS,
+            'wirecheck_exchanges_total{cluster="prod",api="Fetch",version="12"}': FALLS,
+        },
+    ),
+    "Packets lost, by reason": Quiet(
+        "the agent loses nothing",
+        {'wirecheck_agent_lost_frames_total{instance="b1",interface="eth0",reason="kernel"}': FALLS},
+        ({'{instance="b1", reason="kernel"}': 1},),
+    ),
+    "Lost before or during capture": Quiet(
+        "the captures were written without loss",
+        {
+            'wirecheck_dropped_frames_total{cluster="prod"}': FALLS,
+            'wirecheck_skipped_frames_total{cluster="prod"}': "0+120x180",
+        },
+        ({'{cluster="prod"}': 1}, {'{cluster="prod"}': 2}),
+    ),
+    "Messages not decoded, by reason": Quiet(
+        "all of their messages are decoded",
+        {'wirecheck_undecoded_messages_total{cluster="prod",reason="unknown version"}': FALLS},
+        ({'{reason="unknown version"}': 1},),
+    ),
+    "Messages not read": Quiet(
+        "the same",
+        {'wirecheck_messages_total{cluster="prod",outcome="undecoded"}': FALLS},
+        ({'{outcome="undecoded"}': 1},),
+        {'wirecheck_messages_total{cluster="prod",outcome="decoded"}': FALLS},
+    ),
+    "Bytes never captured": Quiet(
+        "every hole of the lossy capture is filled later",
+        {'wirecheck_unseen_bytes_total{cluster="prod"}': FALLS},
+        ({'{cluster="prod"}': 1},),
+    ),
+}
