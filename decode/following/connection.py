@@ -174,11 +174,11 @@ class Follower:
         ends, count = segments.endpoints, max(len(segments.endpoints), 1)
         keys, index = unique_pairs(segments.src, segments.dst, count)
         agents = segments.agent if len(segments) else np.zeros(0, np.int32)
-        if len(agents) and agents.min() != agents.max() and any(_reused(address) for address, _ in ends):
-            shared, index = distinct(index.astype(np.int64) * len(names) + agents)
+        of_agent = np.full(len(keys), agents[0] if len(agents) else 0)
+        if len(agents) and agents.min() != agents.max():
+            apart = np.array([_reused(min(ends[key // count], ends[key % count])[0]) for key in keys.tolist()])
+            shared, index = distinct(index.astype(np.int64) * len(names) + np.where(apart[index], agents, 0))
             keys, of_agent = keys[shared // len(names)], shared % len(names)
-        else:
-            of_agent = np.full(len(keys), agents[0] if len(agents) else 0)
         pairs: list[Pair] = []
         flipped = np.zeros(len(keys), np.bool_)
         for i, (key, agent) in enumerate(zip(keys.tolist(), of_agent.tolist(), strict=True)):

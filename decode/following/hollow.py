@@ -139,9 +139,7 @@ def _opened(windows: Ints, count: int, where: int, size: int) -> Any:
         count += 1
     if k + 1 < count and windows[k + 1, 0] <= windows[k, 1]:
         windows[k, 1] = max(windows[k, 1], windows[k + 1, 1])
-        for i in range(k + 1, count - 1):
-            windows[i, 0], windows[i, 1] = windows[i + 1, 0], windows[i + 1, 1]
-        count -= 1
+        count -= 1  # it was the last: a walk stands behind all that was opened for it before
     return count
 
 

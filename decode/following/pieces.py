@@ -93,15 +93,14 @@ def free_list(s: Ints, p: int) -> None:
 
 @njit
 def advance_front(s: Ints, p: int, count: int) -> None:
-    """The piece without its first `count` bytes (fewer than it has)."""
+    """The piece, of bytes that we have, without its first `count` bytes (fewer than it has)."""
     s[p + P_AT] += count
     s[p + P_LENGTH] -= count
-    if s[p + P_KIND] == DATA:
-        if s[p + P_ADDRESS] >= 0:
-            s[p + P_ADDRESS] += count
-        else:
-            s[p + P_ADDRESS] -= count
-            s[G_ARENA_LIVE] -= count
+    if s[p + P_ADDRESS] >= 0:
+        s[p + P_ADDRESS] += count
+    else:
+        s[p + P_ADDRESS] -= count
+        s[G_ARENA_LIVE] -= count
 
 
 @njit
@@ -147,8 +146,6 @@ def detach(s: Ints, w: int, upto: int) -> Any:
             s[w + W_PIECES] += 1
             if s[w + W_TAIL] == p:
                 s[w + W_TAIL] = rest
-            if s[w + W_SETTLED] == p:
-                s[w + W_SETTLED] = -1
         s[w + W_PIECES] -= 1
         if s[p + P_KIND] == DATA:
             s[w + W_KEPT] -= s[p + P_LENGTH]
@@ -166,7 +163,7 @@ def detach(s: Ints, w: int, upto: int) -> Any:
 
 @njit
 def without_front(s: Ints, p: int, count: int) -> Any:
-    """The list without its first `count` bytes; -1 if nothing remains."""
+    """The list without its first `count` bytes, which we have; -1 if nothing remains."""
     while p >= 0 and s[p + P_LENGTH] <= count:
         count -= s[p + P_LENGTH]
         following = s[p + P_NEXT]

@@ -235,8 +235,10 @@ def _resolve(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
     for k in range(s[w + W_CANDIDATES]):
         base = W_CANDIDATE + 4 * k
         at, end = s[w + base], s[w + base + 1]
+        if end < s[w + W_FROM]:  # what stands there was given up
+            continue
         state = _verdict(s, new, old, w, base, ids)
-        if state == REFUTED or end < s[w + W_FROM]:
+        if state == REFUTED:
             continue
         if state == CONFIRMED and at >= covered:
             _trust(s, c, w, at if at >= s[w + W_FROM] else end)

@@ -75,3 +75,45 @@ def test_a_kernel_keeps_its_name_and_its_words():
     assert (machine.run.py_func.__name__, machine.run.py_func.__module__) == ("run", "decode.machine")
     assert "Walks messages" in machine.run.__doc__
     assert machine.run.py_func.__code__.co_freevars == (compiled.STAMP,)
+
+
+def test_the_stamp_of_a_kernel_is_that_of_all_it_calls(kernels):
+    """What numba keeps is told apart by it; compiled or not, so that it holds without JIT too."""
+
+    def stamped(**changed):
+        outer = kernels(**changed)
+        return stamp(getattr(outer, "py_func", outer))
+
+    first = stamped()
+    assert stamped() == first
+    assert len({first, stamped(added=2), stamped(factor=3), stamped(added=2, factor=3)}) == 4
+
+
+def ping(n):
+    return pong(n - 1) if n else np.int64(0)
+
+
+def pong(n):
+    return ping(n - 1) if n else np.int64(1)
+
+
+def test_kernels_that_call_each_other_are_stamped_once():
+    assert ping(5) != ping(4)
+    assert stamp(ping) == stamp(pong)
+
+
+def test_a_function_that_holds_its_stamp_does_what_it_did():
+    def made(y):
+        def kernel(x: int, z: int = 2) -> int:
+            """Its words."""
+            return x * y + z
+
+        return kernel
+
+    plain = made(10)
+    stamped = compiled._closed_over(plain, 77)
+    assert (stamped(1), stamped(1, 5)) == (plain(1), plain(1, 5)) == (12, 15)
+    assert stamped.__code__.co_freevars == (*plain.__code__.co_freevars, compiled.STAMP)
+    assert [cell.cell_contents for cell in stamped.__closure__] == [10, 77]
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__", "__defaults__"):
+        assert getattr(stamped, name) == getattr(plain, name)

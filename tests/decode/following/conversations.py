@@ -106,3 +106,12 @@ def answered(results: list[Exchanges]) -> list[int]:
 def moved(talk: Talk, number: int) -> Talk:
     """The same talk from another client."""
     return replace(talk, client=(f"10.0.0.{number + 2}", 40000 + number))
+
+
+def together(rows: list[tuple[str, Segment]], left_out=None) -> Segments:
+    """One call's frames of several agents, each with the agent that shows it."""
+    agents = list(dict.fromkeys(agent for agent, _ in rows))
+    made = segments([frame for _, frame in rows], left_out=left_out)
+    shown_by = np.array([agents.index(agent) for agent, _ in rows], np.int32)
+    source = np.full(len(rows), len(agents), np.int32)
+    return replace(made, names=(*agents, "capture"), agent=shown_by, source=source)

@@ -28,8 +28,8 @@ def follow(frames, limits=USUAL, left_out=None):
     return [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
 
 
-def stepwise(frames):
-    follower = Follower()
+def stepwise(frames, limits=USUAL):
+    follower = Follower(limits)
     return [*(follower.receive(segments([frame])) for frame in frames), follower.drain()]
 
 
@@ -110,8 +110,8 @@ def test_a_response_of_which_the_id_was_left_out_is_no_message_and_keeps_the_bou
     assert "closed-by-server" not in [row[0] for row in told(results)]
 
 
-def shaken(mechanism=b"PLAIN"):
-    talk = Talk().open().request(request(API_VERSIONS, 0, 0)).response(response(0))
+def shaken(mechanism=b"PLAIN", **options):
+    talk = Talk(**options).open().request(request(API_VERSIONS, 0, 0)).response(response(0))
     talk.request(request(HANDSHAKE, 0, 1, struct.pack(">h", len(mechanism)) + mechanism))
     return talk.response(response(1, bytes(6)))
 
@@ -202,3 +202,52 @@ def test_a_first_request_that_nobody_sends_is_no_kafka():
     talk = Talk().open().request(struct.pack(">ihhih", 200, 999, 0, 1, 1) + b"c").request(bytes(200))
     results = stepwise([replace(frame) for frame in talk.segments])
     assert (told(results), only(results).protocol) == ([], "other")
+
+
+@pytest.mark.parametrize("mss", [1, 3, 5, 9, 1448])
+def test_tokens_that_say_something_in_both_directions_are_counted_in_whatever_packets(mss):
+    """SCRAM behind a handshake of version 0: four tokens, of which the answers look like responses."""
+    talk = shaken(b"SCRAM-SHA-256", mss=mss)
+    talk.request(sized(b"n,,n=alice,r=abc")).response(sized(b"r=abcdef,s=QSXCR,i=4096"))
+    talk.request(sized(b"c=biws,r=abcdef,p=v0X8v3")).response(sized(b"v=rmF9pqV8S7suAoZWja4"))
+    frames = more(talk, [2, 3]).segments
+    for way in (follow, stepwise):
+        results = way(frames)
+        assert answered(results) == [0, 1, 2, 3]
+        assert (only(results).raw_frames, only(results).sasl) == (4, "SCRAM-SHA-256")
+
+
+def test_an_answer_to_a_token_that_is_not_waited_for_any_more_is_still_no_message():
+    """Half of it is there when the client goes on, and more waits than may: the token is what is given up."""
+    answer = sized(b"v=rmF9pqV8S7suAoZWja4")
+    talk = shaken().request(sized(b"\0alice\0secret")).response(answer[:12])
+    talk.request(request(FETCH, 12, 2, bytes(50))).response(answer[12:]).response(response(2))
+    for way in (follow, stepwise):
+        results = way(talk.segments, Limits(waiting_messages=1))
+        assert answered(results) == [0, 1, 2]
+        assert (only(results).raw_frames, only(results).limits_hit) == (2, 1)
+
+
+def test_a_boundary_lost_while_a_token_waits_is_found_by_the_requests_behind_it():
+    talk = shaken().request(sized(b"\0alice\0secret")).response(struct.pack(">i", -1) + b"?" * 9)
+    results = follow(more(talk, [70_002, 70_003, 70_004]).segments)
+    assert answered(results)[-1] == 70_004
+    assert only(results).resynchronised == 1
+
+
+def test_the_one_request_without_client_id_in_its_header_is_a_message():
+    """ControlledShutdown v0; who the client is stays known, and finds the boundary again."""
+    talk = more(opened(), [1]).request(sized(struct.pack(">hhii", 7, 0, 2, 3))).response(response(2, bytes(6)))
+    more(talk, [3]).request(struct.pack(">i", -5) + bytes(20))
+    results = follow(more(talk, [4]).segments)
+    assert answered(results) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_message_given_up_is_skipped_to_its_end_and_the_stream_is_read_on(way):
+    talk = more(opened(), [1]).request(produce(2, size=300_000)).response(response(2))
+    results = way(more(talk, [3, 4]).segments, Limits(pending_bytes=100_000))
+    assert answered(results) == [0, 1, 3, 4]
+    assert [row[0] for row in told(results) if row[2] is None] == ["request-unseen"]
+    assert only(results).skipped_bytes == len(produce(2, size=300_000))
+    assert (only(results).limits_hit, only(results).resynchronised) == (1, 0)

@@ -20,9 +20,9 @@ from tests.traffic import Talk
 USUAL = Limits()
 
 
-def follow(frames, limits=USUAL):
+def follow(frames, limits=USUAL, left_out=None):
     follower = Follower(limits)
-    return [follower.receive(segments(frames)), follower.drain()]
+    return [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
 
 
 def stepwise(frames, limits=USUAL):
@@ -48,9 +48,9 @@ def answers(numbers, size=53):
     return b"".join(response(number, bytes(size)) for number in numbers)
 
 
-def middle(*, mss=100, skip=5, said=()):
+def middle(*, mss=100, skip=5, said=(), **options):
     """A capture that begins in the middle of a connection, packets not at the messages' ends."""
-    talk = Talk(mss=mss)
+    talk = Talk(mss=mss, **options)
     for from_client, data in said:
         talk.request(data) if from_client else talk.response(data)
     return talk.segments[skip:]
@@ -157,3 +157,63 @@ def test_a_busy_connection_with_losses_is_answered_to_its_end():
     frames = [frame for frame in talk.segments if id(frame) not in lost]
     pairs = [row for row in told(follow(frames)) if row[0] == "answered"]
     assert len(pairs) >= 1200 - len(lost) - 3
+
+
+SLOWLY = 6 * 10**9  # a packet later, nobody waits any more for what came before the first one
+NOISE = b"\xee"
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_request_too_long_to_hold_is_skipped_and_those_behind_it_are_read(way):
+    big = request(FETCH, 12, 100, bytes(6000))
+    frames = middle(skip=0, mss=500, said=[(True, NOISE * 33 + big + asks(range(101, 130)))], step_ns=SLOWLY)
+    results = way(frames, Limits(search_bytes=2000))
+    assert requests(results) == list(range(101, 130))
+    assert only(results).skipped_bytes == 33 + len(big)
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_what_stands_at_the_end_of_a_request_is_not_looked_for_where_it_was_given_up(way):
+    """The request and five bytes of the next one are in a packet too large to hold."""
+    first = request(FETCH, 12, 100, bytes(1143 - 23))
+    data = NOISE * (1448 + 300) + first + asks(range(101, 160))
+    assert len(first) == 1143
+    frames = middle(skip=0, mss=1448, said=[(True, data)], step_ns=SLOWLY)
+    results = way(frames, Limits(search_bytes=1000))
+    found = requests(results)
+    assert found == list(range(102, 160))
+
+
+def test_a_request_whose_follower_was_left_out_proves_nothing():
+    frames = middle(skip=1, said=[(True, asks(range(100, 160)))])
+    assert requests(follow(frames)) == list(range(102, 160))
+    assert requests(follow(frames, left_out={1: [(16, 20)]})) == list(range(104, 160))
+
+
+def answering(pad, between=b""):
+    """Requests, and their answers behind some noise: one answer, what is between, and the rest."""
+    numbers = range(70_000, 70_040)
+    data = NOISE * pad + answers(numbers[:3]) + between + answers(numbers[3:])
+    return middle(skip=1, said=[(True, asks(numbers)), (False, data)])
+
+
+def paired(results):
+    return [row[3][3] for row in told(results) if row[0] == "answered"]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+@pytest.mark.parametrize("pad", [13, 17, 30])
+def test_an_answer_is_believed_when_the_next_one_is_all_there(pad, way):
+    """With a pad of 13, a packet ends four bytes behind the first answer to a request that was seen."""
+    assert paired(way(answering(pad))) == list(range(70_002, 70_040))
+
+
+def test_an_answer_whose_follower_was_left_out_proves_nothing():
+    frames = answering(30)
+    at = next(i for i, frame in enumerate(frames) if frame.src[1] == 9092) + 2
+    assert paired(follow(frames, left_out={at: [(15, 4)]})) == list(range(70_004, 70_040))
+
+
+@pytest.mark.parametrize("between", [NOISE * 9, struct.pack(">ii", 3, 70_003), struct.pack(">ii", 2**31 - 1, 70_003)])
+def test_an_answer_before_what_cannot_be_one_proves_nothing(between):
+    assert paired(follow(answering(30, between))) == list(range(70_003, 70_040))
