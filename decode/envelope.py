@@ -2,12 +2,12 @@
 
 Knows where an Envelope carries the other message (header and body, without size). Refuses to know who forwards what.
 Rule: an inner response is read by its inner request; where that was not seen, its version is unknown, never guessed.
-Kafka does not put an Envelope into an Envelope, so there is one step, not a recursion.
+Kafka's brokers refuse an Envelope in an Envelope; whoever sends one all the same is read step by step, DEEPEST of them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,16 +19,28 @@ if TYPE_CHECKING:
     from decode.message import Decoded
     from decode.wire import Ints, Messages
 
-__all__ = ["CARRIED", "ENVELOPE", "unwrapped"]
+__all__ = ["CARRIED", "DEEPEST", "ENVELOPE", "Unwrapped", "unwrapped"]
 
 ENVELOPE = 58
 CARRIED = ("requestData", "responseData")
 """Fields of an Envelope, and of nothing else, that hold the other message."""
+DEEPEST = 4
+"""Messages below one Envelope that are read: Kafka knows one, and ENVELOPE itself is not forwardable (ApiKeys)."""
 UNKNOWN_KEY = -1
 
 
-def unwrapped(decoded: Decoded, request_of: Ints) -> tuple[Messages, Ints]:
-    """Inner messages of all Envelopes in a batch, and the message each came in.
+class Unwrapped(NamedTuple):
+    """What the Envelopes of a batch carry, one step down."""
+
+    messages: Messages
+    outer: Ints
+    """By message, the row of the Envelope it came in."""
+    request_of: Ints
+    """By message, the one of these that it answers; -1 of a request, and where that was not seen."""
+
+
+def unwrapped(decoded: Decoded, request_of: Ints) -> Unwrapped:
+    """Inner messages of all Envelopes in a batch.
 
     `request_of` is, by message, the one it answers: -1 of a request, and of a response whose request was not seen.
     """
@@ -48,7 +60,10 @@ def unwrapped(decoded: Decoded, request_of: Ints) -> tuple[Messages, Ints]:
         [version for *_, version in inner],
         [[(int(begin), int(end - begin)) for begin, end in field.holes] for _, field, *_ in inner],
     )
-    return messages, np.array([outer for outer, *_ in inner], np.int64)
+    came_in = np.array([outer for outer, *_ in inner], np.int64)
+    row = {outer: i for i, outer in enumerate(came_in.tolist())}
+    answered = np.array([row.get(outer, -1) for outer in request_of[came_in].tolist()], np.int64)
+    return Unwrapped(messages, came_in, answered)
 
 
 UNKNOWN = (UNKNOWN_KEY, UNKNOWN_VERSION_YET)

@@ -4,7 +4,7 @@ Knows the fields that decode/schemas marks secret, and records fields, of messag
 to know what becomes of the spans, and what is in records (decode/log/secrets.py knows that of the metadata log).
 Rule: a span covers a field's content, never its length, so that a message decodes as well without it. Of a message that
 does not decode nothing is said; but one in an Envelope is a secret then, of a request what follows its ids, and so is
-an enveloped response whose request was not seen.
+an enveloped response whose request was not seen, and what lies deeper than Envelopes are read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from decode.compiled import cached_njit
-from decode.envelope import ENVELOPE, unwrapped
+from decode.envelope import DEEPEST, ENVELOPE, unwrapped
 from decode.form import Kind
 from decode.message import Projection, Status, decode, only
 from decode.program import form, programs
@@ -24,6 +24,7 @@ from decode.wire import RESPONSE, wire_offset
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from decode.envelope import Unwrapped
     from decode.message import Decoded
     from decode.wire import Ints, Messages
 
@@ -49,13 +50,16 @@ def confidential(messages: Messages, request_of: Ints) -> tuple[Spans, NDArray[n
     `request_of` is, by message, the one in the batch that it answers, -1 if none.
     """
     decoded = decode(messages, _projection())
+    return _all_spans(decoded, request_of, DEEPEST), decoded.status
+
+
+def _all_spans(decoded: Decoded, request_of: Ints, steps: int) -> Spans:
+    """The spans of messages, and of what their Envelopes carry so many steps down."""
     own = _spans(decoded)
-    if not (messages.key == ENVELOPE).any():
-        return own, decoded.status
-    inner, outer = unwrapped(decoded, request_of)
-    if not len(inner):
-        return own, decoded.status
-    return _joined(own, _within(decoded, inner, outer)), decoded.status
+    if not (decoded.messages.key == ENVELOPE).any():
+        return own
+    inner = unwrapped(decoded, request_of)
+    return _joined(own, _within(decoded, inner, steps)) if len(inner.outer) else own
 
 
 @cache
@@ -101,13 +105,15 @@ def _message_of(token_at: Ints, tokens: Ints) -> Any:
     return found
 
 
-def _within(decoded: Decoded, inner: Messages, outer: Ints) -> Spans:
+def _within(decoded: Decoded, carried: Unwrapped, steps: int) -> Spans:
     """Spans of inner messages, in the coordinates of those they came in."""
+    inner, outer, request_of = carried
     found = decode(inner, _projection())
-    spans = _spans(found)
+    readable = (found.status == Status.OK) & ((inner.key != ENVELOPE) | (steps > 1))
+    spans = _all_spans(found, request_of, steps - 1) if steps > 1 else _spans(found)
     begin = _carried_at(decoded, outer)
     open_bytes = np.where(inner.side == RESPONSE, 0, IDS_BYTES)  # which request it was is no secret
-    unread = np.flatnonzero((found.status != Status.OK) & (inner.size > open_bytes))
+    unread = np.flatnonzero(~readable & (inner.size > open_bytes))
     return Spans(
         np.concatenate([outer[spans.message], outer[unread]]),
         np.concatenate([begin[spans.message] + spans.offset, (begin + open_bytes)[unread]]),

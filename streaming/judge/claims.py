@@ -7,6 +7,7 @@ Rule: what comes out is reduced to one claim per key; the rest of the pipeline n
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from decode.envelope import DEEPEST
 from decode.following.exchanges import Exchanges
 from decode.message import Decoded, Status
 from streaming.judge.claim import Claim, merged, pack, unpack
@@ -60,13 +61,14 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *servers.idless(stated), *facts])
 
 
-def inner_claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
-    """What clients' topic administration says inside Envelopes."""
-    found = enveloped.inside(exchanges, decoded)
+def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -> list[Claim]:
+    """What clients' topic administration says inside Envelopes, and in Envelopes in there."""
+    found = enveloped.inside(exchanges, decoded) if steps else None
     if found is None:
         return []
     batch = Batch(found[0], answering(*found))
-    return [claim for rows in stating(bindings.claims(batch)) for claim in reduced(rows, batch.sightings)]
+    stated = [claim for rows in stating(bindings.claims(batch)) for claim in reduced(rows, batch.sightings)]
+    return [*stated, *inner_claims(*found, steps - 1)]
 
 
 def answering(exchanges: Exchanges, decoded: Decoded) -> Decoded:

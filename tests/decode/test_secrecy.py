@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from decode.envelope import DEEPEST
 from decode.form import Kind
 from decode.message import Status, decode
 from decode.nested import nested
@@ -96,3 +97,23 @@ def test_an_enveloped_request_that_does_not_decode_keeps_its_ids_only():
     outer = wrapped("request", b"\x00\x21\x00\x01\x00\x00\x00\x09" + b"who knows")
     spans, _ = confidential(pack([outer], [REQUEST], [58], [0]), ALONE)
     assert outer[spans.offset[0] : spans.offset[0] + spans.length[0]] == b"who knows"
+
+
+def test_a_secret_is_found_in_envelopes_within_envelopes():
+    inner = build(case("IncrementalAlterConfigs", "request", 1)[1], 1, random.Random(1), CONFIGS).data
+    for steps in range(1, DEEPEST + 1):
+        outer = inner
+        for _ in range(steps):
+            outer = wrapped("request", outer)
+        spans, status = confidential(pack([outer], [REQUEST], [58], [0]), ALONE)
+        assert Status(status[0]) == Status.OK
+        assert [outer[o : o + n] for o, n in zip(spans.offset, spans.length, strict=True)] == [b"hidden"]
+
+
+def test_what_lies_deeper_than_envelopes_are_read_is_a_secret_behind_its_ids():
+    inner = deepest = b"\x00\x13\x00\x07\x00\x00\x00\x09" + b"who knows"
+    for steps in range(DEEPEST + 1):
+        inner = wrapped("request", inner)
+        deepest = inner if steps == 0 else deepest
+    spans, _ = confidential(pack([inner], [REQUEST], [58], [0]), ALONE)
+    assert [inner[o : o + n] for o, n in zip(spans.offset, spans.length, strict=True)] == [deepest[8:]]

@@ -25,7 +25,7 @@ def inside(exchanges: Exchanges, decoded: Decoded) -> tuple[Exchanges, Decoded] 
     request_of = np.full(len(decoded), -1, np.int64)
     answered = exchanges.response >= 0
     request_of[exchanges.response[answered]] = exchanges.request[answered]
-    messages, outer = unwrapped(decoded, request_of)
+    messages, outer, _ = unwrapped(decoded, request_of)
     if not len(messages):
         return None
     inner = np.full(len(decoded), -1, np.int64)

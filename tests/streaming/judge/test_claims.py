@@ -127,3 +127,16 @@ def test_a_snapshot_of_which_a_piece_is_missing_names_what_comes_before_it_only(
     snapshot_read(lab, 6, 10, (100, 110))
     del lab.talks[1]
     assert {row["name"] for row in lab.judge()["topics"].values()} == {"orders"}
+
+
+def test_an_envelope_in_an_envelope_holds_them_too():
+    asked, _ = written("CreateTopics", "request", 7, {"topics": [{"name": "orders"}]}, {"clientId": "admin"})
+    answer, _ = written("CreateTopics", "response", 7, {"topics": [{"name": "orders", "topicId": ID_1, "configs": []}]})
+    carried = []
+    for name, data in (("requestData", asked), ("responseData", answer)):
+        once, _ = written("Envelope", name.removesuffix("Data"), 0, {name: base64.b64encode(data).decode()})
+        carried.append({name: base64.b64encode(once).decode()})
+    lab = Lab()
+    lab.talk(B1, "1").ask(0, "Envelope", 0, *carried)
+    (created,) = told(lab, "creation")
+    assert created.key == ("orders", ID_1, B1)
