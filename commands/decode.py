@@ -1,8 +1,10 @@
 """`wirecheck decode`: the messages of pcaps, or one message in hex, as people read them.
 
-Knows: which options go together. Refuses to know layouts and lines: that is the decode room.
+Knows: which options go together, how people paste bytes. Refuses to know layouts and lines: that is the decode room.
 """
 
+import re
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,49 +17,100 @@ from commands.ending import Stop
 from commands.screen import as_json, legible
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from decode import lines
+
+OF_FILES = ("connection", "topic", "limit")
+BETWEEN_DIGITS = re.compile(r"0x|\\x|[\s:,-]", re.IGNORECASE)  # as tshark, Wireshark and Python write bytes
+LARGEST_VERSION = 0x7FFF
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--api", "apis", multiple=True, metavar="NAME", help="Only this API (repeatable); with --hex: its API.")
-@click.option("--connection", metavar="IP:PORT", help="Only connections with this endpoint, or IP:PORT>IP:PORT.")
+@click.option("--api", "apis", multiple=True, metavar="NAME", help="Only this API, by name or key (repeatable).")
+@click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version of it.")
+@click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
+@click.option("--connection", metavar="IP[:PORT]", help="Only connections with this end, or IP:PORT>IP:PORT.")
 @click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
 @click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect()
 @options.form("json")
-@click.option("--hex", "digits", metavar="HEX", help="Decode this message (header and body, without its size).")
-@click.option("--version", "version", type=int, help="With --hex: the API version.")
-@click.option("--side", type=click.Choice(["request", "response"]), default="request", show_default=True)
-def decode(files: tuple[str, ...], digits: str | None, version: int | None, side: str, **choices: Any) -> None:
+@click.option("--hex", "digits", metavar="HEX", help="Decode this one message instead of files; - reads it from stdin.")
+def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of pcaps, or one message in hex.
+
+    A message in hex is a header and a body, with or without its size. A request says its API and version itself; of a
+    response, give --side, --api and --version.
 
     \b
     Examples:
       wirecheck decode incident.pcapng --api LeaderAndIsr --topic orders
       wirecheck decode incident.pcapng --connection 10.0.0.7:51234 --format json | jq .body
-      wirecheck decode --hex 00120003... --api ApiVersions --version 3 --side request
-      wirecheck decode --hex 00040003... --api LeaderAndIsr --version 3 --dialect kip516-draft
+      wirecheck decode --hex 00120003...
+      wirecheck decode --hex 00000007... --side response --api ApiVersions --version 3
+      wirecheck decode --hex 00040003... --dialect kip516-draft
     """
-    if bool(files) == bool(digits):
+    if bool(files) == (digits is not None):
         raise click.UsageError("give FILEs or --hex, and not both")
     from decode import lines, page
 
     form, reading = choices.pop("form"), lines.Reading(choices.pop("dialect"), choices.pop("contents"))
     try:
-        if digits:
-            apis = choices["apis"]
-            if len(apis) != 1 or version is None:
-                raise click.UsageError("--hex needs --api and --version")
-            found = iter([lines.single(digits, apis[0], version, side, reading)])
-        else:
-            limit = choices.pop("limit")
-            found = islice(messages(files, lines.Filter(**choices), reading), limit)
+        found = of_hex(digits, choices, reading) if digits is not None else of_files(files, choices, reading)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     for line in found:
         click.echo(as_json(line) if form == "json" else legible(page.text(line)))
+
+
+def of_hex(digits: str, choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
+    from decode.single import single
+
+    given = [name for name in OF_FILES if choices[name] is not None]
+    if given:
+        raise click.UsageError(f"--{given[0]} goes with FILEs: --hex is one message")
+    if len(choices["apis"]) > 1:
+        raise click.UsageError("--hex is one message: give one --api")
+    data = hex_bytes(sys.stdin.read() if digits == "-" else digits)
+    return iter(
+        [single(data, choices["side"] or "request", next(iter(choices["apis"]), None), choices["version"], reading)]
+    )
+
+
+def hex_bytes(digits: str) -> bytes:
+    """Bytes of hex digits, in pairs however they are parted. ValueError that says what is not one."""
+    plain = BETWEEN_DIGITS.sub("", digits)
+    if not plain:
+        raise ValueError("--hex has no digits")
+    odd = re.search(r"[^0-9a-fA-F]", plain)
+    if odd:
+        raise ValueError(f"--hex: {odd[0]!r}, behind {odd.start()} digits, is no hex digit")
+    if len(plain) % 2:
+        raise ValueError(f"--hex has {len(plain)} digits, an odd number: one is missing, or was cut off at the end")
+    return bytes.fromhex(plain)
+
+
+def of_files(files: tuple[str, ...], choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
+    from decode import lines
+
+    limit = choices.pop("limit")
+    return told(islice(messages(files, lines.Filter(**choices), reading), limit), files, choices)
+
+
+def told(found: Iterator[dict[str, Any]], files: tuple[str, ...], choices: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same lines; where there is none, that is said."""
+    none = True
+    for line in found:
+        none = False
+        yield line
+    if none:
+        narrowed = [
+            f"--{'api' if name == 'apis' else name}" for name, value in choices.items() if value not in {None, ()}
+        ]
+        asked = f" passes {', '.join(narrowed)}" if narrowed else ""
+        click.echo(f"wirecheck: no Kafka message in {', '.join(files)}{asked}", err=True)
 
 
 def messages(files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading") -> Iterator[dict[str, Any]]:
@@ -65,6 +118,19 @@ def messages(files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Rea
     from decode import lines
 
     try:
-        yield from lines.of(agent.read_frames([Path(name) for name in files]), wanted, reading)
+        yield from lines.of(whole(agent.read_frames([Path(name) for name in files])), wanted, reading)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
+
+
+def whole(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
+    """The same tables; of a file that could not be read to its end, that is said."""
+    import pyarrow.compute as pc
+
+    from capture import frames
+
+    for table in tables:
+        broken = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])
+        for source, reason in (row.values() for row in broken.to_pylist()):
+            click.echo(legible(f"wirecheck: {source}: {reason}"), err=True)
+        yield table

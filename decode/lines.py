@@ -1,10 +1,10 @@
 """Messages as lines: what `wirecheck decode` prints.
 
-    for found in of(tables, Filter(apis=("Fetch",)), contents=False): print(json.dumps(found))
+    for found in of(tables, Filter(apis=("Fetch",))): print(json.dumps(found))
 
 Knows the outer names of a line (snake case; the body keeps Kafka's own names and form, so that it can be held against
 a broker's request log), which lines a person asked for, and their order. What an Envelope carries stands beside its
-body, as `enveloped`. Refuses to know files, options and how a line is made pretty (decode/page.py).
+body, as `enveloped`, and so on in there. Refuses to know files, options and how a line is made pretty (decode/page.py).
 Rule: a line is made of one message and its frame; a message that was not decoded has a reason where the body would be.
 """
 
@@ -14,19 +14,19 @@ import base64
 import heapq
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from decode.dialect import AUTO, hear, read
-from decode.envelope import CARRIED, ENVELOPE, unwrapped
+from decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
+from decode.errors import Truncated
 from decode.following.connection import Follower
 from decode.following.segments import segments
-from decode.layout import layouts
-from decode.message import REASONS, Dialect, Status, pack
+from decode.message import REASONS, Dialect, Status
 from decode.nested import nested
+from decode.wanted import Filter, api_names
 from decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from decode.message import Decoded
     from decode.wire import Ints, Messages
 
-__all__ = ["Filter", "Reading", "of", "single"]
+__all__ = ["PLAIN", "Filter", "Line", "Reading", "alone", "enveloped", "facts", "of", "verdict"]
 
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version
@@ -57,38 +57,6 @@ class Reading:
 
 
 PLAIN = Reading()
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which messages are wanted; empty fields want all. ValueError for an API that does not exist."""
-
-    apis: tuple[str, ...] = ()
-    """API names, in any case; an Envelope also passes by what it carries."""
-    connection: str | None = None
-    """ip:port of one end, or ip:port>ip:port, client first."""
-    topic: str | None = None
-    """A topic's name or id that the message must carry."""
-
-    def __post_init__(self) -> None:
-        names = {name.lower() for name in api_names().values()}
-        unknown = [api for api in self.apis if api.lower() not in names]
-        if unknown:
-            raise ValueError(f"{unknown[0]}: no such API; Kafka calls them {', '.join(sorted(api_names().values()))}")
-
-    def rows(self, exchanges: Exchanges, inside: dict[int, Line]) -> Iterator[int]:
-        """Messages that pass by what is known before their values are built."""
-        wanted = {key for key, api in api_names().items() if api.lower() in {name.lower() for name in self.apis}}
-        here = [self.passes(connection.name) for connection in exchanges.connections]
-        for i, key in enumerate(exchanges.messages.key.tolist()):
-            if here[exchanges.connection[i]] and (not wanted or wanted & {key, inside.get(i, {}).get("key")}):
-                yield i
-
-    def passes(self, name: str) -> bool:
-        return self.connection is None or self.connection == name or self.connection in name.split(">")
-
-    def keeps(self, found: Line) -> bool:
-        return self.topic is None or self.topic in texts([found.get("body"), found.get("enveloped", {}).get("body")])
 
 
 def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> Iterator[Line]:
@@ -139,21 +107,25 @@ def answers(exchanges: Exchanges) -> Ints:
     return out
 
 
-def enveloped(decoded: Decoded, request_of: Ints, reading: Reading) -> dict[int, Line]:
-    """By Envelope, what it carries: a line without time, place and frame."""
+def enveloped(decoded: Decoded, request_of: Ints, reading: Reading, steps: int = DEEPEST) -> dict[int, Line]:
+    """By Envelope, what it carries: a line without time, place and frame; what that carries stands in it likewise."""
     if not (decoded.messages.key == ENVELOPE).any():
         return {}
-    messages, outer = unwrapped(decoded, request_of)
-    inner, row = alone(messages, reading), {at: i for i, at in enumerate(outer.tolist())}
+    messages, outer, answered = unwrapped(decoded, request_of)
+    inner = alone(messages, reading)
+    deeper = enveloped(inner, answered, reading, steps - 1) if steps > 1 else {}
     found = {}
-    for envelope, i in row.items():
-        request = i if messages.side[i] == REQUEST else row.get(int(request_of[envelope]))
+    for i, envelope in enumerate(outer.tolist()):
+        request = i if messages.side[i] == REQUEST else int(answered[i])
         named = {
             **facts(messages, i),
-            "client_id": None if request is None else client_id(messages, request),
+            "client_id": client_id(messages, request) if request >= 0 else None,
             "size": int(messages.size[i]),
         }
-        found[envelope] = named | (without_ids(messages, i) or verdict(inner, i, contents=reading.contents))
+        said = without_ids(messages, i) or verdict(inner, i, contents=reading.contents)
+        if steps == 1 and messages.key[i] == ENVELOPE:
+            said = {"undecoded": "too-deep"}
+        found[envelope] = named | said | ({"enveloped": deeper[i]} if i in deeper else {})
     return found
 
 
@@ -162,7 +134,7 @@ def without_ids(messages: Messages, i: int) -> Line:
     if messages.side[i] != REQUEST or messages.key[i] >= 0:
         return {}
     if messages.size[i] < IDS_BYTES:
-        return {"malformed": f"{REASONS[Status.TRUNCATED].__name__} at byte {messages.size[i]}"}
+        return {"malformed": str(Truncated(int(messages.size[i])))}
     first = messages.span_offset[messages.span_at[i] : messages.span_at[i + 1]][:1].tolist()
     return {"undecoded": f"left-out at byte {first[0]}"} if first and first[0] < IDS_BYTES else {}
 
@@ -186,19 +158,6 @@ def line(exchanges: Exchanges, decoded: Decoded, i: int, client: str | None, *, 
         },
         **verdict(decoded, i, contents=contents),
     }
-
-
-def single(digits: str, api: str, version: int, side: str, reading: Reading = PLAIN) -> Line:
-    """One message given in hex, header and body. ValueError where the arguments name none."""
-    keys = {name.lower(): key for key, name in api_names().items()}
-    if api.lower() not in keys:
-        raise ValueError(f"{api}: no such API; Kafka calls them {', '.join(sorted(api_names().values()))}")
-    data = bytes.fromhex(digits)
-    message = pack([data], [SIDES.index(side)], [keys[api.lower()]], [version])
-    decoded = alone(message, reading)
-    found = {**facts(message, 0), "size": len(data), **verdict(decoded, 0, contents=reading.contents)}
-    inside = enveloped(decoded, np.full(1, -1, np.int64), reading)
-    return found | ({"enveloped": inside[0]} if inside else {})
 
 
 def alone(messages: Messages, reading: Reading) -> Decoded:
@@ -227,10 +186,10 @@ def verdict(decoded: Decoded, i: int, *, contents: bool) -> Line:
         drafted = {"dialect": spoken.label} if spoken >= Dialect.KIP516_DRAFT else {}
         body = nested(decoded, i, contents=contents)["body"]
         return {**drafted, "body": body if contents else body | carried(body)}
-    where = f" at byte {int(decoded.error_at[i])}"
-    if status < Status.TRUNCATED:
-        return {"undecoded": status.name.lower().replace("_", "-") + (where if status == Status.LEFT_OUT else "")}
-    return {"malformed": REASONS[status].__name__ + where}
+    if status >= Status.TRUNCATED:
+        return {"malformed": str(REASONS[status](int(decoded.error_at[i]), decoded.error_path(i)))}
+    where = f" at byte {int(decoded.error_at[i])}" if status == Status.LEFT_OUT else ""
+    return {"undecoded": status.name.lower().replace("_", "-") + where}
 
 
 def carried(body: Line) -> Line:
@@ -243,18 +202,3 @@ def rfc3339(ts_ns: int) -> str:
     """UTC with microseconds."""
     seconds, rest = divmod(ts_ns, 1_000_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
-
-
-@cache
-def api_names() -> dict[int, str]:
-    """Key to the name that Kafka's own log uses."""
-    return {layout.key: layout.api for layout in layouts("kafka") if layout.side == "request"}
-
-
-def texts(body: Any) -> Iterator[str]:
-    """Every string in a body."""
-    if isinstance(body, str):
-        yield body
-    elif isinstance(body, dict | list):
-        for inner in body.values() if isinstance(body, dict) else body:
-            yield from texts(inner)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from decode import lines
+from decode.envelope import DEEPEST
 from decode.lines import Filter, Reading
 from tests.build import plain
 from tests.traffic import Talk
@@ -146,8 +147,17 @@ def test_lines_are_not_kept_longer_than_needed():
         (Filter(connection="10.0.0.2:40000"), ["Metadata", "Metadata"]),
         (Filter(connection="10.0.0.2:40000>10.0.0.9:9092"), ["Metadata", "Metadata"]),
         (Filter(connection="10.0.0.9:9092>10.0.0.2:40000"), []),
+        (Filter(connection="10.0.0.2"), ["Metadata", "Metadata"]),
+        (Filter(connection="10.0.0.2>10.0.0.9:9092"), ["Metadata", "Metadata"]),
+        (Filter(connection="10.0.0.9"), ["Metadata", "Metadata", "Produce", "Produce", "Metadata", "Metadata"]),
+        (Filter(side="request"), ["Metadata", "Produce", "Metadata"]),
+        (Filter(side="response", apis=("0",)), ["Produce"]),
+        (Filter(version=9), ["Produce", "Produce"]),
+        (Filter(version=9, apis=("Metadata",)), []),
         (Filter(topic="payments"), ["Metadata", "Metadata"]),
         (Filter(topic=ORDERS), ["Metadata", "Metadata"]),
+        (Filter(topic="24cc4332f7de45a3b24e33d61aa0d16c"), ["Metadata", "Metadata"]),
+        (Filter(topic="24CC4332-f7de-45a3-b24e-33d61aa0d16c"), ["Metadata", "Metadata"]),
         (Filter(topic="nothing"), []),
     ],
 )
@@ -156,13 +166,6 @@ def test_only_what_is_wanted(wanted, expected):
     other.ts_ns += SECOND
     metadata(other, names=("payments",))
     assert [line["api"] for line in told(one, other, wanted=wanted)] == expected
-
-
-def test_an_api_that_does_not_exist_is_said_with_those_that_do():
-    with pytest.raises(ValueError, match=r"Fetsch: no such API; Kafka calls them .*Fetch"):
-        Filter(apis=("Fetsch",))
-    with pytest.raises(ValueError, match="Fetsch: no such API"):
-        lines.single("00", "Fetsch", 4, "request")
 
 
 def test_records_are_lengths_unless_they_are_asked_for():
@@ -214,26 +217,6 @@ def test_an_answer_whose_request_was_not_seen_has_no_api():
     ]
 
 
-def test_one_message_in_hex():
-    data = asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 7)[4:]
-    line = lines.single(data.hex(" "), "metadata", 12, "request")
-    assert line.pop("body")["topics"] == [{"topicId": "AAAAAAAAAAAAAAAAAAAAAA", "name": "orders"}]
-    assert line == {
-        "side": "request", "key": 3, "api": "Metadata", "version": 12, "correlation_id": 7, "size": len(data),
-    }  # fmt: skip
-
-
-def test_a_draft_says_which():
-    drafted = (
-        "000000010000000300000000000000070202740200000000000000030000000100000005030000000100000002000000090300000001"
-        "00000002010001001024cc4332f7de45a3b24e33d61aa0d16c0200000001036231000023840001000102"
-    )
-    line = lines.single("0004000300000000ffff00" + drafted, "LeaderAndIsr", 3, "request")
-    assert (line["dialect"], line["body"]["topicStates"][0]["topicId"]) == ("kip516-draft", ORDERS)
-    forced = lines.single("0004000300000000ffff00" + drafted, "LeaderAndIsr", 3, "request", Reading("kafka"))
-    assert "malformed" in forced
-
-
 CREATED = {"topics": [{"name": "payments", "configs": [{"name": "retention.ms", "value": "1000"}]}]}
 
 
@@ -281,7 +264,7 @@ def test_secrets_inside_an_envelope_are_lengths_like_those_outside():
     [
         (b"\0\x13\0\x63\0\0\0\1\0\0", {"key": 19, "version": 99, "undecoded": "unknown-version"}),
         (b"\0\x63\0\0\0\0\0\1\0\0", {"key": 99, "api": None, "undecoded": "unknown-api"}),
-        (b"\0\x13\0\x07\0\0\0\1", {"key": 19, "malformed": "Truncated at byte 8"}),
+        (b"\0\x13\0\x07\0\0\0\1", {"key": 19, "malformed": "Truncated at byte 8 in header.clientId"}),
         (b"\0\x13\0", {"key": None, "api": None, "malformed": "Truncated at byte 3"}),
         (b"\xff\xff\0\0\0\0\0\1\0\0", {"key": None, "undecoded": "unknown-api"}),
     ],
@@ -312,14 +295,6 @@ def test_what_was_left_out_inside_an_envelope_is_left_out():
     assert value["enveloped"]["body"]["topics"][0]["configs"][0]["value"] == {"left_out": 4}
 
 
-def test_an_answer_inside_an_envelope_whose_request_was_not_seen_is_not_guessed():
-    """Given alone, in hex."""
-    data = answered("CreateTopics", 7, {})[4:]
-    message = plain("Envelope", "response", 0, {"responseData": b64(data)})[4:]
-    inside = lines.single(message.hex(), "Envelope", 0, "response")["enveloped"]
-    assert (inside["api"], inside["client_id"], inside["undecoded"]) == (None, None, "no-request")
-
-
 @pytest.mark.parametrize(("wanted", "expected"), [
     (Filter(apis=("CreateTopics",)), 2), (Filter(apis=("Envelope",)), 2), (Filter(apis=("Fetch",)), 0),
     (Filter(topic="payments"), 1), (Filter(topic=ORDERS), 1), (Filter(topic="orders"), 0),
@@ -328,3 +303,52 @@ def test_an_envelope_passes_by_what_it_carries(wanted, expected):
     request = asked("CreateTopics", 7, CREATED)[4:]
     response = answered("CreateTopics", 7, {"topics": [{"name": "", "topicId": ORDERS}]})[4:]
     assert len(told(forwarded(request, response), wanted=wanted)) == expected
+
+
+def wrapped(data, times, side="request", number=60):
+    """Envelopes around a message, the outermost without its size."""
+    name = "requestData" if side == "request" else "responseData"
+    header = {"correlationId": number} | ({"clientId": f"broker-{times}"} if side == "request" else {})
+    for _ in range(times):
+        data = plain("Envelope", side, 0, {name: b64(data)}, header)[4:]
+    return data
+
+
+def carrying(steps):
+    """The exchange of an Envelope that carries CreateTopics so many steps down."""
+    request = asked("CreateTopics", 7, CREATED, 41, "admin")[4:]
+    response = answered("CreateTopics", 7, {"topics": [{"name": "payments", "topicId": ORDERS}]}, 41)[4:]
+    return forwarded(wrapped(request, steps - 1), wrapped(response, steps - 1, "response"))
+
+
+def innermost(line):
+    return innermost(line["enveloped"]) if "enveloped" in line else line
+
+
+@pytest.mark.parametrize("steps", range(1, DEEPEST + 1))
+def test_envelopes_in_envelopes_are_read_step_by_step(steps):
+    request, response = map(innermost, told(carrying(steps)))
+    assert (request["api"], request["client_id"], request["side"]) == ("CreateTopics", "admin", "request")
+    assert (response["api"], response["client_id"], response["side"]) == ("CreateTopics", "admin", "response")
+    assert request["body"]["topics"][0]["name"] == "payments"
+    assert response["body"]["topics"][0]["topicId"] == ORDERS
+
+
+@pytest.mark.parametrize("steps", [DEEPEST + 1, 40])
+def test_envelopes_deeper_than_any_are_said_to_be(steps):
+    for line in told(carrying(steps)):
+        inside = innermost(line)
+        assert (inside["api"], inside["undecoded"], "body" in inside) == ("Envelope", "too-deep", False)
+
+
+def test_an_envelope_passes_by_what_it_carries_however_deep():
+    passing = {"apis": (("CreateTopics",), ("Fetch",)), "topic": ("payments", "orders"), "version": (7, 8)}
+    for name, (yes, no) in passing.items():
+        assert [len(told(carrying(3), wanted=Filter(**{name: value}))) for value in (yes, no)] == [2, 0]
+
+
+def test_a_malformed_message_says_which_field():
+    talk = metadata(opened())
+    talk.request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 2).replace(b"\x07orders", b"\x00orders"))
+    found = told(talk)[-1]
+    assert found["malformed"].endswith(" in topics.name") or "in " in found["malformed"]

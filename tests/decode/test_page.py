@@ -95,3 +95,12 @@ def test_what_an_envelope_carries_is_indented_below_it():
         "  enveloped: CreateTopics v7 request  #4  30 bytes",
         "    malformed: Truncated at byte 3",
     ]
+
+
+def test_envelopes_in_envelopes_are_indented_step_by_step():
+    inner = {"side": "request", "key": 19, "api": "CreateTopics", "version": 7, "correlation_id": 4, "size": 30}
+    middle = {**inner, "key": 58, "api": "Envelope", "version": 0, "body": {}, "enveloped": {**inner, "body": {}}}
+    assert text({**LINE, "body": {}, "enveloped": middle}).splitlines()[1:] == [
+        "  enveloped: Envelope v0 request  #4  30 bytes",
+        "    enveloped: CreateTopics v7 request  #4  30 bytes",
+    ]

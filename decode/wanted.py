@@ -1,0 +1,146 @@
+"""Which messages a person asked for, in the words people use: API names, addresses, topics.
+
+Knows how an API, an endpoint and a topic are said, and what a wrong one is told. Refuses to know how a message is read
+and what a line of it looks like beyond the names asked for.
+Rule: what an Envelope carries passes as the Envelope itself does; a field that is not set wants everything.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, cached_property
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from decode.layout import layouts
+from decode.wire import SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decode.following.connection import Connection, Exchanges
+
+__all__ = ["Filter", "api_names", "key_of", "texts"]
+
+Line = dict[str, Any]
+End = tuple[str, int | None]
+HEX_ID = re.compile("[0-9a-fA-F]{32}")
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which messages are wanted; empty fields want all. ValueError for what no message can have."""
+
+    apis: tuple[str, ...] = ()
+    """API names, in any case, or keys."""
+    connection: str | None = None
+    """One end as ip:port or ip, or both as ip:port>ip:port, client first."""
+    topic: str | None = None
+    """A topic's name, or its id in base64 or in hex, that the message must carry."""
+    side: str | None = None
+    """request or response."""
+    version: int | None = None
+    """Of the API."""
+
+    def __post_init__(self) -> None:
+        _ = self.keys, self.ends  # so that what is wrong is said at once
+
+    @cached_property
+    def keys(self) -> frozenset[int]:
+        return frozenset(key_of(api) for api in self.apis)
+
+    @cached_property
+    def ends(self) -> tuple[End, ...]:
+        said = self.connection.split(">") if self.connection is not None else []
+        if len(said) > 2:
+            raise ValueError(f"{self.connection}: a connection has two ends")
+        return tuple(map(endpoint, said))
+
+    @cached_property
+    def topics(self) -> frozenset[str]:
+        """The texts that say the topic: bodies have ids in base64."""
+        plain = (self.topic or "").replace("-", "")
+        found = base64.urlsafe_b64encode(bytes.fromhex(plain)) if HEX_ID.fullmatch(plain) else b""
+        return frozenset({self.topic or "", found.rstrip(b"=").decode()}) - {""}
+
+    def rows(self, exchanges: Exchanges, inside: dict[int, Line]) -> Iterator[int]:
+        """Messages that pass by what is known before their values are built; `inside`: what Envelopes carry, by row."""
+        messages, keys = exchanges.messages, self.keys
+        here = np.array([self.passes(connection) for connection in exchanges.connections], np.bool_)
+        passing = here[exchanges.connection] if len(messages) else np.zeros(0, np.bool_)
+        if self.side is not None:
+            passing &= messages.side == SIDES.index(self.side)
+        for i in np.flatnonzero(passing).tolist():
+            said = [(int(messages.key[i]), int(messages.version[i]))]
+            said += [(layer["key"], layer["version"]) for layer in layers(inside.get(i))]
+            if any((not keys or key in keys) and self.version in {None, version} for key, version in said):
+                yield i
+
+    def passes(self, connection: Connection) -> bool:
+        ends = self.ends
+        if len(ends) == 2:
+            return matches(ends[0], connection.client) and matches(ends[1], connection.server)
+        return all(matches(end, connection.client) or matches(end, connection.server) for end in ends)
+
+    def keeps(self, found: Line) -> bool:
+        bodies = [layer.get("body") for layer in layers(found)]
+        return self.topic is None or not self.topics.isdisjoint(texts(bodies))
+
+
+def endpoint(said: str) -> End:
+    """An address, and a port or None. IPv6 with a port stands in brackets."""
+    host, colon, port = said.rpartition(":")
+    if not host or (":" in host and not host.endswith("]")):
+        host, colon, port = said, "", ""
+    try:
+        address = str(ip_address(host.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        raise ValueError(
+            f"{said}: not an address; give IP, IP:PORT or IP:PORT>IP:PORT (client first), IPv6 as [fd00::1]:9092"
+        ) from None
+    if colon and not (port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise ValueError(f"{said}: {port or 'nothing'} is not a port")
+    return address, int(port) if colon else None
+
+
+def matches(wanted: End, end: tuple[str, int]) -> bool:
+    return wanted[0] == end[0] and wanted[1] in {None, end[1]}
+
+
+def layers(line: Line | None) -> Iterator[Line]:
+    """A line, what it carries, what that carries, and so on."""
+    while line is not None:
+        yield line
+        line = line.get("enveloped")
+
+
+def texts(body: Any) -> Iterator[str]:
+    """Every string in a body."""
+    if isinstance(body, str):
+        yield body
+    elif isinstance(body, dict | list):
+        for inner in body.values() if isinstance(body, dict) else body:
+            yield from texts(inner)
+
+
+@cache
+def api_names() -> dict[int, str]:
+    """Key to the name that Kafka's own log uses."""
+    return {layout.key: layout.api for layout in layouts("kafka") if layout.side == "request"}
+
+
+def key_of(api: str) -> int:
+    """The key of an API named in any case, or given as its key. ValueError if there is none."""
+    keys = {name.lower(): key for key, name in api_names().items()}
+    if api.lower() in keys:
+        return keys[api.lower()]
+    if api.isdecimal() and int(api) in api_names():
+        return int(api)
+    near = [api_names()[keys[name]] for name in get_close_matches(api.lower(), keys, 3)]
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise ValueError(f"{api}: no such API; {meant}Kafka calls them {', '.join(sorted(api_names().values()))}")

@@ -1,0 +1,127 @@
+"""`wirecheck decode` as people use it: bytes as tools write them, options that go together, and clear words if not."""
+
+import json
+import struct
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from tests import traffic
+from tests.build import plain
+from tests.commands.conftest import EXAMPLE
+
+ASKED = plain("Metadata", "request", 12, {"topics": [{"name": "orders"}]}, {"correlationId": 7, "clientId": "app"})
+HEX = ASKED[4:].hex()
+AS_TOOLS_WRITE = {
+    "wireshark": HEX,
+    "tshark": ":".join(HEX[i : i + 2] for i in range(0, len(HEX), 2)),
+    "xxd": " ".join(HEX[i : i + 4] for i in range(0, len(HEX), 4)),
+    "lines": "\n".join(HEX[i : i + 32] for i in range(0, len(HEX), 32)).upper(),
+    "c": ", ".join(f"0x{byte:02x}" for byte in ASKED[4:]),
+    "python": "".join(f"\\x{byte:02x}" for byte in ASKED[4:]),
+    "with its size": ASKED.hex(),
+}
+
+
+def told(result):
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("tool", AS_TOOLS_WRITE)
+def test_bytes_are_taken_as_tools_write_them(run, tool):
+    (line,) = told(run("decode", "--hex", AS_TOOLS_WRITE[tool], "--format", "json"))
+    assert (line["api"], line["version"], line["body"]["topics"][0]["name"]) == ("Metadata", 12, "orders")
+
+
+def test_bytes_longer_than_a_command_line_come_by_stdin():
+    result = CliRunner().invoke(wirecheck.main, ["decode", "--hex", "-", "--format", "json"], input=HEX + "\n")
+    assert told(result)[0]["api"] == "Metadata"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give FILEs or --hex, and not both"),
+        ((EXAMPLE, "--hex", HEX), "give FILEs or --hex, and not both"),
+        (("--hex", ""), "--hex has no digits"),
+        (("--hex", HEX[:-1]), "an odd number: one is missing, or was cut off at the end"),
+        (("--hex", "0003zz"), "'z', behind 4 digits, is no hex digit"),
+        (("--hex", HEX, "--api", "Fetsch"), "did you mean Fetch"),
+        (("--hex", HEX, "--api", "Fetch", "--api", "Metadata"), "one message: give one --api"),
+        (("--hex", HEX, "--api", "Fetch", "--version", 4), "a request of Metadata v12, not of Fetch v4"),
+        (("--hex", HEX, "--side", "response"), "a response does not say its API and version"),
+        (("--hex", HEX, "--version", -1), "-1 is not in the range"),
+        (("--hex", HEX, "--version", 70000), "70000 is not in the range"),
+        (("--hex", HEX, "--version", "v12"), "'v12' is not a valid integer"),
+        (("--hex", HEX, "--side", "broker"), "'broker' is not one of"),
+        (("--hex", HEX, "--dialect", "klingon"), "'klingon' is not one of"),
+        (("--hex", HEX, "--topic", "orders"), "--topic goes with FILEs"),
+        (("--hex", HEX, "--connection", "10.0.0.1"), "--connection goes with FILEs"),
+        (("--hex", HEX, "--limit", 1), "--limit goes with FILEs"),
+        ((EXAMPLE, "--connection", "broker-1:9092"), "broker-1:9092: not an address"),
+        ((EXAMPLE, "--limit", 0), "0 is not in the range"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_words(run, arguments, said):
+    result = run("decode", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (ASKED[4:-3], "malformed: Truncated at byte "),
+        (ASKED[4:] + b"\0\0", "malformed: LeftoverBytes at byte "),
+        (b"\0\x63\0\0\0\0\0\1\0\0", "undecoded: unknown-api"),
+        (b"\0\3\0\x63\0\0\0\1\0\0", "undecoded: unknown-version"),
+    ],
+)
+def test_bytes_that_are_no_message_say_why(run, data, said):
+    result = run("decode", "--hex", data.hex())
+    assert result.exit_code == 0
+    assert said in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--topic", "nowhere"), " passes --topic"),
+        (("--api", "Heartbeat", "--version", 0), " passes --api, --version"),
+        (("--connection", "192.0.2.1"), " passes --connection"),
+    ],
+)
+def test_where_no_message_passes_that_is_said(run, arguments, said):
+    result = run("decode", EXAMPLE, *arguments)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"wirecheck: no Kafka message in {EXAMPLE}{said}\n"
+
+
+def test_a_capture_without_kafka_is_said_to_have_none(run, tmp_path):
+    talk = traffic.Talk().open().request(b"GET / HTTP/1.1\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
+    (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
+    result = run("decode", tmp_path / "web.pcap")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"wirecheck: no Kafka message in {tmp_path / 'web.pcap'}\n"
+
+
+def test_what_is_readable_of_a_file_that_was_cut_off_is_shown_first(run, tmp_path):
+    talk = traffic.Talk().open().request(ASKED).response(struct.pack(">ii", 4, 7)).close()
+    whole = traffic.pcap(traffic.packets(talk.segments))
+    (tmp_path / "cut.pcap").write_bytes(whole[:-5])
+    result = run("decode", tmp_path / "cut.pcap", "--side", "request")
+    assert "Metadata v12 request  #7" in result.stdout
+    assert result.exit_code == 0
+    assert f"wirecheck: {tmp_path / 'cut.pcap'}: truncated packet at byte offset " in result.stderr
+
+
+def test_files_are_narrowed_by_side_and_version(run):
+    lines = told(run("decode", EXAMPLE, "--side", "response", "--api", 3, "--format", "json"))
+    assert {(line["side"], line["api"]) for line in lines} == {("response", "Metadata")}
+    (version, *_) = {line["version"] for line in lines}
+    assert {line["version"] for line in told(run("decode", EXAMPLE, "--version", version, "--format", "json"))} == {
+        version
+    }
