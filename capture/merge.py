@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames
-from capture.pcap import Batch, CaptureFile, InputError, first_ns
-from capture.windows import WINDOW_BYTES
+from capture.pcap import Batch, CaptureFile, InputError, first_look
+from capture.windows import WINDOW_BYTES, Pipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,17 +34,21 @@ class Input:
     path: Path
     first_ns: int
     rank: int
+    pipe: Pipe | None = None
+    """What it is read from, if it can be opened only once."""
 
 
 def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError]]:
     """Files by their first packet's time and by name, each once; and those that cannot be read at all."""
-    times, errors = [], []
+    found, errors = [], []
     for path in sorted({path.resolve(): path for path in sorted(paths)}.values()):
         try:
-            times.append((first_ns(path), str(path), path))
+            first_ns, pipe = first_look(path)
+            found.append((first_ns, str(path), path, pipe))
         except InputError as error:
             errors.append(error)
-    return [Input(path, ns, rank) for rank, (ns, _, path) in enumerate(sorted(times))], errors
+    found.sort(key=lambda one: one[:2])
+    return [Input(path, ns, rank, pipe) for rank, (ns, _, path, pipe) in enumerate(found)], errors
 
 
 class _Open:
@@ -78,7 +82,7 @@ class _Open:
 def _batches(source: Input, stamp: frames.Stamp, window_bytes: int, reader: _Open) -> Iterator[Batch]:
     """A file's rows, then its marks; a file that went away since it was looked at is one more mark."""
     try:
-        file = CaptureFile(source.path, window_bytes)
+        file = CaptureFile(source.path, window_bytes, source.pipe)
     except InputError as error:
         yield _marks([frames.Mark(frames.INPUT_ERROR, source.first_ns, str(error.path), reason=error.reason)], stamp)
         return

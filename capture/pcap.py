@@ -1,4 +1,4 @@
-"""Capture files in, frames out: pcap and pcapng, packed with gzip or not.
+"""Capture files in, frames out: pcap and pcapng, packed or not, from a disk or a pipe.
 
 Knows: which container a file is, how its windows become Arrow batches, and how a broken file is told about.
 Refuses to know: several files and their order (merge.py), files of our own (spool.py), connections, Kafka.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from capture import classic, frames, packet, pcapng
 from capture.rows import Rows
-from capture.windows import WINDOW_BYTES, Windows
+from capture.windows import WINDOW_BYTES, Pipe, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 _NO_LIMIT = 1 << 60
 _PEEK_BYTES = 1 << 16
+_OTHERS = {
+    b"PAR1": "a file of frames; name the folder it is in",
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"snoo": "a snoop file; Wireshark's editcap makes a pcapng of it",
+}
 
 
 class InputError(Exception):
@@ -55,12 +60,13 @@ class Walk(Protocol):
 class CaptureFile:
     """One capture file, read once from its beginning. Close it, or use it in a with statement."""
 
-    def __init__(self, path: Path, window_bytes: int = WINDOW_BYTES) -> None:
+    def __init__(self, path: Path, window_bytes: int = WINDOW_BYTES, pipe: Pipe | None = None) -> None:
+        """Raises InputError where it cannot be opened, or begins as no capture file does."""
         self.path = path
         self.source = str(path)
         self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken
         try:
-            self._windows = Windows(path, window_bytes)
+            self._windows = Windows(path, window_bytes, pipe)
         except OSError as error:
             raise InputError(path, 0, _why_not_opened(error)) from error
         self.rows = Rows(window_bytes)
@@ -87,12 +93,13 @@ class CaptureFile:
         if head[:4] == pcapng.MAGIC:
             return pcapng.Blocks()
         if head[:4] not in classic.MAGIC:
-            raise InputError(self.path, 0, "not a pcap or pcapng file")
+            raise InputError(self.path, 0, _OTHERS.get(head[:4], "not a pcap or pcapng file"))
         if len(head) < classic.HEADER_BYTES:
             raise InputError(self.path, len(head), f"truncated file header at byte offset {len(head)}")
         return classic.Classic(windows, self.rows)
 
     def batches(self, stamp: frames.Stamp) -> Iterator[Batch]:
+        self._windows.settle()
         going_on = True
         while going_on:
             self.rows.begin()
@@ -148,13 +155,26 @@ class CaptureFile:
         self.error = (offset, f"{what} at byte offset {offset}")
 
 
-def first_ns(path: Path) -> int:
-    """Time of a capture file's first packet, 0 if it holds none; InputError if nothing of it can be read."""
-    file = CaptureFile(path, _PEEK_BYTES)
+def first_look(path: Path) -> tuple[int, Pipe | None]:
+    """Time of a capture file's first packet, 0 if it holds none; what to read it from if it can be opened only once.
+
+    Raises InputError if nothing of it can be read.
+    """
     try:
-        return file.first_ns()
-    finally:
+        pipe = Pipe.at(path)
+    except OSError as error:
+        raise InputError(path, 0, _why_not_opened(error)) from error
+    file = CaptureFile(path, _PEEK_BYTES, pipe)
+    try:
+        first_ns = file.first_ns()
+    except InputError:
         file.close()
+        raise
+    if pipe is None:
+        file.close()
+    else:
+        pipe.seek(0)
+    return first_ns, pipe
 
 
 def _why_not_opened(error: OSError) -> str:

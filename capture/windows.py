@@ -1,7 +1,7 @@
-"""The bytes of a capture file, a window at a time, packed or not.
+"""The bytes of a capture file, a window at a time, packed or not, from a disk or a pipe.
 
-Knows: one reused buffer that slides over the file, and how to unpack gzip members as a stream.
-Refuses to know: what the bytes mean.
+Knows: one reused buffer that slides over the file, and how a pipe is looked into before it is read.
+Refuses to know: what the bytes mean, and how packed ones are unpacked (codecs.py).
 Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it.
 The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, the whole mapping
 counts as resident memory, and reading a warm file into a reused buffer costs 0.1 s per GB.
@@ -9,33 +9,83 @@ counts as resident memory, and reading a warm file into a reused buffer costs 0.
 
 from __future__ import annotations
 
-import zlib
+import io
+import stat
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from capture import codecs
+
 if TYPE_CHECKING:
-    from io import FileIO
     from pathlib import Path
 
 WINDOW_BYTES = 8 << 20
-_GZIP_MAGIC = b"\x1f\x8b"
-_PACKED_BYTES = 1 << 18
-_PIECE_BYTES = 1 << 20
+
+
+class Pipe(io.RawIOBase):
+    """What can be read only once. It keeps what it gives, and can begin again, until it is told to `settle`."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+        self._kept = bytearray()
+        self._at = 0
+        self._keeps = True
+
+    @classmethod
+    def at(cls, path: Path) -> Pipe | None:
+        """None of a file that can be opened again. Raises OSError."""
+        mode = path.stat().st_mode
+        return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else cls(path.open("rb", buffering=0))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: memoryview) -> int:  # type: ignore[override] # whoever reads here has a memoryview
+        if self._at < len(self._kept):
+            piece = self._kept[self._at : self._at + len(room)]
+            room[: len(piece)] = piece
+            self._at += len(piece)
+            return len(piece)
+        count = self._file.readinto(room) or 0
+        self._at += count
+        if self._keeps:
+            self._kept += room[:count]
+        else:
+            self._kept.clear()
+        return count
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if not self._keeps or offset or whence:
+            raise io.UnsupportedOperation("a pipe is read once")
+        self._at = 0
+        return 0
+
+    def tell(self) -> int:
+        return self._at
+
+    def settle(self) -> None:
+        """It will not begin again."""
+        self._keeps = False
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class Windows:
     """`data[:filled]` are the bytes of the file from `start` on."""
 
-    def __init__(self, path: Path, window_bytes: int = WINDOW_BYTES) -> None:
-        self._file = path.open("rb", buffering=0)
+    def __init__(self, path: Path, window_bytes: int = WINDOW_BYTES, pipe: Pipe | None = None) -> None:
+        """Raises OSError where it cannot be opened or read."""
+        self._file: io.RawIOBase = pipe or Pipe.at(path) or path.open("rb", buffering=0)
         try:
-            magic = self._file.read(2)
+            magic = self._file.read(codecs.MAGIC_BYTES) or b""
             self._file.seek(0)
         except OSError:
             self._file.close()
             raise
-        self._gzip = _Gzip(self._file) if magic == _GZIP_MAGIC else None
+        self._packed = codecs.unpacked(magic, self._file)
         self.data = np.empty(max(window_bytes, 64), np.uint8)
         self.start = 0
         self.filled = 0
@@ -45,6 +95,11 @@ class Windows:
 
     def close(self) -> None:
         self._file.close()
+
+    def settle(self) -> None:
+        """Nobody will want the beginning again."""
+        if isinstance(self._file, Pipe):
+            self._file.settle()
 
     def slide(self, consumed: int) -> None:
         """Forget the first `consumed` bytes and fill up behind the rest."""
@@ -64,67 +119,11 @@ class Windows:
         room = self.data[self.filled :].data
         count = 0
         try:
-            if self._gzip is None:
-                count = self._file.readinto(room) or 0
-                self.file_bytes += count
-            else:
-                count = self._gzip.readinto(room)
-                self.file_bytes = self._file.tell()
+            count = (self._file if self._packed is None else self._packed).readinto(room) or 0
+            self.file_bytes = self._file.tell()
+        except (EOFError, ValueError) as error:
+            self.broken = str(error)
         except OSError as error:
             self.broken = f"read error ({error.strerror})"
-        except zlib.error:
-            self.broken = "corrupt gzip stream"
-        except EOFError as error:
-            self.broken = str(error)
         self.filled += count
         self.ended = count == 0
-
-
-class _Gzip:
-    """Unpacks the members of a gzip file one after the other (RFC 1952), never more than asked for.
-
-    The standard library's reader loses what it has already unpacked when the file turns out to be cut.
-    """
-
-    def __init__(self, file: FileIO) -> None:
-        self._file = file
-        self._packed = b""
-        self._member = zlib.decompressobj(wbits=31)
-
-    def readinto(self, room: memoryview) -> int:
-        while not (self._member.eof and self._at_end()):
-            piece = self._unpacked(min(len(room), _PIECE_BYTES))
-            self._packed = self._member.unconsumed_tail
-            if piece:
-                room[: len(piece)] = piece
-                return len(piece)
-            if self._member.eof:
-                continue
-            self._packed = self._packed or self._file.read(_PACKED_BYTES)
-            if not self._packed:
-                raise EOFError("truncated gzip stream")
-        return 0
-
-    def _unpacked(self, limit: int) -> bytes:
-        """The next bytes; when they are damaged, the sound ones before."""
-        while True:
-            before = self._member.copy()
-            try:
-                return self._member.decompress(self._packed, limit)
-            except zlib.error:
-                if limit == 1:
-                    raise
-                self._member, limit = before, limit // 2
-
-    def _at_end(self) -> bool:
-        """After a member: is there another? Zero padding between and behind members is allowed."""
-        self._packed = self._member.unused_data.lstrip(b"\0")
-        while not self._packed:
-            read = self._file.read(_PACKED_BYTES)
-            if not read:
-                return True
-            self._packed = read.lstrip(b"\0")
-        if not self._packed.startswith(_GZIP_MAGIC[: len(self._packed)]):
-            raise EOFError("garbage after the gzip stream")
-        self._member = zlib.decompressobj(wbits=31)
-        return False

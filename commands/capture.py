@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from commands import options
 from commands.ending import Stop
-from commands.inputs import write_frames
+from commands.inputs import place, write_frames
 from commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 
 @click.command()
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
-@click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, .gz too).")
+@click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, packed ones, - too).")
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--out", required=True, type=options.PATH, help="Folder for the frames (Parquet).")
 @options.cluster()
@@ -95,7 +95,7 @@ def flag(ctx: click.Context, name: str) -> str:
 
 
 def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool) -> None:
-    summary = write_frames([Path(name) for name in names], out, cluster, keep_records=keep_records)
+    summary = write_frames([place(name) for name in names], out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
     click.echo(f"{summary.frames:,} frames in {len(summary.files):,} files under {out}", err=True)

@@ -7,13 +7,13 @@ import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from commands import options
 from commands.ending import Stop
+from commands.inputs import place
 from commands.screen import as_json, legible
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def messages(files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Rea
     from decode import lines
 
     try:
-        yield from lines.of(whole(agent.read_frames([Path(name) for name in files])), wanted, reading)
+        yield from lines.of(whole(agent.read_frames([place(name) for name in files])), wanted, reading)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
 

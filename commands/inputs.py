@@ -4,6 +4,7 @@ Knows: which input is a pcap, which a folder of frames and which the --out of a 
 cannot be read ends in one line. Refuses to know what is in them.
 """
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +23,18 @@ ROLL_BYTES = 32 << 20
 """Of rows as they are judged: half a GB of capture. A batch has several files, one for each core to read at a time."""
 
 
+def place(name: str) -> Path:
+    """An input by its name; - is what is piped in. Stop where nothing is."""
+    if name != "-":
+        return Path(name)
+    if sys.stdin.isatty():
+        raise Stop("-: nothing is piped in; name a file, or pipe a capture: tcpdump -w - ... | wirecheck ...")
+    return Path("/dev/stdin")
+
+
 def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> list[Path]:
     """Folders of frames: those given, and one that is made here of the pcaps given."""
-    given = [Path(name) for name in inputs]
+    given = [place(name) for name in inputs]
     folders = [path for path in given if path.is_dir()]
     pcaps = [path for path in given if not path.is_dir()]
     if not pcaps:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
 def replay(inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None, **choices: Any) -> None:
-    """Judge pcaps, or folders of an agent's frames, as if they were captured now.
+    """Judge pcaps (packed or not, - for what is piped in), or folders of an agent's frames, as if captured now.
 
     \b
     Examples:

@@ -62,7 +62,7 @@ def test_every_command_is_one_that_the_door_takes(page, words, tmp_path, monkeyp
 def desk(tmp_path_factory):
     """A folder with what the pages speak of: a capture under several names, its frames, a replay's tables."""
     folder = tmp_path_factory.mktemp("desk")
-    for named in ("incident.pcapng", "a.pcap.gz", "b.pcap.gz", "broker-1.pcap.gz", "broker-2.pcap.gz"):
+    for named in ("incident.pcapng", "a.pcap.gz", "b.pcap.zst", "broker-1.pcap.gz", "broker-2.pcap.gz"):
         shutil.copy(EXAMPLE, folder / named)
     return folder
 

@@ -5,7 +5,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -159,3 +161,30 @@ def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
     assert told.returncode == 2
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
     assert told.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "zstd"])
+def test_what_is_piped_in_is_read_as_a_file(packed):
+    plain = gzip.decompress(EXAMPLE.read_bytes())
+    command = [sys.executable, "-m", "wirecheck", "decode", "-", "--api", "LeaderAndIsr", "--limit", "2"]
+    told = subprocess.run(command, cwd=ROOT, input=zstd(plain) if packed else plain, capture_output=True, check=False)
+    expected = run("decode", EXAMPLE, "--api", "LeaderAndIsr", "--limit", 2).stdout
+    assert (told.returncode, told.stderr) == (0, b"")
+    assert told.stdout.decode() == expected.replace(str(EXAMPLE), "/dev/stdin")
+
+
+def zstd(data):
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    "command", [["replay", "-"], ["decode", "-"], ["capture", "--out", "frames", "-r", "-"], ["topics", "-"]]
+)
+def test_a_terminal_is_nothing_piped_in(command, monkeypatch):
+    monkeypatch.setattr("commands.inputs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("streaming.replay.prepare", lambda *_: None)
+    told = run(*command)
+    assert (told.exit_code, told.stderr.startswith("wirecheck: -: nothing is piped in; ")) == (2, True)
