@@ -1,10 +1,13 @@
 """A replay's result as lines for a person at a terminal.
 
 Knows the one JSON object that a replay gives (coverage, clusters, topics, clients, findings) and how an SRE reads it:
-what was seen first, then what is wrong, then what is known. Refuses to know how any of it was found.
-Rule: nothing is shown that is not in the object, and everything a line claims can be looked up in it.
+what was seen first, then what is known, then what is wrong, how to see it in Wireshark, and what to do. Refuses to know
+how any of it was found.
+Rule: nothing is shown that is not in the object, or known of its check, and everything a line claims can be looked up.
 """
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,41 +15,62 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dashboards.remedies import remedy
+from dashboards.report.timeline import Axis, axis_of
 from dashboards.topic_id import hex_id
+from dashboards.verdict import KINDS, by_kind, rank, share
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
-KINDS = tuple(COLOURS)
+BLAMED = ("violation", "anomaly")
+"""Kinds whose frames are worth opening."""
 SIDES_SHOWN = 4
+CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
+"""Sources that Wireshark opens: frames of an agent name its interface."""
 WIDE = 110  # columns from which both forms of an id fit on one line
+READ_ON = (
+    "wirecheck explain CODE: what it means, when it is innocent\n"
+    "wirecheck decode INPUT --connection IP:PORT --api API: what was said, in versions that tshark does not know, too\n"
+    "wirecheck evidence ID INPUT -o FILE.pcapng: the frames behind a finding, for Wireshark and for a ticket"
+)
 
 Row = Mapping[str, Any]
 
 
 def show(result: Row, console: Console) -> None:
     """Print a whole result: coverage, findings, topics, clusters."""
+    axis = axis_of(result)
     console.print(coverage_text(result["coverage"]))
+    if result["clusters"]:
+        console.print(Text("Captured  ", style="bold").append(axis.span(), style="not bold"))
     for error in result["coverage"]["input_errors"]:
         console.print(Text(f"  not all was readable: {error}", style="yellow"))
     for cluster in result["clusters"]:
         console.print(cluster_text(cluster))
     console.print()
     if result["topics"]:
-        console.print(topics_table(result["topics"], many=len(result["clusters"]) > 1, wide=console.width >= WIDE))
+        many = len(result["clusters"]) > 1
+        console.print(topics_table(result["topics"], axis, many=many, wide=console.width >= WIDE))
     console.print(tally_text(result["findings"]))
-    for finding in by_severity(result["findings"]):
+    advised: set[str] = set()
+    for finding in sorted(result["findings"], key=rank):
         console.print()
-        for line in finding_lines(finding):
+        for line in finding_lines(finding, axis):
             console.print(line, soft_wrap=True)
+        if finding["code"] not in advised and remedy(finding["code"]):
+            console.print(
+                Text("  Next  ", style="bold").append(remedy(finding["code"]), style="not bold"), soft_wrap=True
+            )
+        advised.add(finding["code"])
+    if result["findings"]:
+        console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
 
 
 def coverage_text(coverage: Row) -> Text:
-    """One line: how much of the traffic the verdict rests on. It comes before any verdict (DESIGN section 6)."""
-    messages, decoded = coverage["messages"], coverage["decoded_messages"]
-    share = f"{100 * decoded / messages:.1f} %" if messages else "none"
+    """One line: how much of the traffic the verdict rests on. It comes before any verdict."""
     text = Text("Coverage  ", style="bold")
     text.append(
-        f"{coverage['frames']:,} frames, {coverage['connections']:,} connections, {messages:,} messages; "
-        f"decoded {decoded:,} ({share})",
+        f"{coverage['frames']:,} frames, {coverage['connections']:,} connections, {coverage['messages']:,} messages; "
+        f"decoded {coverage['decoded_messages']:,} ({share(coverage)})",
         style="not bold",
     )
     for count, words in (
@@ -75,7 +99,7 @@ def endpoint_text(endpoint: Any) -> str:
     return str(endpoint)
 
 
-def topics_table(topics: Iterable[Row], *, many: bool, wide: bool) -> Table:
+def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -> Table:
     """One row per id, so that a name's earlier ids stand above the current one."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in [*(["cluster"] if many else []), "topic", "topic id", "state", "first seen"]:
@@ -84,46 +108,61 @@ def topics_table(topics: Iterable[Row], *, many: bool, wide: bool) -> Table:
         both = (topic["topic_id"] or "(no id)", hex_id(topic["topic_id"]))
         cells = [topic["cluster"]] if many else []
         cells += [topic["name"] or "(not named)", ("  " if wide else "\n").join(both).strip()]
-        cells += [topic["state"], clock(topic["first_seen"])]
+        cells += [topic["state"], clock(topic["first_seen"], axis)]
         table.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
     return table
 
 
 def tally_text(findings: Iterable[Row]) -> Text:
-    kinds = [finding["kind"] for finding in findings]
+    counts = by_kind(findings)
     text = Text("\nFindings  ", style="bold")
-    if not kinds:
+    if not any(counts.values()):
         return text.append("none", style="not bold green")
     for kind in KINDS:
-        if kind in kinds:
-            text.append(f"{kinds.count(kind)} {kind}  ", style=COLOURS[kind])
+        if counts[kind]:
+            text.append(f"{counts[kind]} {kind}  ", style=COLOURS[kind])
     return text
 
 
-def by_severity(findings: Iterable[Row]) -> list[Row]:
-    return sorted(findings, key=lambda f: (KINDS.index(f["kind"]), f["code"], f["first_seen"], f["id"]))
-
-
-def finding_lines(finding: Row) -> Iterator[Text]:
+def finding_lines(finding: Row, axis: Axis) -> Iterator[Text]:
     head = Text(f"{finding['code']} {finding['name']}", style=COLOURS[finding["kind"]])
-    head.append(f"  {finding['kind']}  x{finding['count']}  {clock(finding['first_seen'])}", style="not bold dim")
+    head.append(f"  {finding['kind']}  x{finding['count']}  {clock(finding['first_seen'], axis)}", style="not bold dim")
     yield head.append(f"  {finding['id']}", style="not bold dim")
     yield Text("  " + finding["summary"])
     if finding["kind"] == "information":
         return
     for side in finding["sides"][:SIDES_SHOWN]:
-        yield Text("    " + side_text(side), style="dim")
+        yield Text("    " + side_text(side, axis), style="dim")
     if len(finding["sides"]) > SIDES_SHOWN:
         yield Text(f"    and {len(finding['sides']) - SIDES_SHOWN} more (--format json)", style="dim")
+    if finding["kind"] in BLAMED:
+        for command in dissections(finding["sides"][:SIDES_SHOWN]):
+            yield Text(f"    {command}", style="dim")
 
 
-def side_text(side: Row) -> str:
+def dissections(sides: Iterable[Row]) -> Iterator[str]:
+    """Commands that show these sides' frames in tshark, one per capture file; Wireshark takes the part behind -Y."""
+    frames: dict[str, set[int]] = {}
+    ports: dict[str, set[str]] = {}
+    for side in sides:
+        frame = side.get("frame") or {}
+        if frame.get("first") and CAPTURE.search(frame["source"]):
+            frames.setdefault(frame["source"], set()).update((frame["first"], frame["last"]))
+            port = side["connection"].rpartition(":")[2]
+            ports.setdefault(frame["source"], set()).update({port} if port.isdigit() else ())
+    for source, numbers in frames.items():
+        kafka = " ".join(f"-d tcp.port=={port},kafka" for port in sorted(ports[source]))
+        wanted = ",".join(map(str, sorted(numbers)))
+        yield f"tshark -r {shlex.quote(source)} {kafka} -Y 'frame.number in {{{wanted}}}'"
+
+
+def side_text(side: Row, axis: Axis) -> str:
     frame = side.get("frame") or {}
     where = f"frame {frame['first']} of {frame['source']}" if frame.get("first") else ""
     api = f"{side['api']} v{side['version']}" if side.get("api") else ""
-    return "  ".join(filter(None, (clock(side["time"]), side["claim"], side.get("connection"), api, where)))
+    return "  ".join(filter(None, (clock(side["time"], axis), side["claim"], side.get("connection"), api, where)))
 
 
-def clock(time: str | None) -> str:
-    """The time of day with milliseconds out of an RFC 3339 time: dates rarely differ inside one incident."""
-    return f"{time[11:23]}Z" if time else ""
+def clock(time: str | None, axis: Axis) -> str:
+    """The time of day with milliseconds, its date where they differ."""
+    return f"{axis.clock(time)}Z" if time else ""

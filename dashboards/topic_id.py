@@ -5,11 +5,11 @@ Refuses to know which topic an id belongs to. Rule: one form is made from the ot
 """
 
 import base64
+from uuid import UUID
 
 
 def hex_id(topic_id: str | None) -> str:
     """A topic id as the dashed hex that tshark and log directories show, from Kafka's base64."""
     if not topic_id:
         return ""
-    digits: str = base64.urlsafe_b64decode(topic_id + "==").hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))

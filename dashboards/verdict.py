@@ -69,7 +69,7 @@ def share(coverage: Row) -> str:
     messages, decoded = coverage["messages"], coverage["decoded_messages"]
     if not messages:
         return "none"
-    return f"{decoded * 1000 // messages / 10:g}\u00a0%"
+    return f"{decoded * 1000 // messages / 10:g} %"
 
 
 def by_kind(findings: Iterable[Row]) -> dict[str, int]:

@@ -140,7 +140,7 @@ def without_ids(messages: Messages, i: int) -> Line:
 
 
 def line(exchanges: Exchanges, decoded: Decoded, i: int, client: str | None, *, contents: bool) -> Line:
-    """Message i as the JSON object of DESIGN section 7."""
+    """Message i as one JSON object."""
     messages = exchanges.messages
     ends = exchanges.connections[exchanges.connection[i]].name.split(">")
     src, dst = ends if messages.side[i] == REQUEST else ends[::-1]

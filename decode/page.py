@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from decode import schemas
 from decode.layout import Field, layouts
@@ -72,7 +73,7 @@ def scalar(name: str, value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(scalar(name, inner) for inner in value) + "]"
     if name in uuid_names() and isinstance(value, str):
-        return f"{value} ({base64.urlsafe_b64decode(value + '==').hex()})"
+        return f"{value} ({UUID(bytes=base64.urlsafe_b64decode(value + '=='))})"
     if name.lower().endswith("errorcode") and value:
         return f"{value} {error_name(value)}"
     return "null" if value is None else str(value)

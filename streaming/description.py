@@ -10,6 +10,7 @@ import base64
 import datetime as dt
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from streaming.result import Result, Row, by_columns, plain
 
@@ -112,5 +113,4 @@ def hexadecimal(topic_id: str | None) -> str | None:
     """A topic id as the dashed hex of log directories and tshark, from Kafka's base64."""
     if topic_id is None:
         return None
-    digits: str = base64.urlsafe_b64decode(topic_id + "==").hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))

@@ -8,9 +8,9 @@ brokers and controllers send each other goes with their own upgrade and is nobod
 """
 
 from decode import schemas
+from streaming.judge import releases
 from streaming.judge.apis import keys
 from streaming.judge.checks.versions import BROKERS_OWN
-from streaming.judge.releases import BETWEEN_BROKERS
 from streaming.result import Row
 
 
@@ -21,11 +21,7 @@ def lines() -> list[str]:
 
 def lowest(target: str) -> dict[int, int]:
     """Per API key the lowest version that some release of the line serves. Raises LookupError for an unknown line."""
-    found: dict[int, int] = {}
-    for release, ranges in schemas.releases().items():
-        if target in {release, release.rpartition(".")[0]}:
-            for key, versions in ranges.items():
-                found[key] = min(versions.low, found.get(key, versions.low))
+    found = releases.lowest(target)
     if not found:
         raise LookupError(f"no release {target} is known; there are {', '.join(lines())}")
     return found
@@ -34,7 +30,7 @@ def lowest(target: str) -> dict[int, int]:
 def between_brokers(client: Row) -> bool:
     """Whether a row is a broker's or controller's own traffic: by its client id, or because it only sends such APIs."""
     used = {keys().get(api) for api in client["apis"]} - {keys()["ApiVersions"]}
-    return bool(BROKERS_OWN.match(client["client_id"] or "")) or bool(used and used <= BETWEEN_BROKERS)
+    return bool(BROKERS_OWN.match(client["client_id"] or "")) or bool(used and used <= releases.BETWEEN_BROKERS)
 
 
 def rejected(client: Row, target: str) -> list[list[str | int]]:
@@ -46,5 +42,5 @@ def rejected(client: Row, target: str) -> list[list[str | int]]:
         [api, version]
         for api, versions in sorted(client["apis"].items())
         for version in versions
-        if (key := keys().get(api)) in serves and key not in BETWEEN_BROKERS and version < serves[key]
+        if (key := keys().get(api)) in serves and key not in releases.BETWEEN_BROKERS and version < serves[key]
     ]

@@ -7,6 +7,7 @@ Refuses to hold any text of its own.
 from pathlib import Path
 
 from dashboards.boards import grafana
+from dashboards.remedies import remedies
 from streaming import measured, tables
 from streaming.judge import catalogue
 
@@ -15,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def documents() -> dict[Path, str]:
     return {
-        ROOT / "CHECKS.md": catalogue.document(),
+        ROOT / "CHECKS.md": catalogue.document(remedies()),
         ROOT / "docs" / "metrics.md": measured.document(),
         ROOT / "docs" / "tables.md": tables.document(),
         **grafana.documents(),

@@ -15,7 +15,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from dashboards.report import coverage, matrix, timeline, verdict
+from dashboards import verdict
+from dashboards.remedies import remedy
+from dashboards.report import coverage, matrix, timeline
 from dashboards.topic_id import hex_id
 
 Row = Mapping[str, Any]
@@ -71,6 +73,7 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
     made.filters |= {
         "clock": axis.clock,
         "hex": hex_id,
+        "remedy": remedy,
         "ranges": matrix.ranges,
         "file": lambda path: path.rpartition("/")[2],
         "plural": verdict.plural,

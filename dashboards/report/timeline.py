@@ -36,6 +36,11 @@ class Axis:
         shown = at.strftime("%H:%M:%S.%f")[:-3]
         return shown if self.first.date() == self.last.date() else f"{at:%m-%d} {shown}"
 
+    def span(self) -> str:
+        """From when to when, with the dates."""
+        end = "%H:%M:%S" if self.first.date() == self.last.date() else "%Y-%m-%d %H:%M:%S"
+        return f"{self.first:%Y-%m-%d %H:%M:%S} to {self.last:{end}} UTC"
+
     def ticks(self) -> list[dict[str, Any]]:
         step = dt.timedelta(seconds=self.seconds / TICKS)
         made = []

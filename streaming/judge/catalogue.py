@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from textwrap import fill
 from types import ModuleType
 
 from streaming.judge.checks import (
@@ -96,8 +97,8 @@ def function_of(code: str, name: str) -> Function:
 CHECKS = read()
 
 
-def page(code: str) -> str:
-    """One check as a page of Markdown. KeyError where there is no such code."""
+def page(code: str, remedy: str = "") -> str:
+    """One check as a page of Markdown, with what to do about it if that is given. KeyError for a code that is none."""
     check = CHECKS[code]
     head = f"## {check.code} {check.name}\n\n{check.kind}, {check.status}. One finding per: {check.subject}.\n"
     if check.function is None:
@@ -105,11 +106,12 @@ def page(code: str) -> str:
     text = inspect.cleandoc(check.function.__doc__ or "")
     for heading in HEADINGS:
         text = text.replace(heading, f"**{heading}**", 1)
-    return f"{head}\n{text}\n"
+    todo = fill(f"**What to do.** {remedy}", 120, break_long_words=False, break_on_hyphens=False)
+    return f"{head}\n{text}\n" + (f"\n{todo}\n" if remedy else "")
 
 
-def document() -> str:
-    """CHECKS.md: every check by family."""
+def document(remedies: Mapping[str, str]) -> str:
+    """CHECKS.md: every check by family, with what to do about it by code."""
     built = [check for check in CHECKS.values() if check.function is not None]
     lines = [
         "# Checks",
@@ -129,7 +131,8 @@ def document() -> str:
         "",
     ]
     for family, (title, _) in FAMILIES.items():
-        pages = [page(check.code).replace("## ", "### ", 1) for check in built if check.code.startswith(family)]
+        codes = [check.code for check in built if check.code.startswith(family)]
+        pages = [page(code, remedies.get(code, "")).replace("## ", "### ", 1) for code in codes]
         if pages:
             lines += [f"## {title}", "", *("\n".join(pages).splitlines()), ""]
     return "\n".join(lines)

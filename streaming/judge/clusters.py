@@ -1,6 +1,6 @@
 """Which endpoints make one cluster, and which broker is behind each.
 
-Knows the three ways to join endpoints (DESIGN section 6): a ClusterId that a server states or accepts, addresses that
+Knows the three ways to join endpoints: a ClusterId that a server states or accepts, addresses that
 servers hand out as literals, and topic ids, which are never shared by two clusters. Knows nothing of topics' names.
 Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
 second ClusterId later is a new incarnation from then on. What cannot be joined stays apart.

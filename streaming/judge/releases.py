@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 from decode import schemas
 
-BASELINE = "4.0."
+BASELINE = "4.0"
 """The first releases without the versions of before 2.1 (KIP-896)."""
 BETWEEN_BROKERS = frozenset({4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73})
 """APIs that only brokers and controllers call: LeaderAndIsr and its kin, WriteTxnMarkers, raft, AlterPartition, ..."""
@@ -42,14 +42,19 @@ def read(text: str) -> Ranges:
 
 
 @cache
+def lowest(target: str) -> dict[int, int]:
+    """Per key the lowest version that a release, or some release of a line (4.0), accepts; empty for an unknown one."""
+    found: dict[int, int] = {}
+    for release, ranges in schemas.releases().items():
+        if target in {release, release.rpartition(".")[0]}:
+            for key, versions in ranges.items():
+                found[key] = min(versions.low, found.get(key, versions.low))
+    return found
+
+
 def lowest_in_4() -> dict[int, int]:
     """Per key the lowest version that a 4.0 accepts; 4.0.2 took some of them back."""
-    lowest: dict[int, int] = {}
-    for release, ranges in schemas.releases().items():
-        if release.startswith(BASELINE):
-            for key, versions in ranges.items():
-                lowest[key] = min(versions.low, lowest.get(key, versions.low))
-    return lowest
+    return lowest(BASELINE)
 
 
 def removed_in_4(key: int, version: int) -> bool:
@@ -58,7 +63,7 @@ def removed_in_4(key: int, version: int) -> bool:
 
 
 def is_4(ranges: Ranges) -> bool:
-    """4.x advertises Produce from 0 and refuses 0 to 2 (PROTOCOL 8.2); Fetch tells the truth."""
+    """4.x advertises Produce from 0 and refuses 0 to 2; Fetch tells the truth."""
     return FETCH in ranges and ranges[FETCH][0] >= lowest_in_4()[FETCH]
 
 

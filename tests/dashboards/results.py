@@ -1,4 +1,4 @@
-"""Results of a replay for the tests of this room: DESIGN-shaped objects and names that try to break out of them."""
+"""Results of a replay for the tests of this room: objects in its form, and names that try to break out of them."""
 
 import copy
 import itertools

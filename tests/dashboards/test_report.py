@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from commands.screen import legible
-from dashboards.report import coverage, matrix, timeline, verdict
+from dashboards import verdict
+from dashboards.report import coverage, matrix, timeline
 from dashboards.report.page import page
 from tests.dashboards.results import CLIENT, HOSTILE, RESULT, TOPIC, hostile, result
 
@@ -93,7 +94,7 @@ def test_every_table_has_a_caption_and_every_heading_cell_a_scope():
 def test_the_verdict_names_the_topic_and_what_it_rests_on():
     said = verdict.sentence(RESULT)
     assert said == (
-        "1 violation about topic shipments; 99.9\u00a0% of 4,200 messages were decoded, 2 connections encrypted."
+        "1 violation about topic shipments; 99.9 % of 4,200 messages were decoded, 2 connections encrypted."
     )
 
 
@@ -105,8 +106,8 @@ def test_what_was_not_read_is_never_called_healthy():
 
 
 def test_a_share_is_cut_and_never_rounded_up_to_all():
-    assert verdict.share({"messages": 100_000, "decoded_messages": 99_999}) == "99.9\u00a0%"
-    assert verdict.share({"messages": 3, "decoded_messages": 3}) == "100\u00a0%"
+    assert verdict.share({"messages": 100_000, "decoded_messages": 99_999}) == "99.9 %"
+    assert verdict.share({"messages": 3, "decoded_messages": 3}) == "100 %"
 
 
 def test_the_worst_topic_is_read_first():

@@ -7,7 +7,7 @@ from rich.console import Console
 from commands.screen import legible
 from dashboards import terminal
 from dashboards.topic_id import hex_id
-from tests.dashboards.results import HOSTILE, RESULT, TOPIC, hostile
+from tests.dashboards.results import HOSTILE, RESULT, SIDE, TOPIC, hostile
 
 
 def page(result, width=200):
@@ -19,7 +19,7 @@ def page(result, width=200):
 
 def test_coverage_is_the_first_line_and_names_what_is_missing():
     first = page(RESULT)[0]
-    assert "9,045 frames, 61 connections, 4,200 messages; decoded 4,199 (100.0 %)" in first
+    assert "9,045 frames, 61 connections, 4,200 messages; decoded 4,199 (99.9 %)" in first
     assert "2 encrypted connections, 1 messages not decoded" in first
     assert "bytes not captured" not in first
 
@@ -82,3 +82,35 @@ def test_no_name_reaches_the_terminal_as_a_command():
     assert not {letter for letter in text if ord(letter) < 32 and letter != "\n"} | {"\u202e", "\u2066"} & set(text)
     assert r"\x1b]0;owned\x07" in text
     assert all(name in text for name in HOSTILE if name.isascii() and name.isprintable())
+
+
+def test_a_violation_says_how_to_see_its_frames_and_what_to_do():
+    lines = page(RESULT)
+    command = "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'"
+    assert [line.strip() for line in lines if "tshark -r" in line] == [command]
+    assert sum(line.startswith("  Next  On that broker compare topic_id") for line in lines) == 1
+    assert lines[-3].startswith("wirecheck explain CODE")
+
+
+def test_what_to_do_is_said_once_for_each_code():
+    twice = [{**RESULT["findings"][1], "id": letter * 16} for letter in "ab"]
+    lines = page(RESULT | {"findings": twice})
+    assert sum(line.startswith("  Next  ") for line in lines) == 1
+
+
+def test_frames_of_an_interface_are_no_numbers_for_tshark():
+    side = {**SIDE, "frame": {"source": "eth0.100", "first": 1, "last": 2}}
+    assert list(terminal.dissections([side])) == []
+
+
+def test_frames_of_several_files_and_ports_are_a_command_each():
+    other = {**SIDE, "connection": "10.0.0.1:4>[::1]:9092", "frame": {"source": "b c.pcap.zst", "first": 7, "last": 9}}
+    assert list(terminal.dissections([SIDE, other])) == [
+        "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
+        "tshark -r 'b c.pcap.zst' -d tcp.port==9092,kafka -Y 'frame.number in {7,9}'",
+    ]
+
+
+def test_the_span_of_the_capture_has_its_dates():
+    (line,) = [line for line in page(RESULT) if line.startswith("Captured")]
+    assert line.split(maxsplit=1)[1].strip() == "2026-11-20 22:13:08 to 22:13:46 UTC"
