@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 FAR = 1 << 16  # correlation ids of consecutive requests we see differ by less, even after a long gap
 NEAR = 64
-IDS = 64  # unanswered requests looked for at once
+IDS = 4096  # unanswered requests looked for at once: a burst of lost answers leaves as many behind
 WAITING, CONFIRMED, REFUTED = 0, 1, 2
 WALK = 8192  # pieces looked at, in one search, for a message that ends with a packet
 HEADER = 300  # longest believable request header
@@ -121,11 +121,14 @@ def _search_responses(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     if count == 0:
         s[w + W_SCAN] = max(s[w + W_SCAN], s[w + W_NEXT] - 7)
         return False
-    found = _scan(s, new, old, c, w, ids[:count])
+    ids = ids[:count]
+    if (np.diff(ids) < 0).any():  # seldom: reauthentication takes ids from elsewhere
+        ids = np.sort(ids)
+    found = _scan(s, new, old, c, w, ids)
     if found >= 0:
         _trust(s, c, w, found)
         return True
-    return _resolve(s, new, old, c, w, ids[:count])
+    return _resolve(s, new, old, c, w, ids)
 
 
 @njit
@@ -197,10 +200,15 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: boo
 
 @njit
 def _asked(ids: Ints, correlation: int) -> Any:
-    for k in range(len(ids)):
-        if ids[k] == correlation:
-            return k
-    return -1
+    """The place of a correlation id among those asked with, which ascend; -1 if it is none of them."""
+    low, high = 0, len(ids)
+    while low < high:
+        middle = (low + high) // 2
+        if ids[middle] < correlation:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(ids) and ids[low] == correlation else -1
 
 
 @njit

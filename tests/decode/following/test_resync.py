@@ -97,6 +97,20 @@ def test_answers_that_begin_within_packets_are_found_by_the_ids_that_were_asked(
         assert all(asked == answer for asked, answer in pairs)
 
 
+@pytest.mark.parametrize("first", [1, 70_000])
+def test_answers_are_found_again_after_more_of_them_were_lost_than_a_client_usually_waits_for(first):
+    numbers = range(first, first + 400)
+    talk = Talk().open()
+    for number in numbers:
+        talk.request(asks([number])).response(answers([number]))
+    answered = [frame for frame in talk.segments if frame.src == talk.server and frame.payload]
+    lost = {id(frame) for frame in answered[20:320]}
+    frames = [frame for frame in talk.segments if id(frame) not in lost]
+    for way in (follow, stepwise):
+        pairs = [(row[2][3], row[3][3]) for row in told(way(frames)) if row[2] and row[3]]
+        assert pairs == [(number, number) for number in [*numbers[:20], *numbers[320:]]]
+
+
 def test_small_ids_everywhere_are_not_answers():
     """Every four bytes of the body look like an id that was asked for; nothing wrong may come of it."""
     body = struct.pack(">ii", 20, 3) * 200
