@@ -36,13 +36,15 @@ def list_topics(topics: list[Row], console: Console) -> None:
             topic["state"],
             str(len(topic["partitions"]) or ""),
             clock(topic["last_seen"]),
-            ", ".join(filter(None, ("internal" if topic["internal"] else "", troubles(topic["partitions"])))),
+            ", ".join(filter(None, ("internal" if topic["internal"] else "", troubles(topic)))),
         )
         made.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
     console.print(made if topics else "no topic was seen")
 
 
-def troubles(partitions: list[Row]) -> str:
+def troubles(topic: Row) -> str:
+    """What is wrong with partitions now; of a topic that is gone they are as they were when it went."""
+    partitions = topic["partitions"] if topic["state"] == "current" else []
     leaderless = sum(row["leader"] < 0 for row in partitions)
     short = sum(len(row["isr"]) < len(row["replicas"]) for row in partitions)
     said = ((leaderless, "without leader"), (short, "under-replicated"))

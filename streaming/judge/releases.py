@@ -6,7 +6,7 @@ Rule: a release is estimated, never proven: servers that are not Apache Kafka ma
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
 from decode import schemas
@@ -75,8 +75,8 @@ def accepts(ranges: Ranges, key: int, version: int) -> bool:
 
 
 @lru_cache(maxsize=4096)  # texts come from traffic
-def estimate(text: str) -> str | None:
-    """The release line, as 3.9, that advertises these ranges; several if they cannot be told apart; None if none."""
+def lines_of(text: str) -> tuple[str, ...]:
+    """The release lines, as 3.9, that advertise these ranges: several if they cannot be told apart, () if none does."""
     ranges = read(text)
     scores: dict[str, float] = {}
     for release, known in schemas.releases().items():
@@ -84,8 +84,17 @@ def estimate(text: str) -> str | None:
         line = release.rpartition(".")[0]
         scores[line] = max(scores.get(line, 0.0), same / max(1, len(ranges)))
     best = max(scores.values())
-    lines = [line for line, score in scores.items() if score == best]
-    return None if best < ENOUGH else lines[0] if len(lines) == 1 else f"{lines[0]} to {lines[-1]}"
+    return tuple(line for line, score in scores.items() if score == best) if best >= ENOUGH else ()
+
+
+def estimate(text: str) -> str | None:
+    """The same in words: 3.9, or 3.7-3.8; None if none."""
+    lines = lines_of(text)
+    return spelled(lines) if lines else None
+
+
+def spelled(lines: Sequence[str]) -> str:
+    return lines[0] if len(lines) == 1 else f"{lines[0]}-{lines[-1]}"
 
 
 @lru_cache(maxsize=4096)
@@ -110,4 +119,4 @@ def numbers(release: str) -> tuple[int, ...]:
 
 def order_of(line: str) -> tuple[int, ...]:
     """A release line as numbers, for comparing; of several the first."""
-    return tuple(int(part) for part in line.split(" ", maxsplit=1)[0].split("."))
+    return tuple(int(part) for part in line.partition("-")[0].split("."))

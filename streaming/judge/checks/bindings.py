@@ -11,9 +11,10 @@ from streaming.judge.checks.topic_ids import recreation
 from streaming.judge.claim import ZERO, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.runs import by_slot, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, History, Topic, topic_of
+from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, topic_of
 
 RENUMBERED = "its partitions go on with their leader epochs under another id"
 LOST = "the controller names it without an id"
@@ -130,29 +131,26 @@ def created_topic_id_differs(cell: Cell, group: Group, scene: Scene) -> Iterator
 
 def deletion_not_effective(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. A topic whose deletion was answered with success and that brokers still serve under the same id later than
-    the grace.
+    the grace: they answer Metadata for it, or fetches of it without an error.
 
     Why it matters. The data is still there, and so are its clients; creating it again fails or mixes both.
 
-    When it is innocent. With ZooKeeper a deletion waits for every replica: a broker that is down holds it up.
+    When it is innocent. With ZooKeeper a deletion waits for every replica: a broker that is down holds it up. Topics
+    without ids are not judged: one that was created again at once looks the same.
 
     Source. TopicDeletionManager of Kafka 3.9.
     """
     topic = topic_of(cell[1], group, scene)
-    asked = [claim for claim in topic.deletions if claim["source"] == "delete-topics"]
-    grace_ns = scene.settings.broker_grace_ns
     for history in topic.histories:
-        mine = [c for c in asked if c["topic_id"] == history.topic_id]
-        if not mine:
+        asked = deletion_of(topic, history)
+        if asked is None:
             continue
-        since = mine[0].first.ts_ns
-        still = [
-            claim for claim in history.bindings if claim["source"] == "metadata" and claim.last.ts_ns > since + grace_ns
-        ]
+        since = asked.sighting.ts_ns
+        still = list(served_after(since + scene.settings.broker_grace_ns, topic, history))
         if still:
             yield Evidence(
                 (history.topic_id, "deletion"),
-                (first_of(mine[0]), *(last_of(claim) for claim in still)),
+                (asked, *(last_of(claim) for claim in still)),
                 topic=topic.name,
                 topic_ids=(history.topic_id,),
                 brokers=tuple(scene.broker(claim) for claim in still),
@@ -163,6 +161,33 @@ def deletion_not_effective(cell: Cell, group: Group, scene: Scene) -> Iterator[E
                     "servers": ", ".join(sorted({claim["endpoint"] for claim in still})),
                 },
             )
+
+
+def deletion_of(topic: Topic, history: History) -> Side | None:
+    """The first DeleteTopics that was answered with success while a name had an id; before version 6 it names none."""
+    later = [other.born_ns for other in topic.histories if other.born_ns > history.born_ns]
+    until = min(later, default=1 << 63)
+    asked = [claim for claim in topic.deletions if claim["source"] == "delete-topics"]
+    seen = [(claim.first, claim) for claim in asked if claim["topic_id"] == history.topic_id] or [
+        (sighting, claim)
+        for claim in asked
+        if claim["topic_id"] is None
+        for sighting in (claim.first, claim.last)
+        if history.born_ns + SKEW_NS < sighting.ts_ns < until
+    ]
+    first = min(seen, key=lambda found: found[0], default=None)
+    return Side(first[0], first[1].sentence()) if first else None
+
+
+def served_after(ts_ns: int, topic: Topic, history: History) -> Iterator[Claim]:
+    """Brokers' answers that speak of an id as of a living topic's, later than a time."""
+    for claim in history.bindings:
+        if claim["source"] == "metadata" and claim.last.ts_ns > ts_ns:
+            yield claim
+    for claim in topic.scene.claims("use", topic.group, "id", history.topic_id):
+        good = [slot for slot, errors in by_slot(claim.tally).items() if 0 in errors and start_ns(slot) > ts_ns]
+        if claim["api"] == "Fetch" and good:
+            yield claim
 
 
 def zero_topic_id_on_modern_cluster(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

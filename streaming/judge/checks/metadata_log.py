@@ -49,7 +49,7 @@ def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -
 
 def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. Committed records of the metadata log that cannot follow each other: a topic id that is created twice, or
-    again after it was removed, or removed twice.
+    again after it was removed, or removed twice, or that gets a partition after it was removed.
 
     Why it matters. An id is given once. The log is corrupt, or two logs were mixed up, as after a restore: every broker
     builds its metadata from it.
@@ -69,6 +69,9 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
             found = {"created again after it was removed": [*created, *removed]}
     if len(removed) > 1:
         found["removed twice"] = removed
+    after = [p for p in placed(cell, group, scene) if removed and p.peak["offset"] > removed[0].peak["offset"]]
+    if after and len(created) < 2:
+        found["given a partition after it was removed"] = [removed[0], *after]
     for rule, claims in found.items():
         names = sorted({claim["name"] for claim in created})
         yield Evidence(
@@ -79,6 +82,12 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
             count=len(claims),
             words={"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)},
         )
+
+
+def placed(cell: Cell, group: Group, scene: Scene) -> list[Claim]:
+    """The committed PartitionRecords of an id, by offset; a snapshot's stand at its end, where the topic lived."""
+    said = [c for c in scene.claims("partition", group, *cell) if c["source"] == SOURCE]
+    return sorted(said, key=lambda claim: claim.peak["offset"])
 
 
 def logged(kind: str, cell: Cell, group: Group, scene: Scene) -> list[Claim]:

@@ -6,14 +6,26 @@ never said to have refused anything.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from streaming.judge.apis import key_of
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.releases import Ranges, accepts, estimate, is_4, lowest_in_4, of_no_release, order_of, read
+from streaming.judge.releases import (
+    Ranges,
+    accepts,
+    estimate,
+    is_4,
+    lines_of,
+    lowest_in_4,
+    of_no_release,
+    order_of,
+    read,
+    spelled,
+)
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 
@@ -141,24 +153,80 @@ def rolling_upgrade_seen(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
 
     Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
     """
+    for changes in together(changed(cell, group, scene)):
+        first = changes[0]
+        old, new = (spelled(common(parts)) for parts in zip(*((c.old, c.new) for c in changes), strict=True))
+        went = "was upgraded" if order_of(old) < order_of(new) else "went back"
+        yield Evidence(
+            (first.where, spelled(first.old), spelled(first.new)),
+            tuple(side for change in changes for side in change.sides()),
+            brokers=(first.where,) if isinstance(first.where, int) else (),
+            count=len(changes),
+            words={
+                "where": first.where,
+                "went": went,
+                "before": old,
+                "after": new,
+                "time": clock(first.after.first.ts_ns),
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """A server that advertises other versions than before."""
+
+    where: int | str
+    before: Claim
+    after: Claim
+
+    @property
+    def old(self) -> tuple[str, ...]:
+        return lines_of(self.before["ranges"])
+
+    @property
+    def new(self) -> tuple[str, ...]:
+        return lines_of(self.after["ranges"])
+
+    def sides(self) -> tuple[Side, Side]:
+        told = f"{self.after['endpoint']} advertises the versions of Kafka"
+        return (
+            Side(self.before.last, f"{told} {spelled(self.old)}"),
+            Side(self.after.first, f"{told} {spelled(self.new)}"),
+        )
+
+
+def changed(cell: Cell, group: Group, scene: Scene) -> list[Change]:
+    """Every change from one release to another, in the order of time."""
     by_endpoint: dict[str, list[Claim]] = {}
     for claim in scene.claims("advertised", group, *cell):
         by_endpoint.setdefault(claim["endpoint"], []).append(claim)
-    for endpoint, claims in sorted(by_endpoint.items()):
-        for before, after in pairwise(claims):
-            old, new = estimate(before["ranges"]), estimate(after["ranges"])
-            if old is None or new is None or old == new:
-                continue
-            where = scene.node(after)
-            yield Evidence(
-                (where, old, new),
-                (
-                    Side(before.last, f"{endpoint} advertises the versions of Kafka {old}"),
-                    Side(after.first, f"{endpoint} advertises the versions of Kafka {new}"),
-                ),
-                brokers=(where,) if isinstance(where, int) else (),
-                words={"where": where, "before": old, "after": new, "time": clock(after.first.ts_ns)},
-            )
+    found = [
+        Change(scene.node(after), before, after)
+        for _, claims in sorted(by_endpoint.items())
+        for before, after in pairwise(claims)
+    ]
+    told = [change for change in found if change.old and change.new and change.old != change.new]
+    return sorted(told, key=lambda change: (change.after.first, change.after["endpoint"]))
+
+
+def together(changes: list[Change]) -> list[list[Change]]:
+    """Changes of one node's listeners that may be one: they show different APIs, hence not the same lines."""
+    found: list[list[Change]] = []
+    for change in changes:
+        for known in found:
+            both = [*known, change]
+            if known[0].where == change.where and common([c.old for c in both]) and common([c.new for c in both]):
+                known.append(change)
+                break
+        else:
+            found.append([change])
+    return found
+
+
+def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What all of several have."""
+    return tuple(line for line in lines[0] if all(line in other for other in lines))
 
 
 def advertised_range_anomaly(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

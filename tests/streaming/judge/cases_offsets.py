@@ -1,6 +1,7 @@
 """Cases of offsets across a recreation, of fenced leader epochs, and of the metadata log's own order, in bytes."""
 
 from tests.decode.log.batches import remove_topic, topic
+from tests.decode.log.test_tables import partition
 from tests.streaming.judge.cases_control import id_bytes, log
 from tests.streaming.judge.lab import ID_1, ID_2
 
@@ -99,6 +100,19 @@ def fet005_cannot_know(lab):
 def log002_fires(lab):
     created, removed = topic("orders", id_bytes(ID_1)), remove_topic(id_bytes(ID_1))
     log(lab, 5, created, removed, created, high_watermark=50)
+
+
+def log002_fires__a_partition_of_what_is_gone(lab):
+    gone = id_bytes(ID_1)
+    log(lab, 5, topic("orders", gone), partition(0, gone, 1), remove_topic(gone), partition(1, gone, 1),
+        high_watermark=50)  # fmt: skip
+
+
+def log002_near_miss__partitions_of_their_time(lab):
+    """A topic that is made again gets partitions after the old one's end."""
+    old, new = id_bytes(ID_1), id_bytes(ID_2)
+    log(lab, 5, topic("orders", old), partition(0, old, 1), partition(1, old, 1), remove_topic(old),
+        topic("orders", new), partition(0, new, 1), high_watermark=50)  # fmt: skip
 
 
 def log002_near_miss(lab):

@@ -193,6 +193,34 @@ def tid010_fires(lab):
     lab.metadata(60, [("orders", ID_1)])
 
 
+def tid010_fires__deleted_by_name_alone(lab):
+    """Before version 6 the answer says no id: the one that the name had is meant."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders")
+    lab.metadata(60, [("orders", ID_1)])
+
+
+def tid010_fires__read_on(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders", ID_1)
+    lab.fetches([30, 60, 70], ID_1)
+
+
+def tid010_near_miss__deleted_by_name_again_and_again(lab):
+    for number, topic_id in enumerate((ID_1, ID_2, ID_3)):
+        lab.metadata(100 * number, [("orders", topic_id)])
+        lab.metadata(100 * number + 80, [("orders", topic_id)])
+        lab.fetches([100 * number + 85], topic_id)
+        lab.deleted(100 * number + 90, "orders")
+
+
+def tid010_near_miss__read_in_vain(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders", ID_1)
+    lab.fetches([12, 35], ID_1)
+    lab.fetches([60, 70], ID_1, 100)
+
+
 def tid010_near_miss(lab):
     """A deletion takes some seconds to reach everyone."""
     lab.metadata(0, [("orders", ID_1)])

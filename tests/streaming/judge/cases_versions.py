@@ -2,7 +2,7 @@
 
 from decode import schemas
 from decode.following.exchanges import CLOSED_BY_CLIENT
-from tests.streaming.judge.lab import B1, B2, ID_1, ID_2, NO_ID
+from tests.streaming.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID
 
 
 def ranges(release, listener="B"):
@@ -213,6 +213,18 @@ def ver007_cannot_know__older(lab):
 
 def ver008_fires(lab):
     restarted(lab, ranges("3.7.2"), ranges("3.9.1"))
+
+
+CONTROLLER = "10.0.0.1:9093"
+
+
+def both_listeners(lab, before, after, controller=CONTROLLER):
+    """A combined node: its controller listener has other APIs than its broker listener."""
+    lab.metadata(0)
+    for at, release in ((1, before), (60, after)):
+        lab.versions(at, ranges(release, "B"))
+        lab.versions(at + 5, ranges(release, "C"), server=controller)
+    lab.talk(CONTROLLER).ask(2, "DescribeCluster", 1, {}, {"clusterId": CLUSTER})
 
 
 def ver008_near_miss(lab):

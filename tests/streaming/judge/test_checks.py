@@ -87,6 +87,18 @@ def test_a_rule_of_create_topics_is_named_with_prediction_and_answer(case, rule,
     assert f"the answer was {actual}" in finding["summary"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [("3.7.2", "4.2.2", "was upgraded from 3.7 to 4.2"), ("4.2.2", "4.1.2", "went back from 4.2 to 4.1")],
+)
+def test_a_node_with_two_listeners_is_upgraded_once(before, after, said):
+    lab = Lab()
+    cases_versions.both_listeners(lab, before, after)
+    (finding,) = lab.findings("VER008")
+    assert f"Broker 1 {said}: " in finding["summary"]
+    assert len({side["connection"].rpartition(">")[2] for side in finding["sides"]}) == 2
+
+
 def test_a_stuck_fetch_is_dated_by_its_first_error():
     lab = Lab()
     lab.metadata(0, [("orders", ID_1)])
