@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 
 
-@click.command()
+@click.command(short_help="The agent: packets of interfaces or pcaps into frames.")
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
 @click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, packed ones, - too).")
 @click.argument("more", nargs=-1, metavar="")
@@ -98,7 +98,8 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
     summary = write_frames([place(name) for name in names], out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
-    click.echo(f"{summary.frames:,} frames in {len(summary.files):,} files under {out}", err=True)
+    count = len(summary.files)
+    click.echo(f"{summary.frames:,} frames in {count:,} file{'' if count == 1 else 's'} under {out}", err=True)
 
 
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> str:

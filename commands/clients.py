@@ -15,7 +15,7 @@ from commands.inputs import answers
 from commands.screen import as_json, console, legible
 
 
-@click.command()
+@click.command(short_help="Who speaks which versions; the gate before an upgrade.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
 @options.tables()
 @click.option(

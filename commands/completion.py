@@ -8,7 +8,7 @@ import click
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@click.command(short_help="What makes your shell complete all this.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

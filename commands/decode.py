@@ -26,7 +26,7 @@ BETWEEN_DIGITS = re.compile(r"0x|\\x|[\s:,-]", re.IGNORECASE)  # as tshark, Wire
 LARGEST_VERSION = 0x7FFF
 
 
-@click.command()
+@click.command(short_help="Every Kafka message of pcaps, or one in hex.")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--api", "apis", multiple=True, metavar="NAME", help="Only this API, by name or key (repeatable).")
 @click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version of it.")
@@ -62,7 +62,7 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     for line in found:
-        click.echo(as_json(line) if form == "json" else legible(page.text(line)))
+        click.echo(as_json(line) if form == "json" else page.text(legible(line)))
 
 
 def of_hex(digits: str, choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-@click.command()
+@click.command(short_help="What this machine lacks, and how to mend it.")
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Look at this interface (repeatable).")
 @click.option("--out", type=options.PATH, help="Look at this folder, where frames will go.")
 def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:

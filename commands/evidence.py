@@ -16,7 +16,7 @@ import click
 
 from commands import options
 from commands.ending import Stop
-from commands.inputs import answers, frames_of, holds_tables, judged_frames, write_frames
+from commands.inputs import answers, frames_of, holds_tables, judged_frames, tell_unread, write_frames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-@click.command()
+@click.command(short_help="The frames behind a finding, as a pcapng that proves it.")
 @click.argument("finding")
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @options.tables()
@@ -60,7 +60,10 @@ def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Pa
         elif not inputs:
             raise click.UsageError("say where it was found: pcaps, folders of frames, or --from OUT")
         files = frame_files(inputs, room / "frames", **reading)
-        found = found or chosen(judged_frames(files), finding)
+        if found is None:
+            result = judged_frames(files)
+            tell_unread(result)
+            found = chosen(result, finding)
         frames, connections = Search(found, files, room / "try", reading["keep_records"]).proven(target)
     click.echo(
         f"{found['code']} {found['id']}: {frames:,} frames of {connections} connections in {target}; "
@@ -128,7 +131,7 @@ class Search:
         try:
             capture.write(target, table, self.title(), self.comments())
         except OSError as error:
-            raise Stop(f"{target}: {error.strerror}") from error
+            raise Stop(f"{target}: {error.strerror}; choose another -o") from error
         return table.num_rows, len(found)
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":

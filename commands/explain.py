@@ -5,6 +5,7 @@ about it (dashboards).
 """
 
 import sys
+from difflib import get_close_matches
 
 import click
 
@@ -12,22 +13,34 @@ from commands.ending import Stop
 from commands.screen import console
 
 
-@click.command()
-@click.argument("code")
-def explain(code: str) -> None:
-    """Say what a check finds, why it matters, when it is innocent and what to do.
+@click.command(short_help="A check: what it finds, when it is innocent, what to do.")
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Say what a check finds, why it matters, when it is innocent and what to do; without CODE, which checks there are.
+
+    CODE is a check's code or its name.
 
     \b
-    Example:
+    Examples:
+      wirecheck explain
       wirecheck explain TID002
+      wirecheck explain topic-recreated
     """
     from dashboards.remedies import remedy
     from streaming.judge import catalogue
 
+    if code is None:
+        for check in catalogue.CHECKS.values():
+            click.echo(f"{check.code}  {check.kind:11}  {check.name}")
+        return
+    names = {check.name: check.code for check in catalogue.CHECKS.values()}
+    wanted = names.get(code.lower(), code.upper())
     try:
-        page = catalogue.page(code.upper(), remedy(code.upper()))
+        page = catalogue.page(wanted, remedy(wanted))
     except KeyError:
-        raise Stop(f"{code}: no such check; CHECKS.md lists them all") from None
+        close = get_close_matches(code.upper(), catalogue.CHECKS) + get_close_matches(code.lower(), names)
+        hint = f"close to it: {', '.join(close)}" if close else "wirecheck explain, without a code, lists them all"
+        raise Stop(f"{code}: no such check; {hint}") from None
     from rich.markdown import Markdown
 
     console().print(Markdown(page) if sys.stdout.isatty() else page, soft_wrap=True, markup=False, highlight=False)

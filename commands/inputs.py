@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commands.ending import Stop
-from commands.screen import progress
+from commands.screen import legible, progress
 
 if TYPE_CHECKING:
     from streaming.result import Result
@@ -54,7 +54,7 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
         except pcap.InputError as error:
             raise Stop(str(error)) from error
         except OSError as error:
-            raise Stop(f"{error.filename or out}: {error.strerror}") from error
+            raise Stop(f"{error.filename or out}: {error.strerror}; choose another --out") from error
 
 
 def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result":
@@ -68,12 +68,30 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
         raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
     from streaming.result import Result
 
-    if not tables:
-        return judged(inputs, cluster)
     try:
-        return Result.latest(tables[0])
+        found = Result.latest(tables[0]) if tables else judged(inputs, cluster)
     except LookupError as error:
         raise Stop(str(error)) from error
+    tell_unread(found)
+    return found
+
+
+def tell_unread(found: "Result") -> None:
+    """On stderr what an answer does not rest on. Stop where it rests on nothing."""
+    from dashboards.verdict import not_read
+
+    coverage = found.json()["coverage"]
+    for line in coverage["input_errors"]:
+        click.echo(legible(f"wirecheck: {line}"), err=True)
+    if missing := not_read(coverage):
+        click.echo(f"wirecheck: not in this answer: {', '.join(missing)}", err=True)
+    need_kafka(coverage)
+
+
+def need_kafka(coverage: dict[str, Any]) -> None:
+    """Stop where there was none: then nothing is well, and nothing was looked at."""
+    if not coverage["messages"] and not coverage["encrypted_connections"]:
+        raise Stop(f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections")
 
 
 def holds_tables(path: Path) -> bool:

@@ -39,7 +39,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     return path
 
 
-@click.command()
+@click.command(short_help="Judge frames as agents write them, all the time.")
 @click.option("--frames", required=True, metavar="DIR", help="Folder the agents write to; a path or a URI.")
 @click.option("--out", required=True, metavar="DIR", help="Folder of the result tables; a path or a URI.")
 @click.option("--checkpoint", metavar="DIR", help="What is remembered between starts.  [default: OUT/_checkpoint]")

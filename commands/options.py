@@ -17,7 +17,7 @@ PATH = click.Path(path_type=Path)
 
 def cluster() -> Decorator:
     return click.option(
-        "--cluster", default="default", show_default=True, help="Label of the cluster these frames belong to."
+        "--cluster", default="default", show_default=True, metavar="LABEL", help="Label of the cluster pcaps are of."
     )
 
 
@@ -34,7 +34,9 @@ def dialect() -> Decorator:
 def form(*choices: str) -> Decorator:
     """`--format`, text unless told otherwise."""
     kinds = ("text", *choices)
-    return click.option("--format", "form", type=click.Choice(kinds), default="text", show_default=True)
+    return click.option(
+        "--format", "form", type=click.Choice(kinds), default="text", show_default=True, help="How to print."
+    )
 
 
 def ports() -> Decorator:
@@ -42,6 +44,7 @@ def ports() -> Decorator:
         "--port",
         "ports",
         multiple=True,
+        metavar="PORT",
         type=click.IntRange(1, 65535),
         help="Only connections with this port (repeatable).",
     )

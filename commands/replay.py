@@ -14,14 +14,14 @@ import click
 
 from commands import options
 from commands.ending import FOUND, Stop
-from commands.inputs import frames_of
+from commands.inputs import frames_of, need_kafka
 from commands.screen import as_json, console, legible, progress
 
 if TYPE_CHECKING:
     from streaming.result import Result
 
 
-@click.command()
+@click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...")
 @click.option("--out", type=options.PATH, help="Keep the result tables (Parquet) in this folder.")
 @click.option("--report", type=options.PATH, metavar="HTML", help="Write a page for a browser, too: one file.")
@@ -29,13 +29,19 @@ if TYPE_CHECKING:
 @options.ports()
 @options.dialect()
 @click.option(
-    "--fail-on", type=click.Choice(options.FAIL_ON), default="violation", show_default=True, help="Exit 1 from here."
+    "--fail-on",
+    type=click.Choice(options.FAIL_ON),
+    default="violation",
+    show_default=True,
+    help="Exit with 1 if something of this kind, or worse, is found.",
 )
 @options.form("json")
 @click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
 def replay(inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None, **choices: Any) -> None:
     """Judge pcaps (packed or not, - for what is piped in), or folders of an agent's frames, as if captured now.
+
+    Exit codes: 0 nothing found of --fail-on's kind, 1 something, 2 wrong use, or nothing to judge.
 
     \b
     Examples:
@@ -59,9 +65,7 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None
         from dashboards import terminal
 
         terminal.show(legible(result), console())
-    coverage = result["coverage"]
-    if not coverage["messages"] and not coverage["encrypted_connections"]:
-        raise Stop(f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections")
+    need_kafka(result["coverage"])
     kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]
     sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
 
@@ -98,7 +102,7 @@ def claim_report(report: Path | None, inputs: tuple[str, ...]) -> None:
         with report.open("ab"):
             pass
     except OSError as error:
-        raise Stop(f"{report}: {error.strerror}") from error
+        raise Stop(f"{report}: {error.strerror}; choose another --report") from error
 
 
 def claim_folder(out: Path | None) -> None:
@@ -117,4 +121,4 @@ def claim_folder(out: Path | None) -> None:
         (out / ".probe").touch()
         (out / ".probe").unlink()
     except OSError as error:
-        raise Stop(f"{error.filename or out}: {error.strerror}") from error
+        raise Stop(f"{error.filename or out}: {error.strerror}; choose another --out") from error

@@ -33,7 +33,7 @@ class Time(click.ParamType[dt.datetime]):
         return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
 
 
-@click.command()
+@click.command(short_help="Topics as observed: ids, partitions, leaders, ISR.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
 @options.tables()
 @click.option("--topic", metavar="NAME", help="Only this topic, with its partitions.")

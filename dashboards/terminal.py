@@ -18,7 +18,7 @@ from rich.text import Text
 from dashboards.remedies import remedy
 from dashboards.report.timeline import Axis, axis_of
 from dashboards.topic_id import hex_id
-from dashboards.verdict import KINDS, by_kind, rank, share
+from dashboards.verdict import KINDS, by_kind, not_read, rank, share
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 BLAMED = ("violation", "anomaly")
@@ -73,13 +73,8 @@ def coverage_text(coverage: Row) -> Text:
         f"decoded {coverage['decoded_messages']:,} ({share(coverage)})",
         style="not bold",
     )
-    for count, words in (
-        (coverage["unseen_bytes"], "bytes not captured"),
-        (coverage["encrypted_connections"], "encrypted connections"),
-        (coverage["undecoded_messages"], "messages not decoded"),
-    ):
-        if count:
-            text.append(f", {count:,} {words}", style="not bold magenta")
+    for words in not_read(coverage):
+        text.append(f", {words}", style="not bold magenta")
     return text
 
 

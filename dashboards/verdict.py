@@ -64,6 +64,16 @@ def basis(result: Row) -> str:
     return said
 
 
+def not_read(coverage: Row) -> list[str]:
+    """What is missing, in a few words each; nothing where all was read."""
+    found = (
+        (coverage["unseen_bytes"], "byte", " not captured"),
+        (coverage["encrypted_connections"], "encrypted connection", ""),
+        (coverage["undecoded_messages"], "message", " not decoded"),
+    )
+    return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
+
+
 def share(coverage: Row) -> str:
     """Decoded of all, cut and not rounded: 100 % is only said of all."""
     messages, decoded = coverage["messages"], coverage["decoded_messages"]

@@ -60,7 +60,10 @@ def test_an_out_folder_that_cannot_be_made_is_one_line(tmp_path):
 
 def test_explaining_a_check_that_does_not_exist_names_where_to_look():
     told = run("explain", "XYZ001")
-    assert (told.exit_code, told.stderr) == (2, "wirecheck: XYZ001: no such check; CHECKS.md lists them all\n")
+    assert (told.exit_code, told.stderr) == (
+        2,
+        "wirecheck: XYZ001: no such check; wirecheck explain, without a code, lists them all\n",
+    )
 
 
 @pytest.mark.parametrize("code", ["TID002", "tid002"])
@@ -124,7 +127,7 @@ def test_a_dialect_that_does_not_exist_is_a_usage_error(command):
 def test_capture_writes_frames_and_says_how_many(tmp_path):
     told = run("capture", "-r", EXAMPLE, "--out", tmp_path / "frames")
     assert (told.exit_code, told.stdout) == (0, "")
-    assert "9,045 frames in 1 files" in told.stderr
+    assert "9,045 frames in 1 file under " in told.stderr
 
 
 @pytest.mark.spark
@@ -188,3 +191,19 @@ def test_a_terminal_is_nothing_piped_in(command, monkeypatch):
     monkeypatch.setattr("streaming.replay.prepare", lambda *_: None)
     told = run(*command)
     assert (told.exit_code, told.stderr.startswith("wirecheck: -: nothing is piped in; ")) == (2, True)
+
+
+def test_what_comes_close_to_a_check_is_named():
+    assert run("explain", "TID02").stderr.startswith("wirecheck: TID02: no such check; close to it: TID0")
+    assert run("explain", "topic-recreate").stderr.endswith("close to it: topic-recreated\n")
+
+
+def test_a_check_is_found_by_its_name_and_listed_without_one():
+    assert run("explain", "topic-recreated").stdout == run("explain", "TID001").stdout
+    assert "TID002  violation    leader-and-isr-inconsistent-topic-id" in run("explain").stdout.splitlines()
+
+
+def test_the_list_of_commands_has_no_sentence_cut_off():
+    lines = run("--help").stdout.partition("Commands:")[2].splitlines()[1:]
+    assert [line.split()[0] for line in lines] == list(wirecheck.COMMANDS)
+    assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []

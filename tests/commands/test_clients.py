@@ -1,12 +1,15 @@
 """`wirecheck clients`: a list, and a gate that turns away exactly those who could not talk to the target."""
 
 import csv
+import gzip
 import io
 import json
+import re
 
 import pytest
 
-from tests.commands.conftest import ROOT
+from tests import traffic
+from tests.commands.conftest import EXAMPLE, ROOT
 
 ZOO = ROOT / "tests/scenarios/captures/kraft-clients-zoo/capture.pcap.gz"
 TOO_OLD = {"java-0.9.0.1", "java-0.10.0.1", "java-0.10.2.2", "sarama-0.10.2.0"}
@@ -50,3 +53,26 @@ def test_a_list_of_all_who_speak_is_no_gate(run, verdict, form):
 def test_a_release_that_does_not_exist_names_those_that_do(run, verdict):
     told = run("clients", verdict, "--target", "five")
     assert (told.exit_code, "there are 2.4, " in told.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", [["topics"], ["clients"], ["clients", "--target", "4.0", "--format", "json"]])
+def test_what_could_not_be_read_is_told_beside_the_answer(run, command, tmp_path):
+    whole = gzip.decompress(EXAMPLE.read_bytes())
+    (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
+    told = run(*command, tmp_path / "cut.pcap", tmp_path / "gone.pcap")
+    assert told.exit_code == 0
+    said = told.stderr.splitlines()
+    assert said[0].startswith(f"wirecheck: {tmp_path}/cut.pcap: truncated packet at byte offset ")
+    assert said[1] == f"wirecheck: {tmp_path}/gone.pcap: no such file"
+
+
+def test_a_gate_does_not_open_for_what_it_cannot_read(run):
+    told = run("clients", ROOT / "tests/scenarios/captures/zk28-sasl-tls/capture.pcap.gz", "--target", "2.8")
+    assert re.search(r"^wirecheck: not in this answer: .*encrypted connections", told.stderr, re.MULTILINE)
+
+
+def test_a_gate_does_not_open_for_nothing(run, tmp_path):
+    (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(traffic.Talk().open().close().segments)))
+    told = run("clients", tmp_path / "web.pcap", "--target", "4.0")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr == "wirecheck: no Kafka traffic in 6 frames of 1 connections\n"

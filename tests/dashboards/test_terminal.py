@@ -20,7 +20,7 @@ def page(result, width=200):
 def test_coverage_is_the_first_line_and_names_what_is_missing():
     first = page(RESULT)[0]
     assert "9,045 frames, 61 connections, 4,200 messages; decoded 4,199 (99.9 %)" in first
-    assert "2 encrypted connections, 1 messages not decoded" in first
+    assert "2 encrypted connections, 1 message not decoded" in first
     assert "bytes not captured" not in first
 
 
