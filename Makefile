@@ -47,7 +47,7 @@ scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark qu
 	@$(BIN)/python -m pytest tests/scenarios
 
 coverage: $(READY) ## branch coverage of decode/ from its own tests, without JIT
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode tests/laws -p no:randomly
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
 	@$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=100
 
 docs: $(READY) ## write the generated pages (CHECKS.md, boards)

@@ -311,10 +311,8 @@ def scatter(  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
                                 values[at_row] = number
                             elif op == machine.INT8:
                                 values[at_row] = (np.int64(data[np.uint64(number)]) ^ 0x80) - 0x80
-                            elif op == machine.BOOL:
+                            else:  # BOOL
                                 values[at_row] = 1 if data[np.uint64(number)] else 0
-                            else:  # UINT16
-                                values[at_row] = machine.int16(data, number) & 0xFFFF
                         number += width
                     number += -1 - stride
                 continue

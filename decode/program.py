@@ -208,13 +208,14 @@ class _Compiler:
         else:
             element = slot.element(Kind.ENTRY)
             self.row(m.TEXT + compact, element.child("value", Kind.TEXT, replace(field, array=False, default="")))
-        if field.type != "struct" or not inner.ordinary or not all(map(_is_plain, inner.ordinary)):
-            self.rows[opening][m.D] = self.row(m.NEXT, element, d=opening + 1)
-        elif all(map(_is_fixed, inner.ordinary)):
-            number, _ = self.run_number(element, inner.ordinary, inner.least)
+        parts = inner.ordinary if field.type == "struct" else ()
+        if parts and all(map(_is_fixed, parts)):
+            number, _ = self.run_number(element, parts, inner.least)
             self.rows[opening][m.D] = self.row(m.BLOCK + int(inner.flexible), element, number, inner.least, opening + 1)
-        else:
+        elif parts and all(map(_is_plain, parts)):
             self.rows[opening][m.D] = self.plain_rows(element, inner, opening + 1)
+        else:
+            self.rows[opening][m.D] = self.row(m.NEXT, element, d=opening + 1)
 
     def plain_rows(self, element: Slot, shape: _Shape, first: int) -> int:
         """Elements of fixed-width fields and arrays of such: what is to be skipped to find where each ends."""
@@ -258,7 +259,8 @@ def _is_fixed(field: Field) -> bool:
 
 
 def _is_plain(field: Field) -> bool:
-    return field.type in WIDTHS
+    """What a run of rows may hold: columns.scatter reads no uint16 there, as no layout has one beside arrays."""
+    return field.type in WIDTHS and field.type != "uint16"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 Knows: what a chain of headers looks like (a believable header at p, and at p + 4 + its size another one of the same
 client, later), and that responses carry the correlation ids of requests we have seen.
 Refuses to know: what messages mean. It never guesses one: a position is trusted only when its chain is confirmed.
-Rule: an earlier candidate that encloses a later one goes first, so that traffic inside of records is not mistaken for
-the connection's own; bytes given up are counted.
+Rule: an earlier candidate that encloses later ones goes first, unless it encloses CANDIDATES, so that traffic inside of
+records is not mistaken for the connection's own; bytes given up are counted.
 """
 
 # ruff: noqa: PLR0917 -- jitted kernels take arrays and indices one by one

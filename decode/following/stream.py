@@ -130,9 +130,7 @@ def begin(s: Ints, w: int, seq: int) -> None:
 
 @njit
 def begin_late(s: Ints, w: int, seq: int) -> Any:
-    """SYN after first data, by a shuffled capture: True if it fits, and the stream then begins there."""
-    if s[w + W_OPEN] != HELD:
-        return False
+    """SYN after first data, which is held, by a shuffled capture: True if it fits, and the stream then begins there."""
     at = offset_of(s, w, seq)
     first = s[w + W_HELD]
     if first < 0 or at > s[first + P_AT] or s[first + P_AT] - at > s[L_HELD_BYTES]:

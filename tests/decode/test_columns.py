@@ -332,3 +332,23 @@ def test_rows_of_a_message_that_is_taken_back_hold_defaults_and_never_what_lay_i
     assert brokers["node_id"].tolist() == [7, 0]
     assert brokers["host"].length.tolist() == [1, 0]
     assert brokers["host"].strings() == ["b", ""]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("name", ["leader_id", "error_code", "replica_nodes", "offline_replicas"])
+def test_one_field_of_rows_with_arrays_is_found_between_those_nobody_wants(name, version):
+    partitions = [
+        {"errorCode": i, "leaderId": 70 + i, "replicaNodes": [i] * i, "offlineReplicas": [9]} for i in range(5)
+    ]
+    one = build(case("Metadata", "response", version)[1], version, Still(), {"topics": [{"partitions": partitions}]})
+    messages = pack([one.data], [RESPONSE], [3], [version])
+    path = "topics.partitions"
+    whole = tables(decode(messages), "Metadata", "response")[path]
+    part = tables(decode(messages, only({("Metadata", "response"): [f"{path}.{name}"]})), "Metadata", "response")[path]
+    if isinstance(whole[name], Lists):
+        assert [column.tolist() for column in part[name].flat()] == [column.tolist() for column in whole[name].flat()]
+        assert whole[name].count.sum() in {5, 10}
+    else:
+        assert part[name].tolist() == whole[name].tolist() != [0] * 5
+    assert part.present(name).all()
+    assert part.present(name) is part.present(name)

@@ -8,7 +8,7 @@ import pytest
 from decode import machine
 from decode.form import Form, Kind, Slot, number
 from decode.layout import layouts, parse
-from decode.program import Dialect, form, programs
+from decode.program import Dialect, _Compiler, form, programs
 from decode.wire import REQUEST, SIDES
 from tests.build import CASES
 
@@ -99,3 +99,12 @@ def test_of_a_version_changed_in_place_both_layouts_are_there():
     for dialect in (Dialect.KAFKA, Dialect.KAFKA_CHANGED):
         assert programs().entries[dialect, REQUEST, 54, 0] >= 0
     assert Dialect.KAFKA_CHANGED_TWICE.label == "kafka-changed-twice"
+
+
+@pytest.mark.parametrize(("kind", "turn"), [("int16", machine.ROWS), ("uint16", machine.NEXT)])
+def test_rows_with_arrays_are_taken_at_once_only_if_columns_read_them_so(kind, turn):
+    (layout,) = parse(f"1 A request v0 flexible none\n  things []\n    port {kind}\n    ids []int32\n")
+    compiler = _Compiler()
+    compiler.message(Form("A", REQUEST, 1), layout, 0)
+    assert turn in {row[machine.OP] for row in compiler.rows}
+    assert {machine.ROWS, machine.NEXT} & {row[machine.OP] for row in compiler.rows} == {turn}

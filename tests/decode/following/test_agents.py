@@ -192,3 +192,13 @@ def test_loopback_shown_by_two_agents_is_two_connections_also_in_one_call():
     results = [follower.receive(together(rows)), follower.drain()]
     assert answered(results) == [0, 0, 0, 1, 1, 1, 2]
     assert len({(c.name, i) for i, c in enumerate(results[0].connections)}) == 3
+
+
+def test_what_the_other_agent_did_not_show_until_the_end_stays_left_out():
+    """The capture ends while b may still show what a left out."""
+    frames = conversation(12, size=200)
+    cut = {"a": {19: [(60, 100)]}}
+    _, last = results = follow(frames, lost={"b": {19}}.items(), left_out=cut)
+    assert [row[2][6] for row in told(results) if row[2][6]] == [((56, 100),)]
+    assert any(row[2][6] for row in told([last]))
+    assert unseen(results) == 0

@@ -91,3 +91,27 @@ def test_bytes_for_a_part_of_what_was_left_out_fill_that_part():
 def test_left_out_bytes_that_overlap_what_is_there_are_there():
     frames = [(piece(0, 150), ()), (piece(100, 250), ((60, 90),)), (piece(250, len(STREAM)), ())]
     assert said(follow(frames)) == (STREAM[4:160] + STREAM[250:], ((156, 90),))
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one call", "a call each"])
+def test_bytes_for_the_middle_of_what_was_left_out_fill_the_middle(apart):
+    frames = [(piece(100, 200), ((0, 100),)), (piece(130, 150), ()), (piece(0, 100), ()), (piece(200, len(STREAM)), ())]
+    results = follow(*([frame] for frame in frames)) if apart else follow(frames)
+    assert said(results) == (STREAM[4:100] + STREAM[130:150] + STREAM[200:], ((96, 30), (146, 50)))
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one call", "a call each"])
+def test_what_was_left_out_twice_is_left_out_once(apart):
+    trimmed = piece(100, 200), ((0, 100),)
+    frames = [trimmed, trimmed, (piece(0, 100), ()), (piece(200, len(STREAM)), ())]
+    results = follow(*([frame] for frame in frames)) if apart else follow(frames)
+    assert said(results) == (STREAM[4:100] + STREAM[200:], ((96, 100),))
+
+
+def test_what_was_left_out_and_what_was_lost_behind_it_are_one_span():
+    """Of two packets the first is trimmed, the second lost; only the lost bytes are a gap."""
+    frames = [(piece(0, 100), ()), (piece(100, 150), ((0, 50),)), (piece(200, len(STREAM)), ())]
+    results = follow(frames)
+    assert said(results) == (STREAM[4:100] + STREAM[200:], ((96, 100),))
+    (connection,) = facts(results).values()
+    assert connection.unseen_request_bytes == 50

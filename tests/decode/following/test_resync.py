@@ -231,3 +231,37 @@ def test_an_answer_whose_follower_was_left_out_proves_nothing():
 @pytest.mark.parametrize("between", [NOISE * 9, struct.pack(">ii", 3, 70_003), struct.pack(">ii", 2**31 - 1, 70_003)])
 def test_an_answer_before_what_cannot_be_one_proves_nothing(between):
     assert paired(follow(answering(30, between))) == list(range(70_003, 70_040))
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_requests_within_a_request_that_is_not_over_yet_wait_for_its_end(way):
+    """What a client wrote into records: its chain is whole long before the request around it is."""
+    inner = asks(range(6), client="inner")
+    around = b"".join(request(FETCH, 12, number, NOISE * 20 + inner) for number in range(100, 104))
+    frames = middle(skip=0, said=[(True, NOISE * 33 + around)], step_ns=SLOWLY)
+    assert requests(way(frames)) == [100, 101, 102, 103]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_client_known_by_its_syn_is_found_where_its_first_packets_are_lost(way):
+    talk = Talk(mss=100).open()
+    talk.step_ns = SLOWLY
+    talk.request(asks(range(100, 160)))
+    frames = [frame for i, frame in enumerate(talk.segments) if i not in {3, 4}]
+    results = way(frames)
+    assert requests(results) == list(range(103, 160))
+    assert (only(results).role_by, only(results).unseen_request_bytes) == ("syn", 200)
+
+
+def test_a_search_that_looks_again_finds_what_it_found_once():
+    """More requests come while an answer is on its way: where it may begin is noted once."""
+    talk = Talk(mss=500).open().request(request(METADATA, 1, 1)).response(response(1))
+    talk.request(asks([70_001])).response(struct.pack(">i", -1) + NOISE * 40)
+    body = NOISE * 1300
+    long = response(70_001, body)
+    talk.response(NOISE * 7 + long[:900])
+    for number in (70_002, 70_003, 70_004):
+        talk.request(asks([number]))
+    talk.response(long[900:] + answers([70_002])).response(answers([70_003, 70_004]))
+    results = stepwise(talk.segments)
+    assert paired(results) == [1, 70_001, 70_002, 70_003, 70_004]

@@ -181,3 +181,40 @@ def test_questions_answers_and_searches_give_way_too():
     given_up = {c.client[0] for c in facts(results).values() if c.limits_hit}
     assert len(given_up) >= 2
     assert not {row[0] for row in told(results)} & {"orphan", "closed-by-server"}
+
+
+def test_what_gives_way_may_have_been_stored_before():
+    """A stored follower has room for nothing but what it holds; what a search gives up needs more to be said."""
+    searched, asked = moved(Talk(mss=1400), 1), moved(Talk(mss=1400), 2)
+    searched.request(b"\xee" * 60_000)
+    asked.open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+    for number in range(1, 8):
+        asked.request(produce(number, size=9_000)).response(response(number))
+    limits = Limits(pending_bytes=65_000)
+    follower = Follower(limits)
+    results = [follower.receive(segments(searched.segments))]
+    follower = Follower.restore(follower.snapshot(), limits)
+    results += [follower.receive(segments(asked.segments)), follower.drain()]
+    assert answered(results) == list(range(8))
+    assert {c.client[1]: c.limits_hit for c in facts(results).values()} == {40001: 1, 40002: 0}
+
+
+def test_an_empty_packet_far_away_says_nothing_of_this_stream():
+    """Neither that bytes before it were sent, nor by what it acknowledges that the others were received."""
+    frames = talked().segments
+    last = frames[-1]
+    for far in ({"seq": last.seq + (20 << 20)}, {"ack": last.ack + (1 << 30) + 5000}):
+        results = follow([*frames, replace(last, payload=b"", flags=ACK, **far)])
+        assert told(results) == told(follow(frames))
+        assert (only(results).unseen_request_bytes, only(results).unseen_response_bytes) == (0, 0)
+
+
+def test_bytes_lost_of_a_connection_that_cannot_be_read_are_counted_all_the_same():
+    record = b"\x17\x03\x03\x05\xa3" + bytes(1443)
+    talk = Talk().open()
+    for _ in range(8):
+        talk.request(b"\x16\x03\x01\x05\xa3" + record[5:]).response(record)
+    lost = [frame for frame in talk.segments if frame.src == talk.client and frame.payload][5]
+    results = follow([frame for frame in talk.segments if frame is not lost])
+    assert only(results).protocol == "tls"
+    assert (only(results).unseen_request_bytes, only(results).unseen_response_bytes) == (len(lost.payload), 0)
