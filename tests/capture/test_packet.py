@@ -136,11 +136,11 @@ def test_a_segment_is_found_behind(link_type, data, segment, written):
     assert found[0]["left_out"] == []
 
 
-ICMP = t.ipv4("10.0.0.1", "10.0.0.9", bytes(8), protocol=1)
 SHORT_OFFSET = bytearray(t.tcp(V4))
 SHORT_OFFSET[12] = 0x40
 UNREADABLE = {
     "UDP": (t.RAW, t.ipv4("10.0.0.1", "10.0.0.9", bytes(8), protocol=17), "non-tcp"),
+    "ICMP": (t.RAW, t.ipv4("10.0.0.1", "10.0.0.9", bytes(8), protocol=1), "non-tcp"),
     "ICMPv6": (t.RAW, t.ipv6("fd00::1", "fd00::2", bytes(8), protocol=58), "non-tcp"),
     "encrypted IPv6": (t.RAW, v6((0, extension()), protocol=50), "non-tcp"),
     "first IPv4 fragment": (t.RAW, v4(fragment=0x2000), "ipv4-fragment"),

@@ -336,7 +336,9 @@ def test_envelopes_in_envelopes_are_read_step_by_step(steps):
 
 @pytest.mark.parametrize("steps", [DEEPEST + 1, 40])
 def test_envelopes_deeper_than_any_are_said_to_be(steps):
-    for line in told(carrying(steps)):
+    lines = told(carrying(steps))
+    assert len(lines) == 2
+    for line in lines:
         inside = innermost(line)
         assert (inside["api"], inside["undecoded"], "body" in inside) == ("Envelope", "too-deep", False)
 
@@ -351,4 +353,4 @@ def test_a_malformed_message_says_which_field():
     talk = metadata(opened())
     talk.request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 2).replace(b"\x07orders", b"\x00orders"))
     found = told(talk)[-1]
-    assert found["malformed"].endswith(" in topics.name") or "in " in found["malformed"]
+    assert found["malformed"] == "Truncated at byte 32 in topics._unknownTaggedFields"

@@ -4,8 +4,6 @@ import pytest
 
 from tests.scenarios.roads import NAMES, Scenario, frames, plain
 
-BUILT = {"DRF001", "TID001", "TID002", "TID006", "TID016", "TID018", "VER001", "VER005", "VER008"}
-
 
 @pytest.fixture(scope="module", params=NAMES)
 def told(request, tmp_path_factory):

@@ -1,7 +1,7 @@
-"""TID: what KIP-516 as drafted says that no release does.
+"""TID and DRF: what the drafts of KIP-516 and KIP-4 say that no release does.
 
-Knows: the type of a drafted LeaderAndIsr and what follows from it for the replicas a broker has. Does not know
-messages.
+Knows: the type of a drafted LeaderAndIsr and what follows from it for the replicas a broker has; the drafts' own error
+codes. Does not know messages.
 Rule: a broker has a replica if it was ordered to, and until it was ordered to delete it; what was ordered elsewhere
 says nothing about it.
 """
@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.extract.errors import DRAFT_CODES
 from streaming.judge.scene import Scene
 
 NO_LEADERSHIP = {"stop", "delete"}
+EXTRA_TAG = "kafka with an extra"
+"""A dialect that is a release's but for one tag."""
 
 
 def stale_partition_in_incremental(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -65,3 +68,53 @@ def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
         and (other["topic_id"] not in deleted or deleted[other["topic_id"]].last < other.first)
     ]
     return max(has, key=lambda other: other.first, default=None)
+
+
+def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A connection whose messages only read by the layouts of a draft of KIP-516 or KIP-4; or one whose messages
+    read as released, but for a tag of 16 bytes per topic where the draft has its topic id.
+
+    Why it matters. It is no released Kafka: a fork, or a test. What it says is judged all the same.
+
+    When it is innocent. Always, if one knows of it. A proxy may add tags of its own.
+
+    Source. KIP-516 and KIP-4 as drafted.
+    """
+    claims = scene.claims("dialect", group, *cell)
+    drafted = {(claim["host"], claim["endpoint"]) for claim in claims if not claim["dialect"].startswith(EXTRA_TAG)}
+    for claim in claims:
+        if claim["dialect"].startswith(EXTRA_TAG) and (claim["host"], claim["endpoint"]) in drafted:
+            continue  # the draft's own messages that a release reads too
+        yield Evidence(
+            (claim["host"], claim["endpoint"], claim["dialect"]),
+            (first_of(claim), last_of(claim)),
+            count=claim.count,
+            words={"host": claim["host"], "server": claim["endpoint"], "dialect": claim["dialect"]},
+        )
+
+
+def draft_error_code(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. An error code of 1001 to 1009, which only the draft of KIP-4 used. As visibility: another code that is
+    above those of Kafka 4.4.
+
+    Why it matters. Clients do not know these codes and take them for an unknown server error.
+
+    When it is innocent. A fork that kept them. Other codes are those of a Kafka newer than this release, or of another
+    server: what they mean was not read.
+
+    Source. KIP-4 as drafted; error codes of Kafka 4.4.
+    """
+    for claim in scene.claims("draft_code", group, *cell):
+        drafted = claim["error"] in DRAFT_CODES
+        yield Evidence(
+            (claim["endpoint"], claim["error"]),
+            (first_of(claim), last_of(claim)),
+            count=claim.count,
+            kind=None if drafted else "visibility",
+            words={
+                "server": claim["endpoint"],
+                "error": claim["error"],
+                "api": claim["api"],
+                "whose": "only a draft of KIP-4 had" if drafted else "no release up to 4.4 has",
+            },
+        )

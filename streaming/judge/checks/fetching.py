@@ -17,7 +17,7 @@ from streaming.judge.topic import name_of, topic_of
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH = 106, 75
-NAMES = {100: "UNKNOWN_TOPIC_ID (100)", 103: "INCONSISTENT_TOPIC_ID (103)"}
+NAMES = {UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID (100)", INCONSISTENT_TOPIC_ID: "INCONSISTENT_TOPIC_ID (103)"}
 
 
 def fetch_stuck_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -1,4 +1,4 @@
-"""GRP: offsets of groups, and producers, across the recreation of a topic.
+"""GRP: offsets and assignments of groups, and producers, across the deletion or recreation of a topic.
 
 Knows which id a name meant when, and that an id's offsets are no other id's. Does not know messages.
 Rule: only topics that were seen to be created again are judged: an offset beyond a topic's end alone may come from an
@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from streaming.judge.checks.topic_id_uses import end_of
 from streaming.judge.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
 from streaming.judge.clusters import Group
 from streaming.judge.connections import seen_whole
@@ -20,7 +21,7 @@ from streaming.judge.extract.members import hashed, named
 from streaming.judge.extract.reduce import Column
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
-from streaming.judge.topic import Topic, topic_of
+from streaming.judge.topic import Topic, name_of, topic_of
 
 
 def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -202,3 +203,54 @@ def all_seen(client: Cell, group: Group, scene: Scene) -> bool:
     full = any(sum(name.startswith(LEAST) for name in claim.peak) >= MOST_MEMBERS for claim in told)
     everywhere = addresses <= set(group.endpoints)
     return everywhere and not full and seen_whole(client[1] or None, client[2], spoke, group, scene)
+
+
+def group_assigns_dead_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A group whose coordinator hands out partitions of a topic id later than the grace after it was deleted.
+
+    Why it matters. The members are told to read a topic that no longer exists.
+
+    When it is innocent. Within the grace: the coordinator hears of a deletion some seconds later.
+
+    Source. KIP-848; GroupMetadataManager of Kafka 4.3.
+    """
+    assigned = scene.claims("assigned", group, *cell)
+    ended = end_of(cell, group, scene) if assigned else None
+    if ended is None:
+        return
+    name, side = ended
+    by_group: dict[str, list[Claim]] = defaultdict(list)
+    for claim in assigned:
+        if claim.last.ts_ns >= side.sighting.ts_ns + scene.settings.broker_grace_ns:
+            by_group[claim["group"]].append(claim)
+    for who, claims in sorted(by_group.items()):
+        yield Evidence(
+            (who, cell[1]),
+            (side, *(last_of(claim) for claim in claims)),
+            topic=name,
+            topic_ids=(cell[1],),
+            count=sum(claim.count for claim in claims),
+            words={"group": who, "ended": clock(side.sighting.ts_ns)},
+        )
+
+
+def group_describe_contradicts_binding(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A group description that pairs a topic's id with another name than the one it is bound to.
+
+    Why it matters. An id has one name for ever: the coordinator's image of the metadata is corrupt.
+
+    When it is innocent. Never inside one cluster.
+
+    Source. KIP-848; KIP-516.
+    """
+    name = name_of(cell, group, scene)
+    for claim in scene.claims("described", group, *cell):
+        if name is not None and claim["name"] != name:
+            yield Evidence(
+                (claim["group"], claim["name"], cell[1]),
+                (first_of(claim), last_of(claim)),
+                topic=name,
+                topic_ids=(cell[1],),
+                count=claim.count,
+                words={"group": claim["group"], "said": claim["name"]},
+            )

@@ -10,9 +10,10 @@ from streaming.judge.checks.wire import gathered, sides
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.coverage import protocol_of
-from streaming.judge.evidence import Evidence, first_of, last_of
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.runs import end_ns
 from streaming.judge.scene import Scene
+from streaming.judge.times import clock
 
 
 def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -140,3 +141,22 @@ def per_pair(claims: list[Claim]) -> Iterator[Evidence]:
             count=len(found),
             words={"connections": len(found), "host": host, "server": endpoint},
         )
+
+
+def agent_silent(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A capture agent that shows nothing more while the others go on.
+
+    Why it matters. What happens at its broker is not seen; verdicts no longer wait for it.
+
+    When it is innocent. The agent's host is down, or the agent was stopped without its end mark.
+
+    Source. The agents' own progress marks.
+    """
+    del group
+    newest = max((ts_ns for ts_ns, _ in scene.agents.values()), default=0)
+    silent_ns = scene.settings.agent_silent_s * 1_000_000_000
+    for agent, (ts_ns, ended) in sorted(scene.agents.items()):
+        if not ended and newest - ts_ns > silent_ns:
+            seen = next(iter(scene.ledger.cell(*cell).values())).first._replace(ts_ns=ts_ns, source=agent)
+            said = f"agent {agent} shows its last traffic"
+            yield Evidence((agent,), (Side(seen, said),), words={"agent": agent, "since": clock(ts_ns)})

@@ -1,6 +1,6 @@
-"""WIR: bytes that are not as Kafka writes them, or that this release cannot read.
+"""WIR: bytes that are not as Kafka writes them, or that this release cannot read; answers that fit no request.
 
-Knows why a message was not read. Does not know what it would have said.
+Knows why a message was not read, and what the order of answers proves. Does not know what messages say.
 Rule: what follows a gap, or comes before synchronisation is certain, is never malformed: it is unseen.
 """
 
@@ -132,3 +132,41 @@ def gathered(claims: list[Claim], key: Callable[[Claim], object]) -> list[list[C
 
 def sides(claims: list[Claim]) -> tuple[Side, ...]:
     return tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
+
+
+def response_without_request(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A response whose correlation id matches no request, on a connection seen from its beginning and without a
+    gap on the request's side.
+
+    Why it matters. Client and broker have lost count of each other; a proxy may have mixed two clients up.
+
+    When it is innocent. Never then: what was not seen is excluded.
+
+    Source. Kafka protocol guide, "Network".
+    """
+    yield from strays("response without request", cell, group, scene)
+
+
+def correlation_id_out_of_order(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A response that answers another request than the oldest open one.
+
+    Why it matters. Brokers answer in the order of the requests; a client that relies on it takes one answer for
+    another.
+
+    When it is innocent. Never on one connection. Ids need not grow: SASL repeats them at every re-authentication.
+
+    Source. Kafka protocol guide, "Network"; KIP-368.
+    """
+    yield from strays("response out of order", cell, group, scene)
+
+
+def strays(what: str, cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    certain = [c for c in scene.claims("stray", group, *cell) if c["what"] == what and whole(c, scene)]
+    for claims in gathered(certain, lambda claim: (claim["host"], claim["endpoint"])):
+        host, endpoint = claims[0]["host"], claims[0]["endpoint"]
+        yield Evidence(
+            (host, endpoint),
+            sides(claims),
+            count=sum(claim.count for claim in claims),
+            words={"host": host, "server": endpoint},
+        )

@@ -112,10 +112,6 @@ def test_a_newer_version_of_a_harmless_record_is_kept():
     assert s.secret_spans(batch(entry(2, b"whatever", version=9))) == []
 
 
-def rest_of(data, marker):
-    return [(data.index(marker), len(data) - data.index(marker))]
-
-
 BROKEN = {
     "empty record": b"\x00" + bytes(20),
     "length too long": b"\xff" * 9,
