@@ -6,6 +6,7 @@ Rule: a release is estimated, never proven: servers that are not Apache Kafka ma
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
@@ -19,6 +20,7 @@ PRODUCE, FETCH = 0, 1
 ENOUGH = 0.9
 """Share of the advertised APIs whose highest version must be that of a release to be taken for it."""
 Ranges = Mapping[int, tuple[int, int]]
+RANGE = re.compile(r"(-?\d+):(-?\d+)-(-?\d+)")  # a server may say anything, below zero too
 
 
 def written(ranges: Ranges) -> str:
@@ -33,12 +35,7 @@ def digest(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def read(text: str) -> Ranges:
-    found = {}
-    for part in text.split():
-        key, _, versions = part.partition(":")
-        low, _, high = versions.partition("-")
-        found[int(key)] = (int(low), int(high))
-    return found
+    return {int(key): (int(low), int(high)) for key, low, high in RANGE.findall(text)}
 
 
 @cache

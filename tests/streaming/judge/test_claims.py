@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from streaming.judge import releases
 from streaming.judge.claims import claims
+from streaming.judge.releases import read
 from streaming.judge.step import Judge, open_rows
 from tests.decode.log.batches import batch, remove_topic, topic
 from tests.streaming.judge.cases_control import id_bytes, log
@@ -140,3 +142,17 @@ def test_an_envelope_in_an_envelope_holds_them_too():
     lab.talk(B1, "1").ask(0, "Envelope", 0, *carried)
     (created,) = told(lab, "creation")
     assert created.key == ("orders", ID_1, B1)
+
+
+def test_ranges_below_zero_are_read_as_they_were_told():
+    """No release says so; a corrupted or hostile answer does, and what is judged goes on."""
+    ranges = {-7: (-3, -1), 1: (-32_768, 32_767), 3: (0, 12)}
+    assert read(releases.written(ranges)) == ranges
+    lab = Lab()
+    keys = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, (low, high) in ranges.items()]
+    for host in (B3.rpartition(":")[0], "10.0.0.99"):
+        talk = lab.talk(B1, "3", host=host)
+        talk.ask(0, "ApiVersions", 3, {}, {"apiKeys": keys}).ask(1, "Metadata", 12, {}, {}).ask(2, "Fetch", 12, {}, {})
+    (told_by,) = {claim["ranges"] for claim in lab.claims() if claim.kind == "advertised"}
+    assert read(told_by) == ranges
+    assert lab.judge()["clients"]
