@@ -95,30 +95,39 @@ def hex_bytes(digits: str) -> bytes:
 def of_files(files: tuple[str, ...], choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
     from decode import lines
 
-    limit = choices.pop("limit")
-    return told(islice(messages(files, lines.Filter(**choices), reading), limit), files, choices)
+    limit, encrypted = choices.pop("limit"), set[str]()
+    found = islice(messages(files, lines.Filter(**choices), reading, encrypted), limit)
+    return told(found, ", ".join(files), choices, encrypted)
 
 
-def told(found: Iterator[dict[str, Any]], files: tuple[str, ...], choices: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same lines; where there is none, that is said."""
+def told(
+    found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], encrypted: set[str]
+) -> Iterator[dict[str, Any]]:
+    """The same lines; where there is none, that is said. Stop where there is none however little is asked."""
     none = True
     for line in found:
         none = False
         yield line
     if none:
         narrowed = [
-            f"--{'api' if name == 'apis' else name}" for name, value in choices.items() if value not in {None, ()}
+            f"--{'api' if name == 'apis' else name}" for name, value in choices.items() if value not in (None, ())
         ]
         asked = f" passes {', '.join(narrowed)}" if narrowed else ""
-        click.echo(f"wirecheck: no Kafka message in {', '.join(files)}{asked}", err=True)
+        hidden = f"; encrypted connections: {len(encrypted)}" if encrypted else ""
+        why = f"no Kafka message in {files}{asked}{hidden}"
+        if not narrowed:
+            raise Stop(why)
+        click.echo(f"wirecheck: {why}", err=True)
 
 
-def messages(files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading") -> Iterator[dict[str, Any]]:
+def messages(
+    files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading", encrypted: set[str]
+) -> Iterator[dict[str, Any]]:
     from capture import agent, pcap
     from decode import lines
 
     try:
-        yield from lines.of(whole(agent.read_frames([place(name) for name in files])), wanted, reading)
+        yield from lines.of(whole(agent.read_frames([place(name) for name in files])), wanted, reading, encrypted)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
 

@@ -59,12 +59,19 @@ class Reading:
 PLAIN = Reading()
 
 
-def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN) -> Iterator[Line]:
-    """Lines of all messages in frames tables, in order of time but for those that become known after WAIT_NS."""
+def of(
+    tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN, encrypted: set[str] | None = None
+) -> Iterator[Line]:
+    """Lines of all messages in frames tables, in order of time but for those that become known after WAIT_NS.
+
+    Into `encrypted` go the names of connections that nobody can read.
+    """
     waiting: list[tuple[int, int, Line]] = []
     order, newest_ns = count(), 0
     heard: Heard = {}
     for exchanges in followed(tables):
+        if encrypted is not None:
+            encrypted.update(connection.name for connection in exchanges.connections if connection.protocol == "tls")
         spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
         decoded = read(exchanges.messages, spoken, reading.dialect)
         clients, inside = client_ids(exchanges), enveloped(decoded, answers(exchanges), reading)

@@ -40,7 +40,8 @@ def content(of: Line, indent: str) -> Iterator[str]:
 
 
 def headline(of: Line) -> str:
-    api = f"{of['api'] or 'key ' + str(of['key'])} v{of['version']}" if of["key"] is not None else "unknown request's"
+    version = "v?" if of["version"] is None else f"v{of['version']}"
+    api = f"{of['api'] or 'key ' + str(of['key'])} {version}" if of["key"] is not None else "unknown request's"
     parts = [f"{api} {of['side']}", f"#{of['correlation_id']}", f"{of['size']} bytes"]
     if of.get("client_id"):
         parts.insert(2, f"client {of['client_id']}")

@@ -49,6 +49,8 @@ class Filter:
 
     def __post_init__(self) -> None:
         _ = self.keys, self.ends  # so that what is wrong is said at once
+        if self.topic == "":
+            raise ValueError("a topic has a name or an id")
 
     @cached_property
     def keys(self) -> frozenset[int]:
@@ -64,9 +66,10 @@ class Filter:
     @cached_property
     def topics(self) -> frozenset[str]:
         """The texts that say the topic: bodies have ids in base64."""
-        plain = (self.topic or "").replace("-", "")
+        said = self.topic or ""
+        plain = said.replace("-", "")
         found = base64.urlsafe_b64encode(bytes.fromhex(plain)) if HEX_ID.fullmatch(plain) else b""
-        return frozenset({self.topic or "", found.rstrip(b"=").decode()}) - {""}
+        return frozenset({said, found.rstrip(b"=").decode()} - {""})
 
     def rows(self, exchanges: Exchanges, inside: dict[int, Line]) -> Iterator[int]:
         """Messages that pass by what is known before their values are built; `inside`: what Envelopes carry, by row."""

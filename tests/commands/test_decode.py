@@ -100,12 +100,26 @@ def test_where_no_message_passes_that_is_said(run, arguments, said):
     assert result.stderr == f"wirecheck: no Kafka message in {EXAMPLE}{said}\n"
 
 
-def test_a_capture_without_kafka_is_said_to_have_none(run, tmp_path):
-    talk = traffic.Talk().open().request(b"GET / HTTP/1.1\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
-    (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
-    result = run("decode", tmp_path / "web.pcap")
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == f"wirecheck: no Kafka message in {tmp_path / 'web.pcap'}\n"
+HELLO, RECORD = b"\x16\x03\x01\x02\x00" + bytes(512), b"\x17\x03\x03\x00\x40" + bytes(64)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "hidden"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", ""),
+        (HELLO, RECORD, "; encrypted connections: 1"),
+    ],
+    ids=["http", "tls"],
+)
+def test_a_capture_without_kafka_is_said_to_have_none_and_why(run, tmp_path, asked, answer, hidden):
+    pcap = tmp_path / "other.pcap"
+    talk = traffic.Talk().open().request(asked).response(answer).close()
+    pcap.write_bytes(traffic.pcap(traffic.packets(talk.segments)))
+    for options, code in (((), 2), (("--side", "request"), 0)):
+        result = run("decode", pcap, *options)
+        passes = " passes --side" if options else ""
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert result.stderr == f"wirecheck: no Kafka message in {pcap}{passes}{hidden}\n"
 
 
 def test_what_is_readable_of_a_file_that_was_cut_off_is_shown_first(run, tmp_path):

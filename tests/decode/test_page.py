@@ -28,6 +28,7 @@ def test_the_headline_says_everything_about_the_message():
     [
         ({"client_id": None}, "Metadata v12 response  #7  99 bytes"),
         ({"api": None, "key": 99}, "key 99 v12 response"),
+        ({"version": None}, "Metadata v? response"),
         ({"api": None, "key": None, "version": None}, "unknown request's response"),
         ({"dialect": "kip516-draft"}, "99 bytes  as in kip516-draft"),
     ],
@@ -58,9 +59,9 @@ def test_a_message_without_body_says_why(reason):
         ("errorCode", 1005, "1005 (no such error)"),
         ("replicas", [1, 2], "[1, 2]"),
         ("replicas", [], "[]"),
-        ("topicId", ORDERS, f"{ORDERS} (24cc4332f7de45a3b24e33d61aa0d16c)"),
+        ("topicId", ORDERS, f"{ORDERS} (24cc4332-f7de-45a3-b24e-33d61aa0d16c)"),
         ("topicId", None, "null"),
-        ("offlineLogDirs", [ORDERS], f"[{ORDERS} (24cc4332f7de45a3b24e33d61aa0d16c)]"),
+        ("offlineLogDirs", [ORDERS], f"[{ORDERS} (24cc4332-f7de-45a3-b24e-33d61aa0d16c)]"),
         ("records", {"left_out": 300}, "(300 bytes left out)"),
     ],
 )

@@ -59,3 +59,8 @@ def test_what_no_connection_can_have_is_said_to_be_wrong(said, told):
     with pytest.raises(ValueError, match=r"not a|two ends") as error:
         Filter(connection=said)
     assert told in str(error.value)
+
+
+def test_a_topic_without_name_is_none():
+    with pytest.raises(ValueError, match="a topic has a name or an id"):
+        Filter(topic="")
