@@ -11,7 +11,7 @@ from itertools import pairwise
 from streaming.judge.claim import ZERO, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.runs import end_ns, slots, start_ns
+from streaming.judge.runs import slots, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
 from streaming.judge.topic import CONTROL, History, Topic, topic_of
@@ -154,8 +154,8 @@ def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iter
     Why it matters. Which topic a client works on depends on the broker it happens to ask. A broker that is cut off
     from its controller goes on like this for as long as it lasts.
 
-    When it is innocent. For some seconds after every creation, deletion and recreation; while a broker starts. A proxy
-    that shows several brokers under one address.
+    When it is innocent. For some seconds after every creation, deletion and recreation; while a broker starts: denials
+    a minute apart are two. A proxy that shows several brokers under one address.
 
     Source. KIP-516; MetadataCache of Kafka 3.9 and 4.3.
     """
@@ -179,28 +179,36 @@ def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iter
 
 
 def ignorant(topic: Topic, history: History, scene: Scene) -> Iterator[Claim]:
-    """Brokers that deny the topic for longer than the grace while others answer its id."""
+    """Brokers that deny the topic again and again for longer than the grace while others go on answering its id. The
+    last denials may be those of its end: they count once others have answered its id after them.
+    """
     grace_ns = scene.settings.broker_grace_ns
     answers = [c for c in topic.bindings if c["source"] == "metadata" and c["topic_id"] == history.topic_id]
     for absence in scene.claims("absence", topic.group, "name", topic.name):
         endpoint = absence["endpoint"]
         own = {slot for claim in answers if claim["endpoint"] == endpoint for slot in slots(claim.tally)}
         others = {slot for claim in answers if claim["endpoint"] != endpoint for slot in slots(claim.tally)}
-        denied = [slot for slot in slots(absence.tally) if end_ns(slot) > history.born_ns]
+        begun, last_told = max(history.born_ns, absence.first.ts_ns), max(others, default=0)
+        since_birth = [
+            slot for slot in slots(absence.tally) if begun > history.born_ns or start_ns(slot) >= history.born_ns
+        ]
+        denied = [slot for slot in since_birth if slot < last_told]
         for first, last in stretches(denied, own):
-            since = max(start_ns(first) if first != denied[0] else absence.first.ts_ns, history.born_ns)
-            both = [slot for slot in others if first < slot <= last and start_ns(slot) >= since + grace_ns]
-            if both and start_ns(last) >= since + grace_ns:
+            if start_ns(last) >= max(start_ns(first), begun) + grace_ns:
                 yield absence
                 break
 
 
+MOST_PAUSE = 6
+"""Denials that are further apart than so many slots of 10 s are two: in between the broker may have known the topic."""
+
+
 def stretches(denied: list[int], own: set[int]) -> Iterator[tuple[int, int]]:
-    """From when to when something was denied without being affirmed between."""
+    """From when to when something was denied again and again, without being affirmed between."""
     first = None
     for slot, following in zip(denied, [*denied[1:], None], strict=False):
         first = slot if first is None else first
-        if following is None or any(slot <= other <= following for other in own):
+        if following is None or following - slot > MOST_PAUSE or any(slot <= other <= following for other in own):
             yield first, slot
             first = None
 

@@ -86,13 +86,14 @@ def offset_invalidated_by_recreation(cell: Cell, group: Group, scene: Scene) -> 
         if mine and claim.last.ts_ns > current.born_ns:
             lost[claim["group"]] += [claim, *mine]
     for who, claims in sorted(lost.items()):
+        lost_in = len({claim["partition"] for claim in claims})
         yield Evidence(
             (who, topic.name),
             (*(last_of(claim) for claim in claims), first_of(current.first)),
             topic=topic.name,
             topic_ids=(current.topic_id, topic.histories[-2].topic_id),
             count=sum(claim.count for claim in claims if claim.kind == "offset_gone"),
-            words={"group": who, "partitions": len({claim["partition"] for claim in claims})},
+            words={"group": who, "partitions": f"{lost_in} partition{'s' if lost_in > 1 else ''}"},
         )
 
 

@@ -260,10 +260,11 @@ def advertised_range_anomaly(cell: Cell, group: Group, scene: Scene) -> Iterator
 
 
 def ranges_of(endpoint: str, claims: list[Claim], said: str, scene: Scene) -> Evidence:
+    where = scene.node(claims[-1])
     return Evidence(
-        (scene.node(claims[-1]), endpoint),
+        (where, endpoint),
         tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-        brokers=(scene.broker(claims[-1]),),
+        brokers=(where,) if isinstance(where, int) else (),
         count=sum(claim.count for claim in claims),
         words={"server": endpoint, "said": said},
     )

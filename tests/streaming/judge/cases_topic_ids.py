@@ -141,6 +141,28 @@ def tid007_fires(lab):
     answers(lab, ("orders", ID_1), ("orders", ID_2))
 
 
+def denied(lab, known, unknown):
+    """One broker answers the id, another one that there is no such topic."""
+    for at in known:
+        lab.metadata(at, [("orders", ID_1)])
+    for at in unknown:
+        lab.metadata(at, [("orders", None, 3)], server=B3)
+
+
+def tid007_fires__one_denies_it(lab):
+    denied(lab, range(0, 100, 4), range(2, 100, 4))
+
+
+def tid007_near_miss__denied_before_and_after_its_life(lab):
+    """Asked just before the creation, and again when the topic was gone."""
+    denied(lab, range(4, 72, 4), (2, 75))
+    denied(lab, (), (120, 122))
+
+
+def tid007_near_miss__denied_by_a_broker_that_starts_twice(lab):
+    denied(lab, range(0, 200, 4), (60, 61, 135, 136))
+
+
 def tid007_near_miss(lab):
     """For some seconds after a recreation brokers answer both."""
     answers(lab, ("orders", ID_1), ("orders", ID_2), range(40, 60, 2))
