@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ONLY ?=
+BY_TWO := -n 2 --dist worksteal  # two workers take the tests in halves, and from each other at the end
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check laws unit scenarios coverage docs schemas bench chaos cluster live fuzz format clean
@@ -38,13 +39,13 @@ check: $(READY) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py
 
 laws: $(READY) ## properties that hold for all inputs
-	@$(BIN)/python -m pytest tests/laws
+	@$(BIN)/python -m pytest $(BY_TWO) tests/laws
 
 unit: $(READY) ## one test module per module
-	@$(BIN)/python -m pytest tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_pages.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_pages.py tests/test_wirecheck.py
 
 scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark query
-	@$(BIN)/python -m pytest tests/scenarios
+	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
 
 coverage: $(READY) ## branch coverage of decode/ from its own tests, without JIT
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly

@@ -36,6 +36,9 @@ def may_listen():
     return True
 
 
+PATIENCE_S = 60
+"""Only a failure takes so long."""
+
 pytestmark = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
 
 
@@ -53,7 +56,7 @@ class Agent:
         return self.wait()
 
     def wait(self):
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, out.strip(), err
 
     def table(self):
@@ -83,7 +86,7 @@ def server():
 
 
 def wait_for_files(folder, count, port):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while len(list(folder.glob("*.parquet"))) < count and time.monotonic() < deadline:
         talk(port, b"x" * 1000)
         time.sleep(0.05)
@@ -162,7 +165,7 @@ def test_a_silent_interface_still_gives_up_what_waits(tmp_path, server):
     with socket.create_connection(("127.0.0.1", server)) as client:
         client.sendall(struct.pack(">ihhi", 400, 3, 1, 1))  # the rest never comes
         client.recv(12, socket.MSG_WAITALL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline and sum(map(count_payload, tmp_path.glob("*.parquet"))) < 24:
             time.sleep(0.1)
         assert sum(map(count_payload, tmp_path.glob("*.parquet"))) == 24

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from capture.agent import read_frames, write_frames
-from decode import lines
+from decode import lines, wanted
 from decode.message import Dialect
 from decode.nested import nested
 from decode.wire import SIDES
@@ -99,7 +99,7 @@ def by_decode(tables, dialect):
     return Counter(
         (
             int(min(found["src"], found["dst"])[-5:]), found["side"], found.get("dialect", "kafka"), "body" in found,
-            ID in set(lines.texts(found.get("body"))),
+            ID in set(wanted.texts(found.get("body"))),
         )
         for found in lines.of(tables, lines.Filter(), lines.Reading(dialect))
     )  # fmt: skip
@@ -113,7 +113,7 @@ def by_query(files, dialect, monkeypatch):
     def watched(exchanges, decoded):
         for i, (status, number) in enumerate(zip(decoded.status.tolist(), decoded.dialect.tolist(), strict=True)):
             label = Dialect(number).label if number >= Dialect.KIP516_DRAFT and not status else "kafka"
-            carried = set() if status else set(lines.texts(nested(decoded, i)["body"]))
+            carried = set() if status else set(wanted.texts(nested(decoded, i)["body"]))
             port = exchanges.connections[exchanges.connection[i]].client[1]
             seen[port, SIDES[exchanges.messages.side[i]], label, not status, ID in carried] += 1
         return claims(exchanges, decoded)

@@ -39,7 +39,7 @@ def server(tmp_path):
     listening.close()
     yield process
     process.stdin.close()
-    process.wait(timeout=20)
+    process.wait(timeout=60)
 
 
 def started(tmp_path, *words):
