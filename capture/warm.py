@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from capture import frames, link, order, ring
+from capture import frames, link, order, packet, ring
 from capture.rows import Rows, kept_bytes
 from capture.trim import Trim
+from decode import machine
 from decode import warm as decode_warm
 
 
@@ -63,6 +64,11 @@ def compile_apart() -> None:
 def is_compiled() -> bool:
     """Has this version been compiled here? Asks for a kernel of the first and one of the last; none is loaded."""
     return all(_is_stored(kernel) for kernel in (ring.walk_block, order.by_row))
+
+
+def reads_files_compiled() -> bool:
+    """The same of what every reader of capture files needs."""
+    return all(_is_stored(kernel) for kernel in (packet.gather, machine.run))
 
 
 def cache_folder() -> str | None:

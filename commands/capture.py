@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from commands import options
 from commands.ending import Stop
-from commands.inputs import place, write_frames
+from commands.inputs import place, told_if_compiling, write_frames
 from commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def flag(ctx: click.Context, name: str) -> str:
 
 
 def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool) -> None:
+    told_if_compiling()
     summary = write_frames([place(name) for name in names], out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
@@ -159,12 +160,6 @@ def one_line_errors(out: Path) -> Iterator[None]:
 
     try:
         yield
-    except ModuleNotFoundError as error:
-        raise Stop(f"{error.name} is not installed: pip install 'wirecheck[capture]'") from error
-    except RuntimeError as error:
-        if "no locator available" not in str(error):  # numba's, where it can store nothing
-            raise
-        raise Stop("nowhere to keep compiled code: set NUMBA_CACHE_DIR to a folder this user may write") from error
     except (ListenError, AgentNameError) as error:
         raise Stop(str(error)) from error
     except OSError as error:

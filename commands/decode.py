@@ -13,7 +13,7 @@ import click
 
 from commands import options
 from commands.ending import Stop
-from commands.inputs import place
+from commands.inputs import place, told_if_compiling
 from commands.screen import as_json, legible
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def messages(
     from capture import agent, pcap
     from decode import lines
 
+    told_if_compiling()
     try:
         yield from lines.of(whole(agent.read_frames([place(name) for name in files])), wanted, reading, encrypted)
     except pcap.InputError as error:

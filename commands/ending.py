@@ -22,6 +22,10 @@ from commands.screen import legible
 FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
 
+EXTRAS = {"scapy": "capture", "prometheus_client": "capture,monitor", "jinja2": "monitor", "pandas": "monitor"}
+"""What a package that is not there is part of; all others are what judging needs."""
+
+
 class Stop(click.ClickException):
     """An end with one clear line on stderr and exit code 2."""
 
@@ -33,9 +37,20 @@ class Stop(click.ClickException):
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Wrong use gets a line like every other error, not click's block: what is wrong, and where to read on."""
+    """Wrong use gets a line like every other error, not click's block: what is wrong, and where to read on.
+
+    So does a program that was installed for less than it is asked for, or that can store nothing it compiles.
+    """
     try:
         yield
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        extra = EXTRAS.get(package, "monitor")
+        raise Stop(f"{package} is not installed: pip install 'wirecheck[{extra}]'") from error
+    except RuntimeError as error:
+        if "no locator available" not in str(error):  # numba's, where it can store nothing
+            raise
+        raise Stop("nowhere to keep compiled code: set NUMBA_CACHE_DIR to a folder this user may write") from error
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:

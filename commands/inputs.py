@@ -32,8 +32,17 @@ def place(name: str) -> Path:
     return Path("/dev/stdin")
 
 
+def told_if_compiling() -> None:
+    """A minute or two of silence would look like a hang."""
+    from capture.warm import reads_files_compiled
+
+    if not reads_files_compiled():
+        click.echo("wirecheck: first start of this version: compiling for two minutes or so, this once", err=True)
+
+
 def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> list[Path]:
     """Folders of frames: those given, and one that is made here of the pcaps given."""
+    told_if_compiling()
     given = [place(name) for name in inputs]
     folders = [path for path in given if path.is_dir()]
     pcaps = [path for path in given if not path.is_dir()]

@@ -28,9 +28,9 @@ CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 """Sources that Wireshark opens: frames of an agent name its interface."""
 WIDE = 110  # columns from which both forms of an id fit on one line
 READ_ON = (
-    "wirecheck explain CODE: what it means, when it is innocent\n"
-    "wirecheck decode INPUT --connection IP:PORT --api API: what was said, in versions that tshark does not know, too\n"
-    "wirecheck evidence ID INPUT -o FILE.pcapng: the frames behind a finding, for Wireshark and for a ticket"
+    "what a code means, when it is innocent  wirecheck explain CODE\n"
+    "what was said, word for word            wirecheck decode INPUT --connection IP:PORT --api API\n"
+    "its frames, for Wireshark and a ticket  wirecheck evidence ID INPUT -o FILE.pcapng"
 )
 
 Row = Mapping[str, Any]

@@ -93,3 +93,14 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
         told = CliRunner().invoke(wirecheck.main, words)
         assert told.exit_code in ({0, 1} if words[0] in FOUND else {0}), (words, told.stderr, told.exception)
         assert told.exception is None or isinstance(told.exception, SystemExit)
+
+
+def test_the_answer_that_the_readme_shows_is_the_one_that_comes(desk, monkeypatch):
+    monkeypatch.chdir(desk)
+    monkeypatch.setenv("COLUMNS", "120")
+    for named in ("prepare", "give_up"):
+        monkeypatch.setattr(replay, named, lambda *_: None)
+    monkeypatch.setattr(replay, "run", plainly)
+    told = CliRunner().invoke(wirecheck.main, ["replay", "incident.pcapng"])
+    (shown,) = re.findall(r"^```\n(Coverage .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert [line.rstrip() for line in told.stdout.splitlines()] == shown.splitlines()

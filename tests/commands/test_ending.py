@@ -148,3 +148,31 @@ def test_no_color_and_no_pager(run, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert not re.search("\x1b\\[[349]", run("topics", EXAMPLE).stdout)  # bold is no colour
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (ModuleNotFoundError(name="pyspark.sql"), "pyspark is not installed: pip install 'wirecheck[monitor]'"),
+        (ModuleNotFoundError(name="scapy"), "scapy is not installed: pip install 'wirecheck[capture]'"),
+        (RuntimeError("cannot cache: no locator available for file"), "nowhere to keep compiled code: set NUMBA_CACHE"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("command", [["topics", EXAMPLE], ["decode", EXAMPLE]], ids=lambda c: c[0])
+def test_what_is_not_there_is_one_line(run, monkeypatch, command, raised, said):
+    def fail(*_, **__):
+        raise raised
+
+    monkeypatch.setattr("capture.warm.reads_files_compiled", fail)
+    told = run(*command)
+    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
+    assert told.stderr.startswith(f"wirecheck: {said}")
+
+
+@pytest.mark.parametrize("command", [["topics", EXAMPLE], ["decode", EXAMPLE, "--limit", "1"]], ids=lambda c: c[0])
+def test_a_first_start_says_why_it_takes_long(run, monkeypatch, command):
+    monkeypatch.setattr("capture.warm._is_stored", lambda _: False)
+    told = run(*command)
+    assert told.exit_code == 0
+    assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"

@@ -89,7 +89,7 @@ def test_a_violation_says_how_to_see_its_frames_and_what_to_do():
     command = "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'"
     assert [line.strip() for line in lines if "tshark -r" in line] == [command]
     assert sum(line.startswith("  Next  On that broker compare topic_id") for line in lines) == 1
-    assert lines[-3].startswith("wirecheck explain CODE")
+    assert lines[-3].endswith("  wirecheck explain CODE")
 
 
 def test_what_to_do_is_said_once_for_each_code():
