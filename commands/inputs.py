@@ -19,7 +19,7 @@ from commands.screen import legible, progress
 if TYPE_CHECKING:
     from streaming.result import Result
 
-ROLL_BYTES = 32 << 20
+ROLL_BYTES = 8 << 20
 """Of rows as they are judged: half a GB of capture. A batch has several files, one for each core to read at a time."""
 
 

@@ -15,9 +15,12 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
+from streaming.tuning import HEAP_MB
+
 PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client", "numba")
-ENOUGH_MB, LITTLE_MB = 3000, 1500
-"""Java's heap (2 GB at most, half of it used) and two workers."""
+HELD_MB = HEAP_MB + 600
+"""Java's heap at its largest, Java beside it, and its Pythons: more than a replay or a monitor was seen to hold."""
+ENOUGH_MB = 2 * HELD_MB
 ROOM_MB = 2000
 PATIENCE_S = 120
 WARM = """
@@ -93,14 +96,15 @@ def java() -> Iterator[Seen]:
 
 
 def memory() -> Iterator[Seen]:
+    fix = f"have {ENOUGH_MB:,} MB free: judging may take {HELD_MB:,}"
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         free_mb = int(re.findall(r"^MemAvailable: +(\d+)", text, re.MULTILINE)[0]) // 1000
     except (OSError, IndexError):
-        yield Seen("memory", "warn", "cannot be told on this system", "have 3 GB free")
+        yield Seen("memory", "warn", "cannot be told on this system", fix)
         return
-    state = "ok" if free_mb >= ENOUGH_MB else "warn" if free_mb >= LITTLE_MB else "fail"
-    yield Seen("memory", state, f"{free_mb:,} MB free", "" if state == "ok" else "have 3 GB free: replay takes 1.5")
+    state = "ok" if free_mb >= ENOUGH_MB else "warn" if free_mb >= HELD_MB else "fail"
+    yield Seen("memory", state, f"{free_mb:,} MB free", "" if state == "ok" else fix)
 
 
 def disk() -> Iterator[Seen]:

@@ -5,12 +5,14 @@ it failed. Knows nothing of pcaps (the door had them written as frames) or of ho
 Rule: frames are read where they lie, by path; what a replay leaves behind is under `out` and `work`, nowhere else.
 """
 
+import ctypes
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -28,7 +30,10 @@ RAISED = re.compile(  # Java's last words, and those of our Python among them
     r"(?!Py4J|Python)(?P<name>\w*(?:Error|Exception|Mismatch)): (?P<said>\S.*)$",
     re.MULTILINE,
 )
-SMALL_BYTES = 16 << 20  # of frames; below this a second partition of every stateful step costs more than it gives
+PARTITIONS = "1"
+"""Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
+partition would take the memory of two Pythons.
+"""
 TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
 """Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
 Progress = Callable[[int, int], None]
@@ -55,12 +60,20 @@ def run(
     """Judge all frames files in one or several folders. `work` is for what Spark leaves behind."""
     try:
         gather(frames_files([frames] if isinstance(frames, Path) else list(frames)), work / "frames")
+        give_back()
         spark = open_session(session(work, settings))
         return judge(spark, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
     except (JavaMissing, JavaDiedError) as failure:
         raise ReplayError(str(failure)) from failure
     finally:
         close_session()
+
+
+def give_back() -> None:
+    """What reading the captures took; Arrow and glibc keep it for themselves otherwise."""
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def session(work: Path, settings: Settings) -> Session:
@@ -70,8 +83,7 @@ def session(work: Path, settings: Settings) -> Session:
 def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progress | None = None) -> Result:
     """One folder of frames, in a session that is there and stays."""
     files = frames_files([Path(job.frames)])
-    small = sum(file.stat().st_size for file in files) < SMALL_BYTES
-    spark.conf.set("spark.sql.shuffle.partitions", "1" if small else str(spark.sparkContext.defaultParallelism))
+    spark.conf.set("spark.sql.shuffle.partitions", PARTITIONS)
     agents = labelled(agents_of(files), Path(job.frames))
     try:
         query = retried(lambda: finish(start(spark, job, replace(settings, agents=agents)), len(files), on_progress))

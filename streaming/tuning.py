@@ -29,6 +29,7 @@ QUERY = {
     "spark.sql.session.timeZone": "UTC",
     # few large cells cross to Python, not many rows
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "4m",  # both sides of each crossing hold a whole one
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     # or UDFs and stateful steps differ in one environment variable and Spark forks two daemons
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
@@ -50,9 +51,13 @@ LOCAL = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-# minutes of work, not days: start fast; and give back what a large batch took
+HEAP_MB = 1024
+"""The most that Java's heap may take."""
+# minutes of work, not days: start fast; take no sixty-fourth of the machine to begin with, as Java does, and give back
+# what a large batch took
 JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
+    "-Xms96m -Xmn48m"
+    " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
     " -Djdk.lang.Process.launchMechanism=VFORK"  # a process costs half as much; Hadoop starts many
 )
 
@@ -65,7 +70,7 @@ class Session:
     """Folder for everything Spark leaves behind: logs, shuffles, state working copies."""
     cores: int = 2
     """Tasks at a time; also the partitions of the stateful steps, which a checkpoint keeps for ever."""
-    memory: str = "1g"
+    memory: str = f"{HEAP_MB}m"
     """The JVM's largest heap."""
     jvm: str = ""
     """Options for Java, instead of the class archive."""

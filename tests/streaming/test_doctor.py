@@ -34,3 +34,11 @@ def test_no_java_is_a_line(monkeypatch):
     assert (line.state, line.said) == ("fail", "Java 17 or newer is needed, found no Java")
     assert "apt install" in line.fix
     assert list(doctor.archive()) == []
+
+
+@pytest.mark.parametrize(("free_mb", "state"), [(9000, "ok"), (2000, "warn"), (900, "fail")])
+def test_little_memory_is_told_with_what_judging_may_take(monkeypatch, free_mb, state):
+    monkeypatch.setattr(doctor.Path, "read_text", lambda *_, **__: f"MemAvailable: {free_mb * 1000} kB\n")
+    (line,) = doctor.memory()
+    assert (line.state, line.said) == (state, f"{free_mb:,} MB free")
+    assert (f"judging may take {doctor.HELD_MB:,}" in line.fix) == (state != "ok")
