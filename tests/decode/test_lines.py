@@ -354,3 +354,12 @@ def test_a_malformed_message_says_which_field():
     talk.request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 2).replace(b"\x07orders", b"\x00orders"))
     found = told(talk)[-1]
     assert found["malformed"] == "Truncated at byte 32 in topics._unknownTaggedFields"
+
+
+def test_connections_that_nobody_can_read_are_named_to_who_asks():
+    talk = opened().request(b"\x16\x03\x01\x02\x00" + bytes(512)).response(b"\x17\x03\x03\x00\x40" + bytes(64))
+    hidden: set[str] = set()
+    read = metadata(opened(client=("10.0.0.2", 40000)))
+    table = frames(sorted([*talk.segments, *read.segments], key=lambda s: s.ts_ns))
+    assert len(list(lines.of([table], EVERYTHING, encrypted=hidden))) == 2
+    assert hidden == {"10.0.0.1:40000>10.0.0.9:9092"}

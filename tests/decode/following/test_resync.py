@@ -6,6 +6,7 @@ import pytest
 
 from decode.following.connection import Follower, Limits
 from tests.decode.following.conversations import (
+    AUTHENTICATE,
     FETCH,
     METADATA,
     facts,
@@ -265,3 +266,13 @@ def test_a_search_that_looks_again_finds_what_it_found_once():
     talk.response(long[900:] + answers([70_002])).response(answers([70_003, 70_004]))
     results = stepwise(talk.segments)
     assert paired(results) == [1, 70_001, 70_002, 70_003, 70_004]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_an_id_from_elsewhere_among_those_asked_hides_no_answer(way):
+    """A client that signs in again counts on from another number meanwhile."""
+    again = 2_147_483_640
+    data = asks(range(70_000, 70_010)) + request(AUTHENTICATE, 2, again, b"\x05abcd") + asks(range(70_010, 70_030))
+    back = answers(range(70_000, 70_010)) + answers([again]) + answers(range(70_010, 70_030))
+    frames = middle(skip=1, said=[(True, data), (False, NOISE * 30 + back)])
+    assert paired(way(frames)) == [*range(70_002, 70_030), again]
