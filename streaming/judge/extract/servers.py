@@ -7,6 +7,7 @@ Rule: a ClusterId counts if a server states it, or if a request with it was answ
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decode.columns import Table
 from decode.wire import RESPONSE
@@ -66,16 +67,18 @@ def addresses(batch: Batch) -> Iterator[Rows]:
         if answers:
             partner = batch.partner(listeners.message, RESPONSE)
             accepted = value_per(partner, answers[""], "error_code", absent=-1) == 0
-            yield address_rows(batch, listeners, header["broker_id"][listeners.parent]).where(accepted)
+            yield address_rows(batch, listeners, header["broker_id"][listeners.parent], accepted)
 
 
-def address_rows(batch: Batch, table: Table, broker: Ints) -> Rows:
+def address_rows(batch: Batch, table: Table, broker: Ints, good: NDArray[np.bool_] | None = None) -> Rows:
+    """Of the rows that are good and have a host."""
     host = texts(table["host"])
     group, sample = grouped([host, Column(table["port"])])
     _, codes = np.unique(group, return_inverse=True)
     names = [joined(host.value(row), int(table["port"][row])) for row in sample.tolist()]
     key = [batch.endpoint(table.message), Column(codes.astype(np.int64).ravel(), names), Column(broker)]
-    return Rows("address", key, table.message).where(table["host"].length > 0)
+    reachable = table["host"].length > 0
+    return Rows("address", key, table.message).where(reachable if good is None else reachable & good)
 
 
 def joined(host: str | None, port: int) -> str:

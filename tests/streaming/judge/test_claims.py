@@ -156,3 +156,10 @@ def test_ranges_below_zero_are_read_as_they_were_told():
     (told_by,) = {claim["ranges"] for claim in lab.claims() if claim.kind == "advertised"}
     assert read(told_by) == ranges
     assert lab.judge()["clients"]
+
+
+def test_a_listener_without_host_is_no_address_and_leaves_the_others():
+    lab = Lab()
+    listeners = [{"name": "A", "host": "", "port": 1}, {"name": "B", "host": "broker-1", "port": 9092}]
+    lab.talk(B1, "1").ask(0, "BrokerRegistration", 1, {"brokerId": 1, "listeners": listeners}, {"errorCode": 0})
+    assert [claim.key[1:] for claim in told(lab, "address")] == [("broker-1:9092", 1)]
