@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 Row = Mapping[str, Any]
+WIDEST = 1000
 FOLDING = {"topic": 12, "client id": 12, "software": 8, "API versions": 16, "remarks": 8, "refused": 12, "said by": 10}
 """Columns that fold on narrow terminals, and from where; all others stay whole: whoever copies an id wants it so."""
 
@@ -25,6 +27,16 @@ def table(*headings: str) -> Table:
         folds = heading in FOLDING
         made.add_column(heading, overflow="fold", no_wrap=not folds, min_width=FOLDING.get(heading))
     return made
+
+
+def put(made: Table, console: Console) -> None:
+    """Print a table whole: on a terminal that is too narrow its lines go on below, where rich would drop columns."""
+    width = console.width
+    try:
+        console.width = max(width, Measurement.get(console, console.options.update(width=WIDEST), made).minimum)
+        console.print(made, crop=False)
+    finally:
+        console.width = width
 
 
 def list_topics(topics: list[Row], console: Console) -> None:
@@ -39,7 +51,10 @@ def list_topics(topics: list[Row], console: Console) -> None:
             ", ".join(filter(None, ("internal" if topic["internal"] else "", troubles(topic)))),
         )
         made.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
-    console.print(made if topics else "no topic was seen")
+    if topics:
+        put(made, console)
+    else:
+        console.print("no topic was seen")
 
 
 def troubles(topic: Row) -> str:
@@ -57,9 +72,10 @@ def show_topics(topics: list[Row], console: Console) -> None:
             console.print()
         for line in heading(topic):
             console.print(line, soft_wrap=True)
-        console.print(
-            partitions_table(topic["partitions"]) if topic["partitions"] else "  no partitions were described"
-        )
+        if topic["partitions"]:
+            put(partitions_table(topic["partitions"]), console)
+        else:
+            console.print("  no partitions were described")
 
 
 def heading(topic: Row) -> Iterable[Text]:
@@ -129,7 +145,10 @@ def list_clients(clients: list[Row], console: Console) -> None:
             used,
         )
         made.add_row(*map(Text, cells), style="dim" if client["between_brokers"] else None)
-    console.print(made if clients else "no client was seen")
+    if clients:
+        put(made, console)
+    else:
+        console.print("no client was seen")
 
 
 def show_gate(refused: list[Row], seen: int, target: str, console: Console) -> None:
@@ -141,7 +160,7 @@ def show_gate(refused: list[Row], seen: int, target: str, console: Console) -> N
     for client in refused:
         cells = (name(client), client["address"], software(client), versions_of(client), clock(client["last_seen"]))
         made.add_row(*map(Text, cells))
-    console.print(made)
+    put(made, console)
 
 
 def versions_of(client: Row) -> str:

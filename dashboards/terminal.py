@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dashboards.listing import put
 from dashboards.remedies import remedy
 from dashboards.report.timeline import Axis, axis_of
 from dashboards.topic_id import hex_id
@@ -49,7 +50,7 @@ def show(result: Row, console: Console) -> None:
     console.print()
     if result["topics"]:
         many = len(result["clusters"]) > 1
-        console.print(topics_table(result["topics"], axis, many=many, wide=console.width >= WIDE))
+        put(topics_table(result["topics"], axis, many=many, wide=console.width >= WIDE), console)
     console.print(tally_text(result["findings"]))
     advised: set[str] = set()
     for finding in sorted(result["findings"], key=rank):

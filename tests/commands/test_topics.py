@@ -98,3 +98,13 @@ def test_a_folder_without_tables_or_frames_is_one_line(run, tmp_path):
     assert (told.exit_code, told.stderr) == (2, f"wirecheck: {tmp_path}: holds no frames (AGENT-NNNNNNNNNN.parquet)\n")
     told = run("topics", "--from", tmp_path)
     assert (told.exit_code, "holds no tables of a replay or a monitor" in told.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("columns", ["20", "60", "200"])
+def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    told = run("topics", verdict).stdout
+    assert told.splitlines()[0].split() == ["topic", "topic", "id", "state", "parts", "last", "seen", "remarks"]
+    assert told.count("internal") == 1
+    heads = run("clients", "--from", verdict).stdout.splitlines()[0].split()
+    assert heads == ["client", "id", "address", "software", "requests", "last", "seen", "API", "versions"]
