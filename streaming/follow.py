@@ -23,7 +23,7 @@ from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
 from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
 TOO_LATE = "it came after later files of its agent had been judged"
 

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from decode.following.slots import Bytes, Ints
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 MAGIC = b"wirecheck follower "
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from decode.following import checkpoint, relief, slots
 from decode.following.agents import Agents
 from decode.following.exchanges import Connection, Exchanges
-from decode.following.handout import Handout
+from decode.following.handout import Handout, nothing
 from decode.following.heap import give_connection
 from decode.following.keeping import spare_words
 from decode.following.kernels import follow, lapse, pack, relieve, settle, touched, unsettled
@@ -75,6 +75,7 @@ class Follower:
         self.label = self.label or segments.label
         self.expect(segments.names[i] for i in np.flatnonzero(np.bincount(segments.agent)).tolist())
         pairs, frames = self._frames(segments)
+        before = frames.slot.copy()
         self._begin(slots.fixed(segments.payload, np.uint8))
         self.placed = Placed(*frames.where.T)
         if relief.too_many(self._heap):
@@ -86,9 +87,8 @@ class Follower:
             if relief.too_much(self._heap):
                 rows = np.union1d(self._rows(), touched(self._heap))
                 self._each(relieve, relief.giving_way(self._heap, rows))
-        for pair, slot in zip(pairs, frames.slot.tolist(), strict=True):
-            if slot >= 0 and self._slots.get(pair) != slot:
-                self._slots[pair] = slot
+        for i in np.flatnonzero(frames.slot != before).tolist():
+            self._slots[pairs[i]] = int(frames.slot[i])
         return self._hand_out(pairs)
 
     def expect(self, agents: Iterable[str]) -> None:
@@ -210,6 +210,8 @@ class Follower:
         self._heap[slots.G_CALL] += 1
 
     def _lapse(self, rows: Ints, upto: Ints) -> Exchanges:
+        if not len(rows):
+            return nothing(self.label, tuple(self._names), self.refused)
         self._begin(slots.no_bytes())
         for now_ns in np.unique(upto).tolist():
             self._each(lapse, rows[upto == now_ns], now_ns)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROLES = ("port", "syn", "content", "port")
 PROTOCOLS = ("undecided", "kafka", "tls", "other")
-CLOSED_BY = (None, "client-fin", "server-fin", "client-rst", "server-rst")
+CLOSED_BY = ("client-fin", "server-fin", "client-rst", "server-rst")
 FIRST_GAPS = 16
 Pair = tuple[tuple[str, int], tuple[str, int], str]
 
@@ -43,6 +43,16 @@ def _messages(message: Ints, data: Bytes, span: Ints) -> Messages:
         message[:, slots.M_VERSION].astype(np.int16),
         message[:, slots.M_CORRELATION].astype(np.int32),
     )
+
+
+def nothing(label: str, names: tuple[str, ...], refused: int) -> Exchanges:
+    """What a call hands out in which nothing fell due."""
+    message, none, pairs = np.empty((0, slots.M_COUNT), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
+    small, numbers = np.zeros(0, np.int8), np.zeros(0, np.int32)
+    return Exchanges(
+        label, names, (), _messages(message, np.zeros(0, np.uint8), pairs), numbers, none, none, numbers, none, none,
+        none, none, none, small, none, none, small, np.zeros(0, np.bool_), refused,
+    )  # fmt: skip
 
 
 class Handout:
@@ -135,7 +145,7 @@ class Handout:
             row[slots.C_RESYNCHRONISED],
             ask[slots.W_SKIPPED] + answer[slots.W_SKIPPED],
             ask[slots.W_CONFLICTING] + answer[slots.W_CONFLICTING],
-            CLOSED_BY[row[slots.C_CLOSED_BY]],
+            CLOSED_BY[(row[slots.C_CLOSED_BY] - slots.FIN_OF) ^ side] if row[slots.C_CLOSED_BY] else None,
             row[slots.C_CLOSE_NS],
             row[slots.C_OUT_OF_ORDER],
             row[slots.C_LIMITS],

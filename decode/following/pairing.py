@@ -30,8 +30,6 @@ from decode.following.slots import (
     C_STRAYS_ASKED,
     C_WAITING_BYTES,
     C_WAITING_KEPT,
-    CLIENT_FIN,
-    CLIENT_RST,
     CLOSED,
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
@@ -42,6 +40,7 @@ from decode.following.slots import (
     F_ACKS_UNKNOWN,
     F_RAW,
     F_TOLD,
+    FIN_OF,
     G_BYTES,
     G_EARLY,
     G_EXCHANGES,
@@ -68,6 +67,7 @@ from decode.following.slots import (
     Q_VERSION,
     REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
+    RST_OF,
     SEARCH,
     W_MODE,
     W_OPEN,
@@ -181,7 +181,7 @@ def unanswered(s: Ints, c: int, q: int) -> Any:
     by = s[c + C_CLOSED_BY]
     if by == 0:
         return PENDING
-    return CLOSED_BY_CLIENT if by in (CLIENT_FIN, CLIENT_RST) else CLOSED_BY_SERVER
+    return CLOSED_BY_CLIENT if by in (FIN_OF + s[c + C_CLIENT], RST_OF + s[c + C_CLIENT]) else CLOSED_BY_SERVER
 
 
 @njit

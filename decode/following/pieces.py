@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
+from decode.copying import copy
 from decode.following.heap import give_piece, take_piece
 from decode.following.slots import (
     DATA,
@@ -185,11 +186,9 @@ def read(s: Ints, new: Bytes, old: Bytes, p: int, at: int, out: Bytes, limit: in
         length = min(s[p + P_LENGTH] - skip, limit - count)
         address = s[p + P_ADDRESS]
         if address >= 0:
-            source, start = new, address + skip
+            copy(new, address + skip, out, count, length)
         else:
-            source, start = old, -1 - address + skip
-        for i in range(length):
-            out[count + i] = source[start + i]
+            copy(old, -1 - address + skip, out, count, length)
         count += length
         p = s[p + P_NEXT]
     return count

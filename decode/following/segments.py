@@ -186,16 +186,20 @@ def _coded(table: pa.Table, columns: tuple[str, ...]) -> tuple[tuple[str, ...], 
     coded = []
     for name in columns:
         chunks = [_chunk_codes(chunk, texts) for chunk in table[name].chunks]
-        coded.append(np.concatenate(chunks) if chunks else np.zeros(0, np.int32))
+        coded.append(chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
     return tuple(texts), coded
 
 
 def _chunk_codes(chunk: Any, texts: dict[str, int]) -> NDArray[np.int32]:
     if not pa.types.is_dictionary(chunk.type):
         chunk = chunk.dictionary_encode()
-    mapped = [texts.setdefault(text or "", len(texts)) for text in chunk.dictionary.to_pylist()]
+    known = chunk.dictionary.to_numpy(zero_copy_only=False).tolist()  # to_pylist takes five times as long
+    mapped = [texts.setdefault(text or "", len(texts)) for text in known]
     indices = chunk.indices if chunk.null_count == 0 else chunk.indices.fill_null(0)
-    return np.array(mapped, np.int32)[indices.to_numpy(zero_copy_only=False)] if mapped else np.zeros(0, np.int32)
+    codes = indices.to_numpy(zero_copy_only=False)
+    if chunk.type.index_type == pa.int32() and mapped == list(range(len(mapped))):
+        return np.asarray(codes)
+    return np.array(mapped, np.int32)[codes] if mapped else np.zeros(0, np.int32)
 
 
 def _endpoints(

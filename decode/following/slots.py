@@ -171,7 +171,7 @@ FREE, LIVE, GONE, RELEASED = (
 BY_NOTHING, BY_SYN, BY_CONTENT, BY_PORT = 0, 1, 2, 3
 UNDECIDED, KAFKA, TLS, OTHER = 0, 1, 2, 3
 SASL_NONE, SASL_RAW = 0, 1
-CLIENT_FIN, SERVER_FIN, CLIENT_RST, SERVER_RST = 1, 2, 3, 4
+FIN_OF, RST_OF = 1, 3  # C_CLOSED_BY: 0, or one of these and the direction; who is client may show later
 
 # --- a message that waits: a request for its response, or the other way round
 Q_NEXT = 0

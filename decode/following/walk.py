@@ -16,6 +16,7 @@ from numba import njit
 
 from decode.following.cutting import at_boundary, cut, turn_off
 from decode.following.heap import other_way, take_connection, touch, way_of
+from decode.following.in_step import ENDS, OUT_OF_STEP, WITHIN, step, take
 from decode.following.pairing import answer_deadline, finish, give_up_answer
 from decode.following.pieces import free_list
 from decode.following.recognise import tls_record
@@ -48,9 +49,8 @@ from decode.following.slots import (
     C_STATE,
     C_TICK,
     C_TLS,
-    CLIENT_FIN,
-    CLIENT_RST,
     CLOSED,
+    FIN_OF,
     G_CALL,
     G_CONNECTIONS_USED,
     G_EARLY,
@@ -90,10 +90,9 @@ from decode.following.slots import (
     P_COUNT,
     Q_COUNT,
     RELEASED,
+    RST_OF,
     RUNNING,
     SEARCH,
-    SERVER_FIN,
-    SERVER_RST,
     START,
     TLS,
     UNDECIDED,
@@ -308,11 +307,7 @@ def expire(s: Ints, new: Bytes, old: Bytes, c: int, now: int) -> None:
 def _close(s: Ints, c: int, bit: int, ts: int, reset: bool) -> None:
     """FIN or RST was seen; only the first says who closed."""
     if s[c + C_CLOSED_BY] == 0:
-        server = s[c + C_CLIENT] == 1 - bit
-        if reset:
-            s[c + C_CLOSED_BY] = SERVER_RST if server else CLIENT_RST
-        else:
-            s[c + C_CLOSED_BY] = SERVER_FIN if server else CLIENT_FIN
+        s[c + C_CLOSED_BY] = (RST_OF if reset else FIN_OF) + bit
         s[c + C_CLOSE_NS] = ts
     if reset:
         s[c + C_DUE] = min(s[c + C_DUE], ts + s[L_SLACK_NS])
@@ -473,17 +468,37 @@ def _fin(s: Ints, w: int, seq: int) -> None:
 
 
 @njit
+def _cut_one(s: Ints, new: Bytes, old: Bytes, c: int) -> None:
+    """The frame that is looked at was in step: only its direction has something to cut."""
+    held, w = pending(s, c), way_of(c, s[NOW_BIT])
+    cut(s, new, old, c, w)
+    if s[w + W_MODE] == SEARCH:
+        _progress(s, new, old, c)
+    _deadline(s, c)
+    s[G_PENDING] += pending(s, c) - held
+
+
+@njit
 def follow(s: Ints, new: Bytes, old: Bytes, f: Frames, start: int) -> Any:
     """Frames from `start` on; where it stopped for want of room or because too much waits, or how many there are."""
     slot, pair, bit, ts_ns, frame_no, source, agent, seq, ack, flags, wire, at, left_at, left, where = f
     for i in range(start, len(wire)):
         c = slot[pair[i]]
-        if not room(s, c, wire[i], left_at[i + 1] - left_at[i]):
-            return i
         s[NOW_TS], s[NOW_FRAME], s[NOW_SOURCE] = ts_ns[i], frame_no[i], source[i]
         s[NOW_AGENT], s[NOW_PAIR], s[NOW_BIT] = agent[i], pair[i], bit[i]
         s[NOW_SEQ], s[NOW_ACK], s[NOW_FLAGS], s[NOW_WIRE] = seq[i], ack[i], flags[i], wire[i]
         s[NOW_ADDRESS], s[NOW_END], s[NOW_LEFT], s[NOW_LEFT_END] = at[i], at[i + 1], left_at[i], left_at[i + 1]
+        kind = step(s, c) if c >= 0 else OUT_OF_STEP
+        if kind != WITHIN and not room(s, c, wire[i], left_at[i + 1] - left_at[i]):
+            return i
+        if kind != OUT_OF_STEP:
+            take(s, c)
+            if kind == ENDS:
+                _cut_one(s, new, old, c)
+            where[i, 0], where[i, 1], where[i, 2] = s[c + C_SERIAL], bit[i], s[NOW_OFFSET]
+            if s[G_PENDING] > s[L_PENDING_BYTES]:
+                return i + 1
+            continue
         before, held = c, pending(s, c) if c >= 0 else 0
         c = _whose(s, new, old, c)
         if before >= 0 and before != c:

@@ -6,13 +6,14 @@ Truncation: what is not all there is never told. Loss: what is told is true. Bou
 """
 
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decode.following import slots
 from decode.following.connection import Follower, Limits
 from tests.decode.following.conversations import (
     API_VERSIONS,
@@ -28,6 +29,7 @@ from tests.decode.following.conversations import (
 from tests.traffic import ACK, PSH, Segment, Talk
 
 RUNS = settings(max_examples=60, deadline=None, derandomize=True)
+ECN_ECHO = 64
 MS = 1_000_000
 
 
@@ -176,3 +178,54 @@ def test_memory_does_not_follow_the_length_of_a_hostile_stream(mss):
         sizes.append(len(follower.snapshot()))
     assert max(sizes[20:]) <= 1.2 * max(sizes[:20])
     assert max(sizes) < 200_000
+
+
+def outcome(exchanges) -> list:
+    """All that a call hands out."""
+    parts = [getattr(exchanges, field.name) for field in fields(exchanges) if field.name != "messages"]
+    parts += [getattr(exchanges.messages, field.name) for field in fields(exchanges.messages)]
+    return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+
+
+def memory(follower: Follower) -> tuple[bytes, bytes]:
+    """All that a follower holds; of its last frame neither the flags nor how much room it could have needed."""
+    heap, arena = follower._heap[: follower._heap[slots.G_TOP]].copy(), follower._old[: follower._heap[slots.G_ARENA]]
+    heap[[slots.G_NEED, slots.NOW_FLAGS]] = 0
+    return heap.tobytes(), arena.tobytes()
+
+
+@RUNS
+@given(
+    conversations,
+    st.sets(st.integers(0, 96), max_size=4),
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 6)), max_size=6),
+    st.lists(st.integers(0, 2000), max_size=5),
+    st.booleans(),
+)
+def test_a_frame_in_step_does_what_the_long_way_does(frames, drop, moves, cuts, early):
+    """An ECN bit, which nothing reads, sends a frame the long way (in_step.py)."""
+    frames = damaged(frames, drop)
+    for anywhere, distance in moves:
+        place = anywhere % len(frames)
+        frames.insert(min(place + distance, len(frames) - 1), frames.pop(place))
+    short, long = Follower(early=early), Follower(early=early)
+    places = sorted({0, len(frames), *(cut % (len(frames) + 1) for cut in cuts)})
+    for start, stop in itertools.pairwise(places):
+        part = frames[start:stop]
+        marked = [replace(frame, flags=frame.flags | ECN_ECHO) for frame in part]
+        assert outcome(short.receive(segments(part))) == outcome(long.receive(segments(marked)))
+        assert short.placed.offset.tolist() == long.placed.offset.tolist()
+        assert memory(short) == memory(long)
+    assert outcome(short.drain()) == outcome(long.drain())
+
+
+def test_frames_in_step_go_the_short_way():
+    """Or the law above would compare nothing: of a frame within a message nobody asks how much room it needs."""
+    said = Talk(mss=100, step_ns=MS).open().request(request(API_VERSIONS, 3, 0)).response(response(0, bytes(20)))
+    said.request(produce(1, size=1000)).response(response(1, bytes(1000)))
+    follower, short = Follower(), 0
+    for frame in said.segments:
+        follower._heap[slots.G_NEED] = -1
+        follower.receive(segments([frame]))
+        short += int(follower._heap[slots.G_NEED] == -1)
+    assert short >= 18

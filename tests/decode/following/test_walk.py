@@ -102,6 +102,16 @@ def test_a_side_of_which_only_the_end_is_seen_has_ended():
     assert {row[0] for row in told(results)} == {"response-unseen"}
 
 
+@pytest.mark.parametrize(("by_client", "by"), [(True, "client-rst"), (False, "server-rst")])
+def test_who_closed_is_said_by_the_roles_that_show_later(by_client, by):
+    """The capture begins in the middle, and shows the reset before the packets that say who is the client."""
+    talk = talked(numbers=(1, 2, 3)).reset(by_client=by_client)
+    first = talk.segments[4]
+    frames = [first, replace(talk.segments[-1], ts_ns=first.ts_ns), *talk.segments[5:-1]]
+    results = follow(frames)
+    assert (only(results).client, only(results).closed_by) == (("10.0.0.1", 40001), by)
+
+
 def test_a_frame_without_bytes_begins_no_connection():
     frames = talked().segments
     results = follow([replace(frames[2], flags=ACK)])
