@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from decode.wire import Ints
 
 NONE = -1
@@ -44,6 +46,14 @@ class Boundaries:
             self.stream = every[order]
             self.end = np.concatenate([self.end, end[~there]])[order]
             self._side = np.concatenate([self._side, side[~there]])[order]
+
+    def but(self, stream: Ints) -> NDArray[np.bool_]:
+        """Which of the streams here are none of these, which ascend."""
+        if not len(stream):
+            return np.ones(len(self.stream), np.bool_)
+        place = np.minimum(np.searchsorted(stream, self.stream), len(stream) - 1)
+        found: NDArray[np.bool_] = stream[place] != self.stream
+        return found
 
     def forget(self, stream: Ints) -> None:
         stays = ~np.isin(self.stream, stream)

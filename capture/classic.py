@@ -37,8 +37,9 @@ _MORE, _FULL, _BAD_LENGTH = range(3)
 def read32(data: NDArray[np.uint8], at: int, big: int) -> link.Number:
     if big:
         return link.u32(data, at)
-    low = np.int64(data[at]) | (np.int64(data[at + 1]) << 8)
-    return low | (np.int64(data[at + 2]) << 16) | (np.int64(data[at + 3]) << 24)
+    i = np.uint64(at)
+    low = np.int64(data[i]) | (np.int64(data[i + np.uint64(1)]) << 8)
+    return low | (np.int64(data[i + np.uint64(2)]) << 16) | (np.int64(data[i + np.uint64(3)]) << 24)
 
 
 @cached_njit

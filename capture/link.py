@@ -46,7 +46,8 @@ _GENEVE_PORT = 6081
 
 @cached_njit
 def u16(data: NDArray[np.uint8], at: int) -> Number:
-    return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
+    i = np.uint64(at)  # an index that cannot be negative: neighbouring bytes become one load
+    return (np.int64(data[i]) << 8) | np.int64(data[i + np.uint64(1)])
 
 
 @cached_njit

@@ -104,6 +104,8 @@ class CaptureFile:
         while going_on:
             self.rows.begin()
             used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
+            while used_up and broken is None and self._windows.more():
+                used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
             if self.rows.count:
                 rows = self.rows.batch(self._windows.data, self.source, stamp)
                 yield Batch(rows, self.rows.clock())

@@ -34,6 +34,7 @@ ROW_BYTES = 64  # what a row counts for beside its kept bytes when files are rol
 _GROUP_BYTES = 16 << 20
 # Strings and ports repeat; sequence numbers, times and payload do not, and a dictionary of them costs time and memory.
 _REPEATING = [*frames.STRINGS, "kind", "file_seq", "src_port", "dst_port", "tcp_flags", "count"]
+_RISING = ["frame_no", "ts_ns", "tcp_seq", "tcp_ack"]  # of interleaved connections, but cheaper so than compressed
 
 
 class Spool:
@@ -141,11 +142,11 @@ class Spool:
                 frames.FRAMES_CODED,
                 compression="lz4",
                 use_dictionary=_REPEATING,
-                column_encoding=dict.fromkeys(("frame_no", "ts_ns"), "DELTA_BINARY_PACKED"),
+                column_encoding=dict.fromkeys(_RISING, "DELTA_BINARY_PACKED"),
                 write_statistics=["ts_ns", "frame_no"],
                 store_schema=False,  # readers see plain strings, the contract
             )
-        table = pa.concat_tables(self._pending).unify_dictionaries().combine_chunks()
+        table = pa.concat_tables(self._pending).unify_dictionaries()
         table = frames.with_file_seq(table, self._folder.last + 1)
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
         self._pending, self._pending_bytes = [], 0

@@ -216,7 +216,7 @@ class Trim:
 
     def _ended(self, opened: Ints) -> None:
         """Streams that end within a message or token: its size stays, so that the boundary before it does."""
-        ended = ~np.isin(self._boundary.stream, opened)
+        ended = self._boundary.but(opened)
         if not ended.any():
             return
         streams = self._boundary.stream[ended]

@@ -1,7 +1,7 @@
 """The bytes of a capture file, a window at a time, packed or not, from a disk or a pipe.
 
-Knows: one reused buffer that slides over the file, and how a pipe is looked into before it is read.
-Refuses to know: what the bytes mean, and how packed ones are unpacked (codecs.py).
+Knows: one reused buffer that slides over the file and is filled piece by piece; how a pipe is looked into before it is
+read. Refuses to know: what the bytes mean, and how packed ones are unpacked (codecs.py).
 Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it.
 The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, the whole mapping
 counts as resident memory, and reading a warm file into a reused buffer costs 0.1 s per GB.
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WINDOW_BYTES = 8 << 20
+_PIECE_BYTES = 1 << 18  # is still in the processor's cache when it is walked over
 
 
 class Pipe(io.RawIOBase):
@@ -101,8 +102,15 @@ class Windows:
         if isinstance(self._file, Pipe):
             self._file.settle()
 
+    def more(self) -> bool:
+        """A piece more into the room that is left; False if there is none, or the file has no more."""
+        if self.ended or self.filled == self.data.size:
+            return False
+        self._fill()
+        return True
+
     def slide(self, consumed: int) -> None:
-        """Forget the first `consumed` bytes and fill up behind the rest."""
+        """Forget the first `consumed` bytes; behind the rest comes a piece of the file, as much as there is room."""
         rest = self.filled - consumed
         if consumed == 0 and self.filled == self.data.size:
             grown = np.empty(2 * self.data.size, np.uint8)
@@ -112,11 +120,11 @@ class Windows:
             self.data[:rest] = self.data[consumed : self.filled].copy()
         self.start += consumed
         self.filled = rest
-        while not self.ended and self.filled < self.data.size:
+        while not self.ended and self.filled < min(rest + _PIECE_BYTES, self.data.size):
             self._fill()
 
     def _fill(self) -> None:
-        room = self.data[self.filled :].data
+        room = self.data[self.filled : self.filled + _PIECE_BYTES].data
         count = 0
         try:
             count = (self._file if self._packed is None else self._packed).readinto(room) or 0
