@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from capture.merge import Input
 
 
+OFFLINE = "replay"
+"""Name of the agent that reads files, where nobody gives it another."""
+
+
 class NothingReadableError(InputError):
     """None of the inputs could be read. Its text is one line per input."""
 
@@ -106,7 +110,7 @@ def write_frames(
     inputs: Sequence[Path],
     out: Path,
     cluster: str,
-    agent: str = "replay",
+    agent: str = OFFLINE,
     *,
     roll_bytes: int = ROLL_BYTES,
     on_progress: Callable[[int, int], None] | None = None,

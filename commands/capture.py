@@ -96,6 +96,10 @@ def flag(ctx: click.Context, name: str) -> str:
 
 def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool) -> None:
     told_if_compiling()
+    from capture.agent import OFFLINE
+
+    if any(out.glob(f"{OFFLINE}-*.parquet")):
+        click.echo(f"wirecheck: {out} holds frames of an earlier capture -r: what is in both counts twice", err=True)
     summary = write_frames([place(name) for name in names], out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)

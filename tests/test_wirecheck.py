@@ -207,3 +207,12 @@ def test_the_list_of_commands_has_no_sentence_cut_off():
     lines = run("--help").stdout.partition("Commands:")[2].splitlines()[1:]
     assert [line.split()[0] for line in lines] == list(wirecheck.COMMANDS)
     assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
+
+
+def test_a_folder_that_has_frames_of_an_earlier_capture_is_said_to_have_them(tmp_path):
+    first, second = (run("capture", "-r", EXAMPLE, "--out", tmp_path / "frames") for _ in range(2))
+    assert "earlier" not in first.stderr
+    assert (
+        f"wirecheck: {tmp_path}/frames holds frames of an earlier capture -r: what is in both counts twice"
+        in second.stderr
+    )
