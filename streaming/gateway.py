@@ -28,10 +28,16 @@ class JavaDiedError(Exception):
 
 def start_java(settings: Mapping[str, str], work: Path, verbose: bool) -> "Popen[bytes]":
     """Returns at once. It ends itself when its stdin is closed, as it is when this process ends."""
-    command = [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+    home = _find_spark_home()
+    command = [str(Path(home) / "bin" / "spark-submit")]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
-    environment = {**os.environ, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(work / LISTENS)}
+    environment = {
+        **os.environ,
+        "SPARK_HOME": home,  # or the script starts a Python to look for it
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(work / LISTENS),
+    }
     with (work / "spark.log").open("ab") as log:
         streams = {} if verbose else {"stdout": log, "stderr": log}  # of Java and of all it starts
         return Popen([*command, "pyspark-shell"], stdin=PIPE, env=environment, process_group=0, **streams)  # type: ignore[call-overload,no-any-return]  # noqa: S603 - Spark's own launcher

@@ -28,6 +28,10 @@ LISTED = "sources/0"
 """Where in it Spark writes down which files make a batch, before it begins with it."""
 
 
+LOGS = ("offsets", "commits", LISTED)
+"""What Spark reads first when it goes on."""
+
+
 class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
     """Why this checkpoint cannot be gone on with, in one line with the fix."""
 
@@ -123,18 +127,35 @@ def listed_last(checkpoint: str) -> list[str]:
 
     Raises CheckpointRefused.
     """
+    entries = newest(checkpoint, LISTED)
+    try:
+        last = max((entry["batchId"] for entry in entries), default=-1)
+        return [unquote(entry["path"]) for entry in entries if entry["batchId"] == last]
+    except (KeyError, TypeError) as wrong:
+        raise CheckpointRefused(f"{checkpoint}: cannot be read (Spark's {LISTED} is damaged); {FIX}") from wrong
+
+
+def newest(checkpoint: str, log: str) -> list[Any]:
+    """The newest entry of one of Spark's logs: JSON lines under a version. Raises CheckpointRefused."""
     system, folder = at(checkpoint)
-    logs = {name for name in batches.names(system, f"{folder}/{QUERY}/{LISTED}") if name[0] != "."}
-    numbers = {int(name.partition(".")[0]): name for name in sorted(logs)}  # N.compact stands for N
+    there = {name for name in batches.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
+    numbers = {int(name.partition(".")[0]): name for name in sorted(there)}  # N.compact stands for N
     if not numbers:
         return []
-    name = f"{LISTED}/{numbers[max(numbers)]}"
+    name = f"{log}/{numbers[max(numbers)]}"
     try:
         with system.open_input_file(f"{folder}/{QUERY}/{name}") as file:
-            found = [json.loads(line) for line in file.read().decode().splitlines()[1:]]
-        return [unquote(entry["path"]) for entry in found if entry["batchId"] == max(numbers)]
-    except (OSError, ValueError, KeyError, TypeError) as wrong:
+            version, *lines = file.read().decode().splitlines()
+        int(version.removeprefix("v"))
+        return [json.loads(line) for line in lines if line != "-"]  # as Spark writes that there is no offset
+    except (OSError, ValueError) as wrong:
         raise CheckpointRefused(f"{checkpoint}: cannot be read (Spark's {name} is damaged); {FIX}") from wrong
+
+
+def readable(checkpoint: str) -> None:
+    """Refuse what Spark would fail on, in words of its own, once it has started. Raises CheckpointRefused."""
+    for log in LOGS:
+        newest(checkpoint, log)
 
 
 def lock(checkpoint: str) -> int | None:

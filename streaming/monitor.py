@@ -103,6 +103,7 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
     known(plan.out)
     checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan.out))
+    manifest.readable(plan.checkpoint)
     agents = present(plan.frames, plan.checkpoint)
     recall(page, plan)
     page.hear(measured(None, plan, page))  # what waits is shown from the start, not once the query has begun

@@ -34,6 +34,7 @@ PARTITIONS = "1"
 """Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
 partition would take the memory of two Pythons.
 """
+STREAM = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
 TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
 """Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
 Progress = Callable[[int, int], None]
@@ -162,4 +163,4 @@ def reason(text: str) -> str:
     told = [match.groupdict("") for match in RAISED.finditer(text)]
     ours = [f"{line['name']}: {line['said']}" for line in told if not line["java"] and "Spark" not in line["name"]]
     theirs = [line["said"] for line in told if line["java"]]
-    return (ours or theirs or [text.strip().splitlines()[0]])[-1]
+    return STREAM.sub("", (ours or theirs or [text.strip().splitlines()[0]])[-1])

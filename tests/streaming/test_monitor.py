@@ -70,12 +70,18 @@ def test_a_damaged_checkpoint_is_refused(plan):
     assert "wirecheck.json is damaged" in refusal(plan)
 
 
-def test_a_damaged_list_of_files_is_refused(plan):
+@pytest.mark.parametrize("log", manifest.LOGS)
+@pytest.mark.parametrize("text", ['v1\n{"path":', "", "{}"])
+def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
     prepared(plan, Settings(), Page())
-    listed = monitor.local(plan.checkpoint) / "query" / manifest.LISTED
-    listed.mkdir(parents=True)
-    (listed / "7").write_text('v1\n{"path":')
-    assert "Spark's sources/0/7 is damaged" in refusal(plan)
+    folder = monitor.local(plan.checkpoint) / "query" / log
+    folder.mkdir(parents=True)
+    (folder / "6").write_text("v1\n")
+    (folder / ".7.crc").touch()
+    prepared(plan, Settings(), Page())
+    (folder / "7").write_text(text)
+    assert f"Spark's {log}/7 is damaged" in refusal(plan)
+    assert "begin anew" in refusal(plan)
 
 
 @pytest.mark.parametrize("which", ["out", "checkpoint"])
@@ -172,8 +178,7 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
     assert page.totals["L", "frames", ""] == 12775
     commits = monitor.local(plan.checkpoint) / "query" / "commits"
     assert manifest.committed(plan.checkpoint) == 0
-    for path in (commits / "0", commits / ".0.crc"):
-        path.unlink()
+    (commits / "0").unlink()
     assert manifest.committed(plan.checkpoint) == -1
     (folder / frames_files[1].name).unlink()
     (folder / "b-0000000001.parquet").write_bytes(b"not frames")

@@ -69,6 +69,7 @@ org.apache.spark.SparkException: EOFException occurred
         (RAISED, "StateVersionMismatch: version 3, this is 1"),
         (CRASHED, "Python worker exited unexpectedly (crashed)"),
         ("[STREAM_FAILED] Query failed\nat org.apache...", "[STREAM_FAILED] Query failed"),
+        ("[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: no space\nat x", "no space"),
     ],
 )
 def test_a_failure_is_told_in_one_line(text, line):
