@@ -20,6 +20,7 @@ from tests.decode.following.conversations import (
 from tests.traffic import ACK, FIN, SYN, Talk
 
 SECOND = 10**9
+ECE = 64  # a flag that nothing reads, and that a frame in step has not
 USUAL = Limits()
 
 
@@ -209,12 +210,13 @@ def test_what_gives_way_may_have_been_stored_before():
     assert {c.client[1]: c.limits_hit for c in facts(results).values()} == {40001: 1, 40002: 0}
 
 
-def test_an_empty_packet_far_away_says_nothing_of_this_stream():
+@pytest.mark.parametrize("flags", [ACK, ACK | ECE], ids=["in step", "as any other"])
+def test_an_empty_packet_far_away_says_nothing_of_this_stream(flags):
     """Neither that bytes before it were sent, nor by what it acknowledges that the others were received."""
     frames = talked().segments
     last = frames[-1]
     for far in ({"seq": last.seq + (20 << 20)}, {"ack": last.ack + (1 << 30) + 5000}):
-        results = follow([*frames, replace(last, payload=b"", flags=ACK, **far)])
+        results = follow([*frames, replace(last, payload=b"", flags=flags, **far)])
         assert told(results) == told(follow(frames))
         assert (only(results).unseen_request_bytes, only(results).unseen_response_bytes) == (0, 0)
 
