@@ -80,16 +80,18 @@ def judged(
     claim_folder(out)
     settings = Settings(ports=frozenset(ports), **switches)
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder:
-        scratch = Path(folder)
-        query.prepare(scratch / "work", settings)
+        frames, tables, work = Path(folder) / "frames", out or Path(folder) / "tables", Path(folder) / "work"
+        query.prepare(work, settings)
+        captures = not any(Path(name).is_dir() for name in inputs)
+        early = query.ahead(frames, tables, work, settings) if captures else None
         try:
-            folders = frames_of(inputs, scratch / "frames", cluster, keep_records)
+            folders = frames_of(inputs, frames, cluster, keep_records)
             with progress("judging") as advance:
-                return query.run(folders, out or scratch / "tables", scratch / "work", settings, advance)
+                return query.run(folders, tables, work, settings, advance, early=early)
         except query.ReplayError as error:
             raise Stop(str(error)) from error
         finally:
-            query.give_up()
+            query.give_up(early)
 
 
 def claim_report(report: Path | None, inputs: tuple[str, ...]) -> None:

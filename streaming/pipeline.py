@@ -29,8 +29,10 @@ class Job:
     """What the query remembers between starts."""
     trigger: dict[str, object] = field(default_factory=lambda: {"availableNow": True})
     """{"availableNow": True} for replay, {"processingTime": "2 seconds"} for monitoring."""
-    batch_bytes: int = 8 << 20
-    """Frames files of one micro-batch, together, at least one: bounds memory. Trimmed, it is half a GB of capture."""
+    batch_bytes: int = 16 << 20
+    """Frames files of one micro-batch, together, at least one: bounds memory, and each batch costs a second of its own.
+    Trimmed, it is a GB of capture.
+    """
     file_age: str = "3650d"
     """Files this much older than the newest are passed over; how long Spark remembers names."""
 

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streaming.early import Early
 from streaming.gateway import JavaDiedError
 from streaming.java import JavaMissing
 from streaming.pipeline import Job, start
@@ -34,6 +35,7 @@ PARTITIONS = "1"
 """Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
 partition would take the memory of two Pythons.
 """
+PATIENCE_S = 30
 STREAM = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
 TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
 """Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
@@ -50,20 +52,43 @@ def prepare(work: Path, settings: Settings) -> None:
         begin(session(work, settings))
 
 
-def give_up() -> None:
-    """End what `prepare` began; nothing happens if `run` has already done so."""
+def ahead(frames: Path, out: Path, work: Path, settings: Settings) -> Early:
+    """Judge what one capture writes into `frames` while it still writes; give it to `run` when that has ended."""
+    return Early(session(work, settings), job_of(frames, out, work), settings, PARTITIONS)
+
+
+def give_up(early: Early | None = None) -> None:
+    """End what `prepare` and `ahead` began; nothing happens if `run` has already done so."""
+    if early is not None:
+        early.give_up()
     close_session()
+    if early is not None:
+        early.ends(PATIENCE_S)
 
 
 def run(
-    frames: Path | Iterable[Path], out: Path, work: Path, settings: Settings, on_progress: Progress | None = None
+    frames: Path | Iterable[Path],
+    out: Path,
+    work: Path,
+    settings: Settings,
+    on_progress: Progress | None = None,
+    *,
+    early: Early | None = None,
 ) -> Result:
-    """Judge all frames files in one or several folders. `work` is for what Spark leaves behind."""
+    """Judge all frames files in one or several folders. `work` is for what Spark leaves behind.
+
+    `early` is what `ahead` gave for the same frames, `out`, `work` and settings.
+    """
     try:
-        gather(frames_files([frames] if isinstance(frames, Path) else list(frames)), work / "frames")
         give_back()
+        files = frames_files([frames] if isinstance(frames, Path) else list(frames))
+        if early is not None and (query := await_early(early, len(files), on_progress)):
+            return result_of(query, out)
         spark = open_session(session(work, settings))
-        return judge(spark, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
+        if early is None or early.query is None:
+            gather(files, work / "frames")
+            return judge(spark, job_of(work / "frames", out, work), settings, on_progress)
+        return judge(spark, job_of(Path(early.job.frames), out, work), settings, on_progress)
     except (JavaMissing, JavaDiedError) as failure:
         raise ReplayError(str(failure)) from failure
     finally:
@@ -81,6 +106,10 @@ def session(work: Path, settings: Settings) -> Session:
     return Session(work / "spark", verbose=settings.verbose)
 
 
+def job_of(frames: Path, out: Path, work: Path) -> Job:
+    return Job(str(frames), out, work / "checkpoint")
+
+
 def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progress | None = None) -> Result:
     """One folder of frames, in a session that is there and stays."""
     files = frames_files([Path(job.frames)])
@@ -90,8 +119,12 @@ def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progre
         query = retried(lambda: finish(start(spark, job, replace(settings, agents=agents)), len(files), on_progress))
     except PySparkException as failure:
         raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
+    return result_of(query, job.out)
+
+
+def result_of(query: StreamingQuery, out: Path | str) -> Result:
     batches = tuple(batch["durationMs"] for batch in query.recentProgress)
-    return replace(Result.read(job.out, str(query.id)), batches=batches)
+    return replace(Result.read(out, str(query.id)), batches=batches)
 
 
 def frames_files(folders: list[Path]) -> list[Path]:
@@ -148,14 +181,41 @@ def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:
 
 def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> StreamingQuery:
     """Wait for the end; says how many files are judged."""
-    judged: dict[int, int] = {}  # Spark itself remembers the last hundred batches
+    told = Told(files, on_progress)
     while not query.awaitTermination(0.3):
-        if on_progress:
-            judged.update({batch["batchId"]: batch["numInputRows"] for batch in query.recentProgress})
-            on_progress(sum(judged.values()), files)
-    if on_progress:
-        on_progress(files, files)
+        told.of(query)
+    told.end()
     return query
+
+
+def await_early(early: Early, files: int, on_progress: Progress | None) -> StreamingQuery | None:
+    """The query that was begun early, at its end; None if it did not judge all."""
+    told = Told(files, on_progress)
+    early.whole()
+    while not early.ends(0.3):
+        if early.query is not None:
+            told.of(early.query)
+    if not early.judged:
+        return None
+    told.end()
+    return early.query
+
+
+class Told:
+    """How many files are judged, as it is told while one waits."""
+
+    def __init__(self, files: int, on_progress: Progress | None) -> None:
+        self._files, self._on_progress = files, on_progress
+        self._judged: dict[int, int] = {}  # Spark itself remembers the last hundred batches
+
+    def of(self, query: StreamingQuery) -> None:
+        if self._on_progress:
+            self._judged.update({batch["batchId"]: batch["numInputRows"] for batch in query.recentProgress})
+            self._on_progress(sum(self._judged.values()), self._files)
+
+    def end(self) -> None:
+        if self._on_progress:
+            self._on_progress(self._files, self._files)
 
 
 def reason(text: str) -> str:

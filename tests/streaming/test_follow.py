@@ -6,7 +6,7 @@ from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, S
 from decode.following.connection import Follower, Limits
 from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
-from streaming.follow import Bucket, Marks, Progress, StateVersionMismatch
+from streaming.follow import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch
 from streaming.pack import FrameFile, pack_files
 from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
@@ -130,7 +130,7 @@ def test_connections_beyond_the_bound_are_counted_as_skipped(frames_files):
 
 
 def test_a_checkpoint_of_another_version_is_refused():
-    with pytest.raises(StateVersionMismatch, match="state version 0, this is 4"):
+    with pytest.raises(StateVersionMismatch, match=f"state version 0, this is {STATE_VERSION}"):
         Bucket("L", 0, Settings()).restore(to_cell((0, b"", b"")))
 
 

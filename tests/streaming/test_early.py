@@ -1,0 +1,71 @@
+"""A query begun before all frames are there gives what one over all of them gives, or leaves it to that one."""
+
+import time
+from threading import Event
+
+import pytest
+
+from streaming import early as module
+from streaming import replay
+from streaming.early import Early
+from streaming.loop import Loop
+from streaming.session import Session
+from streaming.settings import Settings
+
+SETTINGS = Settings(buckets=2)
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def begun(tmp_path, spark, spark_folder):
+    job = replay.job_of(tmp_path / "frames", tmp_path / "out", tmp_path)
+    found = Early(Session(spark_folder), job, SETTINGS, "1")
+    yield found
+    found.whole()
+    assert found.ends(PATIENCE_S)
+    if found.query is not None:
+        found.query.stop()
+
+
+def put(files, folder):
+    for file in files:
+        (folder / f".{file.name}.tmp").write_bytes(file.read_bytes())
+        (folder / f".{file.name}.tmp").rename(folder / file.name)
+
+
+def awaited(there):
+    began = time.monotonic()
+    while not (found := there()) and time.monotonic() - began < PATIENCE_S:
+        time.sleep(0.05)
+    assert found
+
+
+@pytest.mark.spark
+def test_frames_are_judged_while_more_come(tmp_path, begun, frames_files):
+    put(frames_files[:1], tmp_path / "frames")
+    awaited(lambda: begun.query and begun.query.recentProgress)
+    put(frames_files[1:], tmp_path / "frames")
+    told = []
+    query = replay.await_early(begun, len(frames_files), lambda judged, files: told.append((judged, files)))
+    assert (begun.judged, told[-1], len(query.recentProgress) > 1) == (True, (len(frames_files),) * 2, True)
+    plain = Loop(SETTINGS)
+    plain.batch(frames_files)
+    assert replay.result_of(query, tmp_path / "out").json() == plain.result().json()
+
+
+@pytest.mark.spark
+def test_what_fails_early_is_left_to_the_whole(tmp_path, monkeypatch, spark, spark_folder, frames_files):
+    monkeypatch.setattr(module, "start", lambda *_: 1 / 0)
+    job = replay.job_of(tmp_path / "frames", tmp_path / "out", tmp_path)
+    begun = Early(Session(spark_folder), job, SETTINGS, "1")
+    assert begun.ends(PATIENCE_S)
+    assert (replay.await_early(begun, 1, None), begun.query) == (None, None)
+
+
+def test_frames_that_are_there_first_leave_nothing_to_begin(tmp_path, monkeypatch, spark_folder):
+    is_there = Event()
+    monkeypatch.setattr(module, "open_session", lambda _: is_there.wait())
+    begun = Early(Session(spark_folder), replay.job_of(tmp_path / "frames", tmp_path, tmp_path), SETTINGS, "1")
+    begun.whole()
+    is_there.set()
+    assert (replay.await_early(begun, 1, None), begun.query) == (None, None)
