@@ -67,7 +67,7 @@ def desk(tmp_path_factory):
     return folder
 
 
-def plainly(frames, out, work, settings, on_progress=None):
+def plainly(frames, out, work, settings, on_progress=None, *, early=None):
     """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
     loop = Loop(settings)
     loop.batch(replay.frames_files(list(frames)))
@@ -79,7 +79,7 @@ def plainly(frames, out, work, settings, on_progress=None):
 def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatch):
     """In the order of the page: what one command writes, a later one reads."""
     monkeypatch.chdir(desk)
-    for named in ("prepare", "give_up"):
+    for named in ("prepare", "ahead", "give_up"):
         monkeypatch.setattr(replay, named, lambda *_: None)
     monkeypatch.setattr(replay, "run", plainly)
     monkeypatch.setattr(proof, "TRIES", 0)  # evidence that is enough, not the least there is
@@ -98,7 +98,7 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
 def test_the_answer_that_the_readme_shows_is_the_one_that_comes(desk, monkeypatch):
     monkeypatch.chdir(desk)
     monkeypatch.setenv("COLUMNS", "120")
-    for named in ("prepare", "give_up"):
+    for named in ("prepare", "ahead", "give_up"):
         monkeypatch.setattr(replay, named, lambda *_: None)
     monkeypatch.setattr(replay, "run", plainly)
     told = CliRunner().invoke(wirecheck.main, ["replay", "incident.pcapng"])
