@@ -1,7 +1,7 @@
 """The query, begun before all frames are there: it judges what a capture has given while the capture still gives.
 
 Knows: that one agent's files appear in one folder, each whole, and when the last of them is there.
-Refuses to know: who writes them, and what a result is.
+Refuses to know: who writes them, who starts Spark (it waits for one that is begun), and what a result is.
 Rule: it saves time and nothing else. What it did not do, or failed at, `replay.run` does behind it, from the same
 checkpoint over the same folder; a batch that was cut off is repeated there.
 """
@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from streaming.pipeline import Job, start
-from streaming.session import Session, open_session
+from streaming.session import await_session
 from streaming.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ LOOKS: dict[str, object] = {"processingTime": "200 milliseconds"}
 class Early:
     """One such query. It begins when Spark is there, unless the frames are all there by then."""
 
-    def __init__(self, session: Session, job: Job, settings: Settings, partitions: str) -> None:
+    def __init__(self, job: Job, settings: Settings, partitions: str) -> None:
         self.job = replace(job, trigger=LOOKS)
         self.query: StreamingQuery | None = None
         self.judged = False
-        self._session, self._settings, self._partitions = session, settings, partitions
+        self._settings, self._partitions = settings, partitions
         self._whole, self._wanted = Event(), True
         Path(job.frames).mkdir(parents=True, exist_ok=True)
         self._thread = Thread(target=self._run, daemon=True)
@@ -51,7 +51,7 @@ class Early:
 
     def _run(self) -> None:
         try:
-            spark = open_session(self._session)
+            spark = await_session()
             if self._whole.is_set():  # there is nothing to begin early
                 return
             spark.conf.set("spark.sql.shuffle.partitions", self._partitions)

@@ -53,8 +53,10 @@ def prepare(work: Path, settings: Settings) -> None:
 
 
 def ahead(frames: Path, out: Path, work: Path, settings: Settings) -> Early:
-    """Judge what one capture writes into `frames` while it still writes; give it to `run` when that has ended."""
-    return Early(session(work, settings), job_of(frames, out, work), settings, PARTITIONS)
+    """Judge what one capture writes into `frames` while it still writes, once what `prepare` began is there; give it
+    to `run` when that has ended.
+    """
+    return Early(job_of(frames, out, work), settings, PARTITIONS)
 
 
 def give_up(early: Early | None = None) -> None:

@@ -25,7 +25,7 @@ from streaming.gateway import JavaDiedError, Silence, connected, end_java, start
 from streaming.java import find_java
 from streaming.tuning import JVM, QUERY, Session, settings
 
-__all__ = ["Session", "begin", "close_session", "open_session"]
+__all__ = ["Session", "await_session", "begin", "close_session", "open_session"]
 PATIENCE_S = 5
 GIVE_BACK = {
     "MALLOC_ARENA_MAX": "2",
@@ -42,6 +42,7 @@ class Running:
     """What this process has started; a process has one Spark."""
 
     java: Popen[bytes] | None = None
+    work: Path | None = None
     forks: Forks | None = None
     threads: list[Thread] = field(default_factory=list)
     spark: SparkSession | None = None
@@ -66,7 +67,7 @@ def begin(session: Session) -> None:
     } | GIVE_BACK
     quiet_python(session.verbose)
     told = settings(replace(session, jvm=session.jvm or sharing(java)))
-    RUNNING.java = start_java(told, session.work, session.verbose)
+    RUNNING.java, RUNNING.work = start_java(told, session.work, session.verbose), session.work
     python, RUNNING.forks = start_forks(session.work)
     os.environ["PYSPARK_PYTHON"] = str(python)
     in_background(finish_start, RUNNING.java, told, session.work)
@@ -106,7 +107,15 @@ def open_session(session: Session) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ and RUNNING.java is None:  # spark-submit has started Java
         return SparkSession.builder.config(map=QUERY).getOrCreate()
     begin(session)
-    RUNNING.threads[0].join()
+    return await_session()
+
+
+def await_session() -> SparkSession:
+    """The session that `begin` has begun, once it is there. It begins none itself: who waits in the background must
+    not start Java anew behind who has just ended it. Raises JavaDiedError where there is none, or none any more.
+    """
+    for thread in RUNNING.threads[:1]:
+        thread.join()
     if RUNNING.spark is None:
         raise RUNNING.failure or JavaDiedError("Spark did not start")
     return RUNNING.spark
@@ -146,7 +155,7 @@ def forget() -> None:
         context.stop()
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
-    RUNNING.java = RUNNING.forks = RUNNING.spark = RUNNING.failure = None
+    RUNNING.java = RUNNING.work = RUNNING.forks = RUNNING.spark = RUNNING.failure = None
     os.environ["PYSPARK_PYTHON"] = sys.executable
     RUNNING.threads.clear()
 

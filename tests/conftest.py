@@ -5,6 +5,7 @@ HYPOTHESIS_PROFILE=deep make laws.
 """
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,10 +19,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.fixture(scope="session")
 def spark_folder(tmp_path_factory):
-    from streaming.session import close_session
-
     yield tmp_path_factory.mktemp("spark")
-    close_session()
+    if (session := sys.modules.get("streaming.session")) is not None:
+        session.close_session()
 
 
 @pytest.fixture
@@ -30,3 +30,11 @@ def spark(spark_folder):
     from streaming.session import Session, open_session
 
     return open_session(Session(spark_folder))
+
+
+@pytest.fixture(autouse=True)
+def nobody_leaves_a_spark_behind(spark_folder):
+    """One that a command left would serve the next test, from a folder that is gone."""
+    yield
+    if (session := sys.modules.get("streaming.session")) is not None:
+        assert session.RUNNING.work in (None, spark_folder)

@@ -6,10 +6,9 @@ from threading import Event
 import pytest
 
 from streaming import early as module
-from streaming import replay
+from streaming import replay, session
 from streaming.early import Early
 from streaming.loop import Loop
-from streaming.session import Session
 from streaming.settings import Settings
 
 SETTINGS = Settings(buckets=2)
@@ -17,9 +16,9 @@ PATIENCE_S = 60
 
 
 @pytest.fixture
-def begun(tmp_path, spark, spark_folder):
+def begun(tmp_path, spark):
     job = replay.job_of(tmp_path / "frames", tmp_path / "out", tmp_path)
-    found = Early(Session(spark_folder), job, SETTINGS, "1")
+    found = Early(job, SETTINGS, "1")
     yield found
     found.whole()
     assert found.ends(PATIENCE_S)
@@ -54,18 +53,29 @@ def test_frames_are_judged_while_more_come(tmp_path, begun, frames_files):
 
 
 @pytest.mark.spark
-def test_what_fails_early_is_left_to_the_whole(tmp_path, monkeypatch, spark, spark_folder, frames_files):
+def test_what_fails_early_is_left_to_the_whole(tmp_path, monkeypatch, spark, frames_files):
     monkeypatch.setattr(module, "start", lambda *_: 1 / 0)
     job = replay.job_of(tmp_path / "frames", tmp_path / "out", tmp_path)
-    begun = Early(Session(spark_folder), job, SETTINGS, "1")
+    begun = Early(job, SETTINGS, "1")
     assert begun.ends(PATIENCE_S)
     assert (replay.await_early(begun, 1, None), begun.query) == (None, None)
 
 
-def test_frames_that_are_there_first_leave_nothing_to_begin(tmp_path, monkeypatch, spark_folder):
+def test_frames_that_are_there_first_leave_nothing_to_begin(tmp_path, monkeypatch):
     is_there = Event()
-    monkeypatch.setattr(module, "open_session", lambda _: is_there.wait())
-    begun = Early(Session(spark_folder), replay.job_of(tmp_path / "frames", tmp_path, tmp_path), SETTINGS, "1")
+    monkeypatch.setattr(module, "await_session", is_there.wait)
+    begun = Early(replay.job_of(tmp_path / "frames", tmp_path, tmp_path), SETTINGS, "1")
     begun.whole()
     is_there.set()
     assert (replay.await_early(begun, 1, None), begun.query) == (None, None)
+
+
+def test_who_waits_longer_than_spark_is_wanted_starts_none(tmp_path, monkeypatch):
+    """A capture that cannot be read ends Spark at once, however late the thread that waits for it comes to run."""
+    is_over = Event()
+    monkeypatch.setattr(session, "RUNNING", session.Running())
+    monkeypatch.setattr(module, "await_session", lambda: is_over.wait() and session.await_session())
+    begun = Early(replay.job_of(tmp_path / "frames", tmp_path, tmp_path), SETTINGS, "1")
+    begun.give_up()
+    is_over.set()
+    assert (begun.ends(PATIENCE_S), begun.judged, session.RUNNING.java) == (True, False, None)
