@@ -1,4 +1,4 @@
-"""`wirecheck decode`: the messages of pcaps, or one message in hex, as people read them.
+"""`wirecheck decode`: the messages of pcaps and of an agent's frames, or one message in hex, as people read them.
 
 Knows: which options go together, how people paste bytes. Refuses to know layouts and lines: that is the decode room.
 """
@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,33 +22,39 @@ if TYPE_CHECKING:
 
     from decode import lines
 
-OF_FILES = ("connection", "topic", "limit")
+OF_FILES = ("connection", "topic", "frames", "limit")
+OPTION = {"apis": "api", "frames": "frame"}
 BETWEEN_DIGITS = re.compile(r"0x|\\x|[\s:,-]", re.IGNORECASE)  # as tshark, Wireshark and Python write bytes
 LARGEST_VERSION = 0x7FFF
+OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, carries some of (repeatable)."
 
 
-@click.command(short_help="Every Kafka message of pcaps, or one in hex.")
-@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.command(short_help="Every Kafka message of pcaps or frames, or one in hex.")
+@click.argument("files", nargs=-1, metavar="[FILE|DIR]...")
 @click.option("--api", "apis", multiple=True, metavar="NAME", help="Only this API, by name or key (repeatable).")
 @click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version of it.")
 @click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
 @click.option("--connection", metavar="IP[:PORT]", help="Only connections with this end, or IP:PORT>IP:PORT.")
 @click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
+@click.option("--frame", "frames", type=click.IntRange(1), multiple=True, metavar="N", help=OF_FRAME)
 @click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect()
 @options.form("json")
 @click.option("--hex", "digits", metavar="HEX", help="Decode this one message instead of files; - reads it from stdin.")
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
-    """Print the Kafka messages of pcaps, or one message in hex.
+    """Print the Kafka messages of pcaps or of folders of an agent's frames, or one message in hex.
 
-    A message in hex is a header and a body, with or without its size. A request says its API and version itself; of a
-    response, give --side, --api and --version.
+    Files may be packed; - is what is piped in. A topic asked for by its name is found by its id too, once a message has
+    said both. A message in hex is a header and a body, with or without its size. A request says its API and version
+    itself; of a response, give --side, --api and --version.
 
     \b
     Examples:
       wirecheck decode incident.pcapng --api LeaderAndIsr --topic orders
       wirecheck decode incident.pcapng --connection 10.0.0.7:51234 --format json | jq .body
+      wirecheck decode incident.pcapng --frame 1924 --frame 2030
+      wirecheck decode frames/ --api Fetch --limit 20
       wirecheck decode --hex 00120003...
       wirecheck decode --hex 00000007... --side response --api ApiVersions --version 3
       wirecheck decode --hex 00040003... --dialect kip516-draft
@@ -68,9 +75,9 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
 def of_hex(digits: str, choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
     from decode.single import single
 
-    given = [name for name in OF_FILES if choices[name] is not None]
+    given = [name for name in OF_FILES if choices[name] not in {None, ()}]
     if given:
-        raise click.UsageError(f"--{given[0]} goes with FILEs: --hex is one message")
+        raise click.UsageError(f"--{OPTION.get(given[0], given[0])} goes with FILEs: --hex is one message")
     if len(choices["apis"]) > 1:
         raise click.UsageError("--hex is one message: give one --api")
     data = hex_bytes(sys.stdin.read() if digits == "-" else digits)
@@ -95,13 +102,13 @@ def hex_bytes(digits: str) -> bytes:
 def of_files(files: tuple[str, ...], choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
     from decode import lines
 
-    limit, encrypted = choices.pop("limit"), set[str]()
-    found = islice(messages(files, lines.Filter(**choices), reading, encrypted), limit)
-    return told(found, ", ".join(files), choices, encrypted)
+    limit, noticed = choices.pop("limit"), lines.Noticed()
+    found = islice(messages(files, lines.Filter(**choices), reading, noticed), limit)
+    return told(found, ", ".join(files), choices, noticed)
 
 
 def told(
-    found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], encrypted: set[str]
+    found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], noticed: "lines.Noticed"
 ) -> Iterator[dict[str, Any]]:
     """The same lines; where there is none, that is said. Stop where there is none however little is asked."""
     none = True
@@ -109,11 +116,11 @@ def told(
         none = False
         yield line
     if none:
-        narrowed = [
-            f"--{'api' if name == 'apis' else name}" for name, value in choices.items() if value not in (None, ())
-        ]
+        narrowed = [f"--{OPTION.get(name, name)}" for name, value in choices.items() if value not in {None, ()}]
         asked = f" passes {', '.join(narrowed)}" if narrowed else ""
-        hidden = f"; encrypted connections: {len(encrypted)}" if encrypted else ""
+        hidden = f"; encrypted connections: {len(noticed.encrypted)}" if noticed.encrypted else ""
+        for (source, number), packet in sorted(noticed.frames.items()):
+            hidden += f"; frame {number} of {source}: {packet.src} > {packet.dst}, {packet.payload_bytes} bytes"
         why = f"no Kafka message in {files}{asked}{hidden}"
         if not narrowed:
             raise Stop(why)
@@ -121,16 +128,58 @@ def told(
 
 
 def messages(
-    files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading", encrypted: set[str]
+    files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading", noticed: "lines.Noticed"
 ) -> Iterator[dict[str, Any]]:
-    from capture import agent, pcap
+    from capture import pcap
     from decode import lines
 
     told_if_compiling()
     try:
-        yield from lines.of(whole(agent.read_frames([place(name) for name in files])), wanted, reading, encrypted)
+        yield from lines.of(whole(tables([place(name) for name in files])), wanted, reading, noticed)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
+
+
+def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
+    """Frames of all inputs: of captures as one, then of folders."""
+    from capture import agent
+
+    captures = [path for path in inputs if not path.is_dir()]
+    if captures:
+        yield from agent.read_frames(captures)
+    if folders := [path for path in inputs if path.is_dir()]:
+        yield from written(folders)
+
+
+def written(folders: list[Path]) -> "Iterator[pa.Table]":
+    """Frames as agents wrote them, of several agents side by side: what they all saw is one."""
+    from streaming.replay import ReplayError, frames_files
+
+    try:
+        files = frames_files(folders)
+        for path in sorted(files, key=lambda path: (beginning(path), path)):
+            yield opened(path)
+    except ReplayError as error:
+        raise Stop(str(error)) from error
+
+
+def opened(path: Path, columns: list[str] | None = None) -> "pa.Table":
+    """A file of frames, or columns of it. Stop where it is none."""
+    import pyarrow as pa
+
+    from capture import frames
+
+    try:
+        return frames.read(path, columns)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise Stop(f"{path}: {' '.join(str(error).split())}") from error
+
+
+def beginning(path: Path) -> int:
+    """When a file of frames begins; marks at its edges count as frames do."""
+    import pyarrow.compute as pc
+
+    return int(pc.min(opened(path, ["ts_ns"])["ts_ns"]).as_py() or 0)
 
 
 def whole(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,8 @@ from decode.following.connection import Follower
 from decode.following.segments import segments
 from decode.message import REASONS, Dialect, Status
 from decode.nested import nested
+from decode.program import programs
+from decode.sought import Names, noting
 from decode.wanted import Filter, api_names
 from decode.wire import REQUEST, SIDES, client_id
 
@@ -37,13 +39,15 @@ if TYPE_CHECKING:
     from decode.dialect import Heard
     from decode.following.connection import Exchanges
     from decode.message import Decoded
+    from decode.sought import Places
     from decode.wire import Ints, Messages
 
-__all__ = ["PLAIN", "Filter", "Line", "Reading", "alone", "enveloped", "facts", "of", "verdict"]
+__all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped", "facts", "of", "verdict"]
 
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version
 WAIT_NS = 10_000_000_000  # a line waits this long (capture time) for an earlier one: a long poll's request comes late
+WAITING_ROWS = 1 << 16  # of tables in all lines that wait, at some KB each: a busy capture has 1 GB in those seconds
 
 
 @dataclass(frozen=True)
@@ -59,33 +63,77 @@ class Reading:
 PLAIN = Reading()
 
 
-def of(
-    tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN, encrypted: set[str] | None = None
-) -> Iterator[Line]:
-    """Lines of all messages in frames tables, in order of time but for those that become known after WAIT_NS.
+@dataclass
+class Noticed:
+    """What else was learned of a capture on the way."""
 
-    Into `encrypted` go the names of connections that nobody can read.
+    encrypted: set[str] = field(default_factory=set)
+    """Names of connections that nobody can read."""
+    frames: Places = field(default_factory=dict)
+    """Of the frames that were asked for: which way they went, and how many bytes they carried."""
+
+
+def of(
+    tables: Iterable[pa.Table], wanted: Filter, reading: Reading = PLAIN, noticed: Noticed | None = None
+) -> Iterator[Line]:
+    """Lines of all messages in frames tables, in order of time.
+
+    But for those that become known after WAIT_NS, or when more is to be held than WAITING_ROWS.
     """
-    waiting: list[tuple[int, int, Line]] = []
-    order, newest_ns = count(), 0
+    waiting, newest_ns = Waiting(), 0
+    for ts_ns, rows, found in told(tables, wanted, reading, noticed or Noticed()):
+        newest_ns = max(newest_ns, ts_ns)
+        if found is not None:
+            waiting.add(ts_ns, rows, found)
+        yield from waiting.due(newest_ns - WAIT_NS)
+    yield from waiting.due(newest_ns + 1)
+
+
+class Waiting:
+    """Lines in order of time."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, Line]] = []
+        self._order, self._rows = count(), 0
+
+    def add(self, ts_ns: int, rows: int, found: Line) -> None:
+        heapq.heappush(self._heap, (ts_ns, next(self._order), rows, found))
+        self._rows += rows
+
+    def due(self, before_ns: int) -> Iterator[Line]:
+        while self._heap and (self._heap[0][0] < before_ns or self._rows > WAITING_ROWS):
+            _, _, rows, found = heapq.heappop(self._heap)
+            self._rows -= rows
+            yield found
+
+
+def told(
+    tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed
+) -> Iterator[tuple[int, int, Line | None]]:
+    """(time, rows of tables, line) of messages as they become known; None for a message that is not wanted."""
     heard: Heard = {}
-    for exchanges in followed(tables):
-        if encrypted is not None:
-            encrypted.update(connection.name for connection in exchanges.connections if connection.protocol == "tls")
+    names = Names(wanted.topics)
+    for exchanges in followed(noting(tables, wanted.frames, noticed.frames)):
+        noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
         decoded = read(exchanges.messages, spoken, reading.dialect)
+        names.learn(decoded)
         clients, inside = client_ids(exchanges), enveloped(decoded, answers(exchanges), reading)
+        sizes = rows_of(decoded)
         for i in wanted.rows(exchanges, inside):
             found = line(exchanges, decoded, i, clients.get(i), contents=reading.contents)
             if i in inside:
                 found["enveloped"] = inside[i]
-            newest_ns = max(newest_ns, int(exchanges.ts_ns[i]))
-            if wanted.keeps(found):
-                heapq.heappush(waiting, (int(exchanges.ts_ns[i]), next(order), found))
-        while waiting and waiting[0][0] < newest_ns - WAIT_NS:
-            yield heapq.heappop(waiting)[-1]
-    while waiting:
-        yield heapq.heappop(waiting)[-1]
+            kept = wanted.keeps(found, names.said, noticed.frames)
+            yield int(exchanges.ts_ns[i]), int(sizes[i]), found if kept else None
+
+
+def rows_of(decoded: Decoded) -> Ints:
+    """By message, how many tokens and rows of runs its value is made of."""
+    more = np.where(decoded.field >= len(programs().slots), decoded.length, 0)
+    upto = np.concatenate([[0], np.cumsum(1 + more.astype(np.int64))])
+    sizes: Ints = 1 + upto[decoded.token_at[1:]] - upto[decoded.token_at[:-1]]
+    return sizes
 
 
 def followed(tables: Iterable[pa.Table]) -> Iterator[Exchanges]:

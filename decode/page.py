@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["text"]
 
 Line = dict[str, Any]
+WIDTH = 160  # characters of a row: what terminals of today show, and as wide as the tables of other commands
 
 
 def text(of: Line) -> str:
@@ -53,19 +54,45 @@ def headline(of: Line) -> str:
 
 
 def rows(value: Any, indent: str) -> Iterator[str]:
-    """A struct's fields, one a row; what is short stays on its row."""
+    """A struct's fields, one a row; of a list's elements, as many a row as WIDTH has room for."""
     for name, inner in value.items():
-        if isinstance(inner, dict) and "left_out" not in inner:
+        if is_struct(inner):
             yield f"{indent}{name}:"
             yield from rows(inner, indent + "  ")
-        elif isinstance(inner, list) and inner and isinstance(inner[0], dict):
+        elif is_list(inner):
             yield f"{indent}{name}:"
             for element in inner:
-                first, *rest = list(rows(element, indent + "    ")) or [indent + "    "]
+                first, *rest = list(packed(element, indent + "    ")) or [indent + "    "]
                 yield f"{indent}  - {first.strip()}"
                 yield from rest
         else:
             yield f"{indent}{name}: {scalar(name, inner)}"
+
+
+def packed(element: Line, indent: str) -> Iterator[str]:
+    """The same rows; neighbours that are one value each share one: a partition is one line to read and to find."""
+    row = ""
+    for name, inner in element.items():
+        if is_struct(inner) or is_list(inner):
+            yield from [row] if row else []
+            yield from rows({name: inner}, indent)
+            row = ""
+            continue
+        said = f"{name}: {scalar(name, inner)}"
+        if row and len(row) + len(said) + 2 > WIDTH:
+            yield row
+            row = ""
+        row = f"{row}  {said}" if row else indent + said
+    yield from [row] if row else []
+
+
+def is_struct(value: Any) -> bool:
+    return isinstance(value, dict) and "left_out" not in value
+
+
+def is_list(value: Any) -> bool:
+    """Of structs; one of plain values is a value itself."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def scalar(name: str, value: Any) -> str:
@@ -77,7 +104,7 @@ def scalar(name: str, value: Any) -> str:
         return f"{value} ({UUID(bytes=base64.urlsafe_b64decode(value + '=='))})"
     if name.lower().endswith("errorcode") and value:
         return f"{value} {error_name(value)}"
-    return "null" if value is None else str(value)
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def error_name(code: int) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from decode.following.connection import Connection, Exchanges
+    from decode.sought import Places
 
 __all__ = ["Filter", "api_names", "key_of", "texts"]
 
@@ -46,6 +47,8 @@ class Filter:
     """request or response."""
     version: int | None = None
     """Of the API."""
+    frames: tuple[int, ...] = ()
+    """Numbers of packets in their captures, as Wireshark counts them, that must carry some of the message."""
 
     def __post_init__(self) -> None:
         _ = self.keys, self.ends  # so that what is wrong is said at once
@@ -78,6 +81,9 @@ class Filter:
         passing = here[exchanges.connection] if len(messages) else np.zeros(0, np.bool_)
         if self.side is not None:
             passing &= messages.side == SIDES.index(self.side)
+        if self.frames:
+            first, last = exchanges.frame_first[:, None], exchanges.frame_last[:, None]
+            passing &= ((first <= np.array(self.frames)) & (last >= np.array(self.frames))).any(axis=1)
         for i in np.flatnonzero(passing).tolist():
             said = [(int(messages.key[i]), int(messages.version[i]))]
             said += [(layer["key"], layer["version"]) for layer in layers(inside.get(i))]
@@ -90,9 +96,18 @@ class Filter:
             return matches(ends[0], connection.client) and matches(ends[1], connection.server)
         return all(matches(end, connection.client) or matches(end, connection.server) for end in ends)
 
-    def keeps(self, found: Line) -> bool:
+    def keeps(self, found: Line, topics: frozenset[str], places: Places) -> bool:
+        """Whether a line passes by its value and its place; `topics` are the texts that mean the topic."""
         bodies = [layer.get("body") for layer in layers(found)]
-        return self.topic is None or not self.topics.isdisjoint(texts(bodies))
+        if self.topic is not None and topics.isdisjoint(texts(bodies)):
+            return False
+        return not self.frames or self.carried(found, places)
+
+    def carried(self, found: Line, places: Places) -> bool:
+        """By a frame that was asked for: one of its direction, as frames of other connections come in between."""
+        first, last, source = found["frame"]["first"], found["frame"]["last"], found["frame"]["source"]
+        here = [places.get((source, number)) for number in self.frames if first <= number <= last]
+        return any(place is not None and (place.src, place.dst) == (found["src"], found["dst"]) for place in here)
 
 
 def endpoint(said: str) -> End:

@@ -66,10 +66,10 @@ class Connection:
 
     @property
     def name(self) -> str:
-        return f"{_endpoint(self.client)}>{_endpoint(self.server)}"
+        return f"{endpoint(self.client)}>{endpoint(self.server)}"
 
 
-def _endpoint(end: tuple[str, int]) -> str:
+def endpoint(end: tuple[str, int]) -> str:
     return f"[{end[0]}]:{end[1]}" if ":" in end[0] else f"{end[0]}:{end[1]}"
 
 

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import wirecheck
+from capture.agent import write_frames
 from tests import traffic
 from tests.build import plain
 from tests.commands.conftest import EXAMPLE
@@ -60,6 +61,8 @@ def test_bytes_longer_than_a_command_line_come_by_stdin():
         (("--hex", HEX, "--topic", "orders"), "--topic goes with FILEs"),
         (("--hex", HEX, "--connection", "10.0.0.1"), "--connection goes with FILEs"),
         (("--hex", HEX, "--limit", 1), "--limit goes with FILEs"),
+        (("--hex", HEX, "--frame", 1), "--frame goes with FILEs"),
+        ((EXAMPLE, "--frame", 0), "0 is not in the range"),
         ((EXAMPLE, "--connection", "broker-1:9092"), "broker-1:9092: not an address"),
         ((EXAMPLE, "--limit", 0), "0 is not in the range"),
     ],
@@ -139,3 +142,68 @@ def test_files_are_narrowed_by_side_and_version(run):
     assert {line["version"] for line in told(run("decode", EXAMPLE, "--version", version, "--format", "json"))} == {
         version
     }
+
+
+def test_a_folder_of_frames_says_what_its_capture_says(run, frames_folder):
+    asked = ("--api", "LeaderAndIsr", "--format", "json")
+    whole, trimmed = told(run("decode", EXAMPLE, *asked)), told(run("decode", frames_folder, *asked))
+    assert len(whole) == 78
+    assert trimmed == whole
+
+
+def test_files_of_several_agents_are_read_side_by_side(run, tmp_path):
+    """Each agent has two files; what both saw is said once, in order of time."""
+    talk = traffic.Talk().open()
+    for turn in range(40):
+        talk.ts_ns += 1_000_000_000
+        talk.request(ASKED[:8] + struct.pack(">i", turn) + ASKED[12:])
+    packets = traffic.packets(talk.close().segments)
+    for agent in ("one", "two"):
+        pcap = tmp_path / f"{agent}.pcap"
+        pcap.write_bytes(traffic.pcap(packets))
+        for part in (slice(0, 20), slice(20, None)):
+            pcap.write_bytes(traffic.pcap(packets[part]))
+            write_frames([pcap], tmp_path / f"frames-{agent}-{part.start}", "default", agent)
+        (tmp_path / f"frames-{agent}").mkdir()
+        for number, start in enumerate((0, 20)):
+            (file,) = (tmp_path / f"frames-{agent}-{start}").glob("*.parquet")
+            file.rename(tmp_path / f"frames-{agent}" / f"{agent}-{number:010d}.parquet")
+    lines = told(run("decode", tmp_path / "frames-two", tmp_path / "frames-one", "--format", "json"))
+    assert [line["correlation_id"] for line in lines] == list(range(40))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("notes.txt", b"", "holds no frames (AGENT-NNNNNNNNNN.parquet)"),
+        ("notes.parquet", b"", "notes.parquet is not a file of frames"),
+        ("agent-0000000001.parquet", b"no Parquet", "agent-0000000001.parquet: "),
+    ],
+)
+def test_a_folder_that_holds_no_frames_is_said_to(run, tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    result = run("decode", tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_from_a_packet_in_wireshark_to_its_message(run):
+    (line,) = told(run("decode", EXAMPLE, "--frame", 1924, "--format", "json"))
+    assert (line["api"], line["side"], line["frame"]["first"]) == ("LeaderAndIsr", "request", 1924)
+    empty = run("decode", EXAMPLE, "--frame", 1925)
+    assert (empty.exit_code, empty.stdout) == (0, "")
+    assert f"passes --frame; frame 1925 of {EXAMPLE}: 127.0.1.3:19093 > 127.0.0.1:39666, 0 bytes" in empty.stderr
+
+
+def test_what_follows_is_not_read_once_enough_is_said(run, tmp_path):
+    """--limit ends at once: a file that breaks behind is not read so far."""
+    talk = traffic.Talk(mss=60_000).open()
+    for turn in range(3):
+        talk.ts_ns += 20_000_000_000
+        talk.request(ASKED[:8] + struct.pack(">i", turn) + ASKED[12:]).response(struct.pack(">ii", 4, turn))
+    other = traffic.Talk(client=("10.0.0.2", 40000), ts_ns=talk.ts_ns, mss=60_000).open().response(bytes(40 << 20))
+    (tmp_path / "cut.pcap").write_bytes(traffic.pcap(traffic.packets([*talk.segments, *other.segments]))[:-5])
+    result = run("decode", tmp_path / "cut.pcap", "--side", "request", "--limit", 1)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.count("Metadata v12 request") == 1

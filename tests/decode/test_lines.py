@@ -15,6 +15,7 @@ from tests.traffic import Talk
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
 ORDERS = "JMxDMvfeRaOyTjPWGqDRbA"
+PAYMENTS = "_-QiefO9BoNmqFLBu5ZR8w"
 SPAN = pa.list_(pa.struct([("offset", pa.int32()), ("length", pa.int32())]))
 BROKER_6 = ("fd00::9", 9092)
 EVERYTHING = Filter()
@@ -59,9 +60,9 @@ def answered(api, version, body, number=1):
     return plain(api, "response", version, body, {"correlationId": number})
 
 
-def metadata(talk, number=1, names=("orders",)):
+def metadata(talk, number=1, names=("orders",), topic_id=ORDERS):
     talk.request(asked("Metadata", 12, {"topics": [{"name": name} for name in names]}, number))
-    topics = [{"name": name, "topicId": ORDERS, "errorCode": 3} for name in names]
+    topics = [{"name": name, "topicId": topic_id, "errorCode": 3} for name in names]
     return talk.response(answered("Metadata", 12, {"topics": topics}, number))
 
 
@@ -138,6 +139,37 @@ def test_lines_are_not_kept_longer_than_needed():
     assert [line["time"] for line in found] == sorted(line["time"] for line in found)
 
 
+def test_no_more_lines_wait_than_memory_is_for(monkeypatch):
+    """A busy capture has more in WAIT_NS than anybody can hold: its first lines come before it is read to the end."""
+    monkeypatch.setattr(lines, "WAITING_ROWS", 40)
+    talk = opened()
+    for turn in range(30):
+        metadata(talk, turn + 1, names=("orders", "payments"))
+    read = []
+
+    def tables():
+        for number, part in enumerate((talk.segments[:40], talk.segments[40:])):
+            read.append(number)
+            yield frames(part, first=1 + 40 * number)
+
+    stream = lines.of(tables(), EVERYTHING)
+    found = [next(stream)]
+    assert read == [0]
+    found += stream
+    assert [line["correlation_id"] for line in found if line["side"] == "request"] == list(range(1, 31))
+
+
+def test_a_large_message_weighs_more_than_a_small_one():
+    small, large = (metadata(opened(), names=[f"topic-{i}" for i in range(n)]).close() for n in (1, 50))
+    weights = []
+    for talk in (small, large):
+        for exchanges in lines.followed([frames(talk.segments)]):
+            weights += lines.rows_of(lines.alone(exchanges.messages, lines.PLAIN)).tolist()
+    assert min(weights) >= 1
+    assert weights[2] >= weights[0] + 49
+    assert weights[3] >= weights[1] + 49
+
+
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
@@ -155,16 +187,17 @@ def test_lines_are_not_kept_longer_than_needed():
         (Filter(version=9), ["Produce", "Produce"]),
         (Filter(version=9, apis=("Metadata",)), []),
         (Filter(topic="payments"), ["Metadata", "Metadata"]),
-        (Filter(topic=ORDERS), ["Metadata", "Metadata"]),
-        (Filter(topic="24cc4332f7de45a3b24e33d61aa0d16c"), ["Metadata", "Metadata"]),
-        (Filter(topic="24CC4332-f7de-45a3-b24e-33d61aa0d16c"), ["Metadata", "Metadata"]),
+        (Filter(topic="orders"), ["Metadata", "Metadata", "Produce"]),
+        (Filter(topic=ORDERS), ["Metadata"]),
+        (Filter(topic="24cc4332f7de45a3b24e33d61aa0d16c"), ["Metadata"]),
+        (Filter(topic="24CC4332-f7de-45a3-b24e-33d61aa0d16c"), ["Metadata"]),
         (Filter(topic="nothing"), []),
     ],
 )
 def test_only_what_is_wanted(wanted, expected):
     one, other = produce(metadata(opened())), opened(client=("10.0.0.2", 40000))
     other.ts_ns += SECOND
-    metadata(other, names=("payments",))
+    metadata(other, names=("payments",), topic_id=PAYMENTS)
     assert [line["api"] for line in told(one, other, wanted=wanted)] == expected
 
 
@@ -358,8 +391,66 @@ def test_a_malformed_message_says_which_field():
 
 def test_connections_that_nobody_can_read_are_named_to_who_asks():
     talk = opened().request(b"\x16\x03\x01\x02\x00" + bytes(512)).response(b"\x17\x03\x03\x00\x40" + bytes(64))
-    hidden: set[str] = set()
+    hidden = lines.Noticed()
     read = metadata(opened(client=("10.0.0.2", 40000)))
     table = frames(sorted([*talk.segments, *read.segments], key=lambda s: s.ts_ns))
-    assert len(list(lines.of([table], EVERYTHING, encrypted=hidden))) == 2
-    assert hidden == {"10.0.0.1:40000>10.0.0.9:9092"}
+    assert len(list(lines.of([table], EVERYTHING, noticed=hidden))) == 2
+    assert hidden.encrypted == {"10.0.0.1:40000>10.0.0.9:9092"}
+
+
+def by_id(talk, number, topic=ORDERS):
+    talk.request(asked("Fetch", 13, {"topics": [{"topicId": topic, "partitions": []}]}, number))
+    return talk.response(answered("Fetch", 13, {"responses": []}, number))
+
+
+OTHER, METADATA_LOG = "x" * 21 + "A", "A" * 20 + "AQ"
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [("orders", [1, 1, 2]), (ORDERS, [1, 2]), ("payments", []), (OTHER, [3]), ("__cluster_metadata", [4])],
+)
+def test_a_topic_asked_for_by_its_name_is_found_by_its_id_too(topic, expected):
+    talk = metadata(opened())
+    for number, said in ((2, ORDERS), (3, OTHER), (4, METADATA_LOG)):
+        by_id(talk, number, said)
+    assert [line["correlation_id"] for line in told(talk.close(), wanted=Filter(topic=topic))] == expected
+
+
+def test_no_topic_is_found_by_the_id_that_means_none():
+    talk = opened().request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}))
+    talk.response(answered("Metadata", 12, {"topics": [{"name": "orders", "topicId": "A" * 22}]}))
+    by_id(talk, 2, "A" * 22)
+    assert [line["correlation_id"] for line in told(talk.close(), wanted=Filter(topic="orders"))] == [1, 1]
+
+
+def test_what_was_not_decoded_gives_no_name_an_id():
+    talk = opened().request(asked("Metadata", 12, {"topics": [{"name": "orders", "topicId": ORDERS}]})[:-1] + b"\7")
+    by_id(talk, 2)
+    assert told(talk.close(), wanted=Filter(topic="orders")) == []
+
+
+def test_a_message_is_found_by_any_of_its_frames_and_no_other_by_them():
+    """Frames of other connections lie between those of a message: they are not its own."""
+    long, between = opened(mss=20), opened(client=("10.0.0.2", 40000))
+    long.request(asked("Metadata", 12, {"topics": [{"name": "orders" * 20}]}))
+    between.ts_ns = long.ts_ns - 3_500_000
+    metadata(between, 7)
+    long.response(answered("Metadata", 12, {"topics": []}))
+    whole = told(long, between)
+    first, last = next((line["frame"]["first"], line["frame"]["last"]) for line in whole if line["correlation_id"] == 1)
+    inside = [line["frame"]["first"] for line in whole if line["correlation_id"] == 7]
+    assert first < inside[0] < last
+    for number in range(first, last + 1):
+        found = told(long, between, wanted=Filter(frames=(number,)))
+        assert [line["correlation_id"] for line in found] == [7 if number in inside else 1]
+    assert len(told(long, between, wanted=Filter(frames=(first, last, inside[0])))) == 2
+
+
+def test_of_a_frame_that_was_asked_for_it_is_known_which_way_it_went():
+    noticed, talk = lines.Noticed(), metadata(opened(server=BROKER_6, client=("fd00::1", 40000)))
+    assert list(lines.of([frames(talk.segments)], Filter(frames=(3, 99)), noticed=noticed)) == []
+    assert noticed.frames == {("a.pcap", 3): ("[fd00::1]:40000", "[fd00::9]:9092", 0)}
+    assert (
+        list(lines.of([frames(talk.segments, source="b.pcap")], Filter(frames=(4,)))) == told(talk, source="b.pcap")[:1]
+    )

@@ -52,7 +52,8 @@ def test_a_message_without_body_says_why(reason):
     [
         ("name", "orders", "orders"),
         ("name", None, "null"),
-        ("isInternal", False, "False"),
+        ("isInternal", False, "false"),
+        ("isInternal", True, "true"),
         ("errorCode", 0, "0"),
         ("errorCode", 103, "103 INCONSISTENT_TOPIC_ID"),
         ("acquireErrorCode", -1, "-1 UNKNOWN_SERVER_ERROR"),
@@ -105,3 +106,33 @@ def test_envelopes_in_envelopes_are_indented_step_by_step():
         "  enveloped: Envelope v0 request  #4  30 bytes",
         "    enveloped: CreateTopics v7 request  #4  30 bytes",
     ]
+
+
+def test_the_plain_values_of_a_lists_element_share_a_row():
+    partition = {"errorCode": 3, "partitionIndex": 0, "isrNodes": [1, 2], "records": {"left_out": 9}}
+    topic = {"name": "a", "isInternal": False, "partitions": [partition, partition], "leader": {"id": 1}, "epoch": 5}
+    shared = "errorCode: 3 UNKNOWN_TOPIC_OR_PARTITION  partitionIndex: 0  isrNodes: [1, 2]  records: (9 bytes left out)"
+    assert body(throttleTimeMs=0, topics=[topic]) == [
+        "  throttleTimeMs: 0",
+        "  topics:",
+        "    - name: a  isInternal: false",
+        "      partitions:",
+        f"        - {shared}",
+        f"        - {shared}",
+        "      leader:",
+        "        id: 1",
+        "      epoch: 5",
+    ]
+
+
+def test_a_row_ends_where_it_would_become_too_wide():
+    wide = {f"field{i}": "x" * 30 for i in range(9)} | {"long": "y" * 400, "last": 1}
+    found = body(topics=[wide])
+    assert [len(row) <= 160 or "y" in row for row in found] == [True] * len(found)
+    assert len(found) == 6
+    assert "  ".join(row.strip() for row in found[1:]) == "- " + "  ".join(f"{k}: {v}" for k, v in wide.items())
+
+
+def test_a_message_of_many_partitions_takes_a_row_for_each():
+    rows = [{"partitionIndex": i, "leaderId": 1, "isrNodes": [1, 2, 3]} for i in range(10_000)]
+    assert len(body(topics=[{"name": "a", "partitions": rows}])) == 10_003

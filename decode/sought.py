@@ -1,0 +1,100 @@
+"""What has to be learned of a capture, on the way, to know which messages somebody asked for.
+
+Knows: a topic asked for by its name is spoken of by its id in most messages since Kafka 3.1, and other messages say
+which id that is; a frame number means one packet, and that packet one direction of one connection.
+Refuses to know options, and how a message is shown.
+Rule: an id is taken for a name only because a message said both in one row; a recreated topic has several.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from decode.columns import tables
+from decode.following.exchanges import endpoint
+from decode.following.segments import FRAME
+from decode.form import Kind
+from decode.message import Status
+from decode.program import form
+from decode.wire import SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from decode.message import Decoded
+
+__all__ = ["Names", "Packet", "Places", "noting"]
+
+CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
+FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message says its name
+NO_ID = "A" * 22
+
+
+class Packet(NamedTuple):
+    """A frame that was asked for."""
+
+    src: str
+    dst: str
+    payload_bytes: int
+
+
+Places = dict[tuple[str, int], Packet]
+"""By source and frame number."""
+
+
+class Names:
+    """The texts that mean a topic: as it was asked for, and the ids that messages give to this name."""
+
+    def __init__(self, asked: frozenset[str]) -> None:
+        self._asked = asked
+        self.said = asked | {FIXED_IDS[name] for name in asked & FIXED_IDS.keys()}
+
+    def learn(self, decoded: Decoded) -> None:
+        if not self._asked:
+            return
+        well = decoded.status == Status.OK
+        kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
+        for key, side in kinds.tolist():
+            for path, name in naming(key, side):
+                table = tables(decoded, key, SIDES[side])[path]
+                codes, texts = table[name].codes()
+                mine = np.isin(codes, [code for code, text in enumerate(texts) if text in self._asked])
+                self.said |= ids(table["topic_id"][mine])
+
+
+@cache
+def naming(key: int, side: int) -> tuple[tuple[str, str], ...]:
+    """Tables of a message kind that say a topic's name and id in one row, each with the name of its name."""
+    slots = {path: slot.children for path, slot in form(key, SIDES[side]).tables.items()}
+    return tuple(
+        (path, name)
+        for path, children in slots.items()
+        for name in CALLED
+        if any(child.kind == Kind.UUID and child.path.endswith("topic_id") for child in children.values())
+        and any(child.kind == Kind.TEXT and child.path == f"{path}.{name}" for child in children.values())
+    )
+
+
+def ids(rows: NDArray[np.uint8]) -> frozenset[str]:
+    """Ids as Kafka prints them; the one that means none is none."""
+    told = {base64.urlsafe_b64encode(row.tobytes()).rstrip(b"=").decode() for row in np.unique(rows, axis=0)}
+    return frozenset(told - {NO_ID})
+
+
+def noting(frames: Iterable[pa.Table], numbers: tuple[int, ...], places: Places) -> Iterator[pa.Table]:
+    """The same tables; which way the frames of these numbers went is noted in `places`."""
+    for table in frames:
+        if numbers:
+            wanted = pc.is_in(table["frame_no"], pa.array(numbers, pa.int64()))
+            for row in table.filter(pc.and_(wanted, pc.equal(table["kind"], FRAME))).to_pylist():
+                ends = endpoint((row["src_ip"], row["src_port"])), endpoint((row["dst_ip"], row["dst_port"]))
+                places[row["source"], row["frame_no"]] = Packet(*ends, row["payload_len"])
+        yield table
