@@ -68,7 +68,12 @@ def is_compiled() -> bool:
 
 def reads_files_compiled() -> bool:
     """The same of what every reader of capture files needs."""
-    return all(_is_stored(kernel) for kernel in (packet.gather, machine.run))
+    return _is_stored(packet.gather) and reads_frames_compiled()
+
+
+def reads_frames_compiled() -> bool:
+    """The same of what every reader of frames needs."""
+    return _is_stored(machine.run)
 
 
 def cache_folder() -> str | None:

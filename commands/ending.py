@@ -47,6 +47,9 @@ def in_one_line() -> Iterator[None]:
         package = str(error.name).partition(".")[0]
         extra = EXTRAS.get(package, "monitor")
         raise Stop(f"{package} is not installed: pip install 'wirecheck[{extra}]'") from error
+    except ImportError:  # a package that has not what is taken from it
+        need_fitting()
+        raise
     except RuntimeError as error:
         if "no locator available" not in str(error):  # numba's, where it can store nothing
             raise
@@ -56,6 +59,15 @@ def in_one_line() -> Iterator[None]:
     except click.UsageError as wrong:
         said = " ".join(wrong.format_message().split()).rstrip(".")
         raise Stop(f"{said}; see {wrong.ctx.command_path} --help" if wrong.ctx else said) from wrong
+
+
+def need_fitting() -> None:
+    """Stop where a package that judging needs is of another version than it was made for."""
+    from streaming.doctor import packages
+
+    for package in packages():
+        if package.state == "fail":
+            raise Stop(f"{package.name} {package.said}: {package.fix}")
 
 
 @contextmanager

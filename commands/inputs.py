@@ -33,10 +33,15 @@ def place(name: str) -> Path:
 
 
 def told_if_compiling() -> None:
-    """A minute or two of silence would look like a hang."""
+    """Before capture files are read."""
     from capture.warm import reads_files_compiled
 
-    if not reads_files_compiled():
+    tell_unless(reads_files_compiled())
+
+
+def tell_unless(compiled: bool) -> None:
+    """A minute or two of silence would look like a hang."""
+    if not compiled:
         click.echo("wirecheck: first start of this version: compiling for two minutes or so, this once", err=True)
 
 

@@ -5,14 +5,17 @@ Refuses to know how the job runs: that is `streaming.monitor`.
 """
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
 from commands import options
-from commands.ending import Stop
+from commands.ending import Stop, need_fitting
+from commands.inputs import tell_unless
 from commands.units import duration, size
 
 
@@ -29,7 +32,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     names = {name.removesuffix("s") if name == "ports" else name for name in known} - {"config", "help", "judge", None}
     strange = sorted(said.keys() - names)
     if strange or not isinstance(judge, dict):
-        what = f"{strange[0]} is no setting" if strange else "[judge] is a table"
+        what = no_setting(strange[0], names) if strange else "[judge] is a table"
         raise Stop(f"{path}: {what}; there are {', '.join(sorted(map(str, names)))} and the table [judge]")
     defaults = {"ports" if name == "port" else name: value for name, value in said.items()}
     ports = defaults.get("ports", [])
@@ -71,18 +74,27 @@ def monitor(
       wirecheck monitor --frames frames/ --out verdicts/ --once
       wirecheck monitor --config monitor.toml
     """
+    need_fitting()
+    from capture.warm import reads_frames_compiled
     from streaming import monitor as job
+    from streaming.plan import MonitorError, Plan
     from streaming.settings import Settings
 
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
-    plan = job.Plan(frames, out, checkpoint, interval_s=interval, retain_s=choices.pop("retain"), **choices)
+    plan = Plan(frames, out, checkpoint, interval_s=interval, retain_s=choices.pop("retain"), **choices)
+    tell_unless(reads_frames_compiled())
     try:
         job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))
-    except job.MonitorError as error:
+    except MonitorError as error:
         raise Stop(str(error)) from error
+
+
+def no_setting(name: str, names: Iterable[str | None]) -> str:
+    close = get_close_matches(name, list(filter(None, names)), 1)
+    return f"{name} is no setting" + (f", did you mean {close[0]}?" if close else "")
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -98,7 +110,7 @@ def judge_settings(words: dict[str, str]) -> Any:
     names = [field.name for field in fields(Settings)]
     for name, value in words.items():
         if name not in names:
-            raise Stop(f"judge: {name} is no setting; there are {', '.join(names)}")
+            raise Stop(f"judge: {no_setting(name, names)}; there are {', '.join(names)}")
         if not value.isdigit():
             raise Stop(f"judge: {name} is a number of at least 0, not {value}")
     return Settings(**{name: int(value) for name, value in words.items()})

@@ -8,18 +8,18 @@ Rule: a checkpoint that does not fit is refused before Spark starts, in one line
 import fcntl
 import json
 import os
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote
 
 import pyspark
-from pyarrow import fs
 
 from streaming import batches, follow
 from streaming.judge import ledger
+from streaming.plan import Plan
 from streaming.settings import Settings
-from streaming.storage import at, is_local, local
+from streaming.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
 QUERY = "query"
@@ -36,28 +36,40 @@ class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
     """Why this checkpoint cannot be gone on with, in one line with the fix."""
 
 
-def facts(settings: Settings, out: str) -> dict[str, Any]:
-    """What must be the same for ever."""
+FIX = "begin anew with another --checkpoint and --out"
+NO_ACCESS = f"let this user read and write it, or {FIX}"
+
+
+def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
+    """What must be the same for ever. Spark writes down where its own folder is, and where each frames file was."""
     return {
         "buckets": settings.buckets,
         "ports": sorted(settings.ports),
         "dialect": settings.dialect,
-        "out": str(local(out)) if is_local(out) else out,
+        "frames": absolute(plan.frames),
+        "out": absolute(plan.out),
+        "checkpoint": absolute(plan.checkpoint),
         "follow_state_version": follow.STATE_VERSION,
         "judge_state_version": ledger.STATE_VERSION,
         "spark": pyspark.__version__,
     }
 
 
+def absolute(place: str) -> str:
+    return str(local(place)) if is_local(place) else place.rstrip("/")
+
+
 def claim(checkpoint: str, now: dict[str, Any]) -> str:
-    """Take the checkpoint, new or fitting; where Spark is to keep its part."""
+    """Take the checkpoint, new or fitting; where Spark is to keep its part. Raises CheckpointRefused."""
     try:
+        at(checkpoint)
+    except (OSError, ValueError) as wrong:
+        raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; name another --checkpoint") from wrong
+    with refused(checkpoint, NAME):
         before = read(checkpoint)
         if before is None:
             write(checkpoint, now)
             before = now
-    except (OSError, ValueError) as wrong:
-        raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; {FIX}") from wrong
     for name, value in now.items():
         if before.get(name) != value:
             words = name.replace("_", " ")
@@ -66,13 +78,20 @@ def claim(checkpoint: str, now: dict[str, Any]) -> str:
     return f"{checkpoint.rstrip('/')}/{QUERY}"
 
 
-FIX = "begin anew with another --checkpoint and --out"
+@contextmanager
+def refused(checkpoint: str, name: str) -> Iterator[None]:
+    """Whatever is wrong with a file of the checkpoint, as CheckpointRefused."""
+    try:
+        yield
+    except OSError as wrong:
+        raise CheckpointRefused(f"{checkpoint}: {name}: {why(wrong)}; {NO_ACCESS}") from wrong
+    except (ValueError, KeyError, TypeError) as wrong:
+        told = str(wrong) if isinstance(wrong, Strange) else f"cannot be read ({name} is damaged)"
+        raise CheckpointRefused(f"{checkpoint}: {told}; {FIX}") from wrong
 
 
-def why(wrong: Exception) -> str:
-    if isinstance(wrong, json.JSONDecodeError | UnicodeDecodeError):
-        return f"cannot be read ({NAME} is damaged)"
-    return str(getattr(wrong, "strerror", None) or wrong).splitlines()[0]
+class Strange(ValueError):  # noqa: N818 - never leaves this module
+    """Not damaged, and not what it should be."""
 
 
 def said(value: Any) -> str:
@@ -82,19 +101,12 @@ def said(value: Any) -> str:
 def read(checkpoint: str) -> dict[str, Any] | None:
     """None where nothing is. Raises OSError and ValueError."""
     system, folder = at(checkpoint)
-    if system.get_file_info(folder).type == fs.FileType.File:
-        raise ValueError("is a file, not a folder")
     there = {name for name in batches.names(system, folder) if not name.startswith(".")}
     if NAME in there:
         with system.open_input_file(f"{folder}/{NAME}") as file:
-            found = json.loads(file.read())
-        if QUERY in there:
-            run_of(checkpoint)
-        if not isinstance(found, dict):
-            raise ValueError(f"cannot be read ({NAME} is damaged)")
-        return found
+            return dict(json.loads(file.read()))
     if there:
-        raise ValueError(f"holds {min(there)}, and no {NAME}: it is no checkpoint of a monitor")
+        raise Strange(f"holds {min(there)}, and no {NAME}: it is no checkpoint of a monitor")
     return None
 
 
@@ -105,13 +117,13 @@ def write(checkpoint: str, now: dict[str, Any]) -> None:
 
 
 def run_of(checkpoint: str) -> str | None:
-    """The run's id, once Spark has given it one. Raises ValueError where it cannot be read."""
+    """The run's id, once Spark has given it one. Raises CheckpointRefused where it cannot be read."""
     system, folder = at(checkpoint)
-    with suppress(FileNotFoundError), system.open_input_file(f"{folder}/{QUERY}/metadata") as file:
-        try:
+    with refused(checkpoint, "Spark's metadata"):
+        with suppress(FileNotFoundError), system.open_input_file(f"{folder}/{QUERY}/metadata") as file:
             return str(json.loads(file.read())["id"])
-        except (ValueError, KeyError, TypeError) as wrong:
-            raise ValueError("cannot be read (Spark's metadata is damaged)") from wrong
+        if numbered(checkpoint, "offsets"):
+            raise Strange("cannot be read (Spark's metadata is missing)")
     return None
 
 
@@ -128,46 +140,56 @@ def listed_last(checkpoint: str) -> list[str]:
     Raises CheckpointRefused.
     """
     entries = newest(checkpoint, LISTED)
-    try:
+    with refused(checkpoint, f"Spark's {LISTED}"):
         last = max((entry["batchId"] for entry in entries), default=-1)
         return [unquote(entry["path"]) for entry in entries if entry["batchId"] == last]
-    except (KeyError, TypeError) as wrong:
-        raise CheckpointRefused(f"{checkpoint}: cannot be read (Spark's {LISTED} is damaged); {FIX}") from wrong
+
+
+def numbered(checkpoint: str, log: str) -> dict[int, str]:
+    """The files of one of Spark's logs by their batch; N.compact stands for N. Raises OSError."""
+    system, folder = at(checkpoint)
+    there = {name for name in batches.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
+    return {int(name.partition(".")[0]): name for name in sorted(there)}
 
 
 def newest(checkpoint: str, log: str) -> list[Any]:
     """The newest entry of one of Spark's logs: JSON lines under a version. Raises CheckpointRefused."""
-    system, folder = at(checkpoint)
-    there = {name for name in batches.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
-    numbers = {int(name.partition(".")[0]): name for name in sorted(there)}  # N.compact stands for N
+    with refused(checkpoint, f"Spark's {log}"):
+        numbers = numbered(checkpoint, log)
     if not numbers:
         return []
+    system, folder = at(checkpoint)
     name = f"{log}/{numbers[max(numbers)]}"
-    try:
-        with system.open_input_file(f"{folder}/{QUERY}/{name}") as file:
-            version, *lines = file.read().decode().splitlines()
+    with refused(checkpoint, f"Spark's {name}"), system.open_input_file(f"{folder}/{QUERY}/{name}") as file:
+        version, *lines = file.read().decode().splitlines()
         int(version.removeprefix("v"))
         return [json.loads(line) for line in lines if line != "-"]  # as Spark writes that there is no offset
-    except (OSError, ValueError) as wrong:
-        raise CheckpointRefused(f"{checkpoint}: cannot be read (Spark's {name} is damaged); {FIX}") from wrong
 
 
 def readable(checkpoint: str) -> None:
     """Refuse what Spark would fail on, in words of its own, once it has started. Raises CheckpointRefused."""
+    run_of(checkpoint)
     for log in LOGS:
         newest(checkpoint, log)
+    with refused(checkpoint, "Spark's offsets"):
+        done = committed(checkpoint)
+        if done > max(numbered(checkpoint, "offsets"), default=-1):
+            raise Strange(f"cannot be read (Spark's offsets/{done} is missing)")
 
 
 def lock(checkpoint: str) -> int | None:
     """Keep a second monitor out, on this machine; the handle, to be closed at the end."""
     if not is_local(checkpoint):
         return None
-    folder = Path(local(checkpoint))
+    folder = local(checkpoint)
+    if folder.is_file():
+        raise CheckpointRefused(f"{checkpoint}: is a file, not a folder; name another --checkpoint")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as wrong:
-        raise CheckpointRefused(f"{checkpoint}: {wrong.strerror}; name another --checkpoint") from wrong
+        fix = "let this user write there, or name another --checkpoint"
+        raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; {fix}") from wrong
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as taken:

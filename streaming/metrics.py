@@ -45,6 +45,8 @@ PER_TOTAL = {
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
+HANGS_S = 900
+"""A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,16 @@ class Page(Collector):
         self.query = Query({"follow": 0, "judge": 0})
         self.last_batch_s = 0.0
         self.ready = False
+        self.alive_s = time.monotonic()
+        """When the query was last seen to end a batch or to wait for one."""
+
+    def alive(self) -> None:
+        self.alive_s = time.monotonic()
+
+    def hangs_s(self) -> float:
+        """How long a batch, or Spark's start, has run; 0 where that is within reason."""
+        running_s = time.monotonic() - self.alive_s
+        return running_s if running_s > HANGS_S else 0.0
 
     def take(self, told: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
         """The tables of one batch; without a time, of an earlier one, read back."""
@@ -107,6 +119,7 @@ class Page(Collector):
         with self.lock:
             self.query = query
             if batch_s is not None:
+                self.alive()
                 self.batches.observe(batch_s)
 
     def followed(self) -> dict[str, int]:
@@ -214,13 +227,23 @@ def serve(page: Page, address: str, port: int) -> WSGIServer:
     metrics = make_wsgi_app(registry)
 
     def app(environ: dict[str, Any], respond: Any) -> Any:
-        path = environ.get("PATH_INFO", "")
-        if path in {"/-/healthy", "/-/ready"}:
-            good = path == "/-/healthy" or page.ready
-            respond("200 OK" if good else "503 Service Unavailable", [("Content-Type", "text/plain")])
-            return [b"ok\n" if good else b"starting\n"]
-        return metrics(environ, respond)
+        asked = {"/-/healthy": healthy, "/-/ready": ready}.get(environ.get("PATH_INFO", ""))
+        if asked is None:
+            return metrics(environ, respond)
+        wrong = asked(page)
+        respond("503 Service Unavailable" if wrong else "200 OK", [("Content-Type", "text/plain")])
+        return [f"{wrong or 'ok'}\n".encode()]
 
     server = make_server(address, port, app, ThreadingWSGIServer, handler_class=_SilentHandler)
     Thread(target=server.serve_forever, daemon=True).start()
     return server
+
+
+def healthy(page: Page) -> str:
+    """What only a restart would mend. A lag that grows is not: it would grow faster."""
+    hangs_s = page.hangs_s()
+    return f"no batch has ended for {hangs_s:.0f} s" if hangs_s else ""
+
+
+def ready(page: Page) -> str:
+    return "" if page.ready else "starting"

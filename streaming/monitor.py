@@ -6,20 +6,15 @@ Rule: whatever ends it, and whenever, the next start goes on from the checkpoint
 read back from the tables that were written.
 """
 
-import logging
-import os
+import datetime as dt
 import re
-import shutil
-import signal
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Event
-from types import FrameType
 from typing import Any
 
 from pyarrow import fs
@@ -28,16 +23,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streaming import batches, compaction, manifest
+from streaming.failure import in_one_line
 from streaming.gateway import JavaDiedError
+from streaming.held import served, stop_signals, taken, workplace
 from streaming.java import JavaMissing
 from streaming.manifest import CheckpointRefused
-from streaming.metrics import Page, Query, serve
+from streaming.metrics import Page, Query
 from streaming.pipeline import Job, start
-from streaming.replay import agents_of, labelled, reason, retried
+from streaming.plan import MonitorError, Plan
+from streaming.replay import agents_of, labelled, retried
 from streaming.session import Session, close_session, open_session
 from streaming.settings import AgentFiles, Settings
 from streaming.sinks import Told
-from streaming.storage import at, is_local, local
+from streaming.storage import at, is_local, local, why
 from streaming.unreadable import whose
 
 Say = Callable[[str], None]
@@ -52,36 +50,16 @@ SHOWN = ("findings", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
 
-class MonitorError(Exception):
-    """Why the monitor cannot run, in one line for a person."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    frames: str
-    """Folder of frames files, on any file system Spark can list; agents may appear later."""
-    out: str
-    """Folder of the result tables."""
-    checkpoint: str
-    once: bool = False
-    """Judge what is there and end."""
-    interval_s: float = 2.0
-    """A batch at most this often."""
-    max_batch_bytes: int = 32 << 20
-    """Frames files of one batch, together."""
-    retain_s: float = 3600.0
-    """Superseded revisions stay this long in the tables."""
-    metrics_port: int | None = None
-    metrics_address: str = "127.0.0.1"
-
-
 def run(plan: Plan, settings: Settings, say: Say) -> None:
     """Until the end (`once`), SIGTERM or SIGINT. Raises MonitorError."""
     try:
-        with taken(plan), stop_signals() as stopping, served(plan) as page:
+        listed(plan.frames)
+        with taken(plan.checkpoint), stop_signals() as stopping, served(plan) as page:
             begin(plan, settings, page, stopping, say)
     except (CheckpointRefused, JavaMissing, JavaDiedError) as failure:
         raise MonitorError(str(failure)) from failure
+    except OSError as failure:  # a disk or a folder that goes meanwhile
+        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; mend that and start again") from failure
     except KeyboardInterrupt as failure:
         raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
 
@@ -94,15 +72,15 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
             watch = Watch(plan, page, stopping, say)
             retried(lambda: attend(spark, job, settings, watch))
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
-            raise MonitorError(f"the query failed: {reason(str(failure))}") from failure
+            raise MonitorError(in_one_line(str(failure), plan)) from failure
         finally:
             close_session()
 
 
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
-    known(plan.out)
-    checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan.out))
+    writable(plan.out)
+    checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan))
     manifest.readable(plan.checkpoint)
     agents = present(plan.frames, plan.checkpoint)
     recall(page, plan)
@@ -111,11 +89,15 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     return job, replace(settings, agents=agents)
 
 
-def known(out: str) -> None:
+def writable(out: str) -> None:
+    """Raises MonitorError where no tables can be written."""
     try:
-        at(out)
+        system, folder = at(out)
+        system.create_dir(folder, recursive=True)
+        if is_local(out):
+            TemporaryFile(dir=folder).close()
     except (OSError, ValueError) as wrong:
-        raise MonitorError(f"{out}: {str(wrong).splitlines()[0]}; name another --out") from wrong
+        raise MonitorError(f"{out}: {why(wrong)}; let this user write there, or name another --out") from wrong
 
 
 def trigger(plan: Plan) -> dict[str, object]:
@@ -145,7 +127,7 @@ def listed(frames: str) -> list[fs.FileInfo]:
             raise MonitorError(f"{frames}: no such folder; make it, or name the one the agents write to with --frames")
         found = system.get_file_info(fs.FileSelector(folder))
     except (OSError, ValueError) as wrong:
-        raise MonitorError(f"{frames}: {str(wrong).splitlines()[0]}") from wrong
+        raise MonitorError(f"{frames}: {why(wrong)}; let this user read it, or name another --frames") from wrong
     return [info for info in found if info.is_file and whose(info.path) and info.base_name[0] not in "._"]
 
 
@@ -189,24 +171,44 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
     query = start(spark, job, settings, watch.told)
     watch.page.ready = True
-    watch.say(f"judging {watch.plan.frames} into {watch.plan.out}")
-    shown, rounds = -1, 0
+    watch.say(beginning(watch.plan, watch.page, settings))
+    shown, rounds, asked = -1, 0, False
     while not query.awaitTermination(LOOK_S):
-        progress = query.lastProgress
+        progress, busy = query.lastProgress, query.status["isTriggerActive"]
         if progress and progress["batchId"] != shown and progress["numInputRows"]:
             shown = progress["batchId"]
             batch_s = progress["durationMs"]["triggerExecution"] / 1000
             watch.page.hear(measured(progress, watch.plan, watch.page), batch_s)
         elif rounds % ROUNDS == 0:
             watch.page.hear(measured(progress, watch.plan, watch.page))
+        if not busy:
+            watch.page.alive()
         if rounds % COMPACT_ROUNDS == COMPACT_ROUNDS - 1:
             tidy(watch.plan)
-        if watch.stopping.is_set() and not query.status["isTriggerActive"]:
+        if watch.stopping.is_set() and not busy:
             query.stop()
             break
+        if watch.stopping.is_set() and not asked:
+            asked = True
+            watch.say("ending when the batch that runs is finished; a second signal ends at once")
         rounds += 1
     tidy(watch.plan)
     return query
+
+
+def beginning(plan: Plan, page: Page, settings: Settings) -> str:
+    """What is read, how far an earlier start has come, and where to look."""
+    done = manifest.committed(plan.checkpoint)
+    newest_s = max(page.times()["agent_judged_timestamp_seconds"].values(), default=None)
+    judged = f", judged up to {dt.datetime.fromtimestamp(newest_s, dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if newest_s else ""
+    said = [
+        f"judging {plan.frames} into {plan.out}",
+        f"agents {', '.join(sorted(settings.agents)) or 'none yet'}",
+        f"{page.query.backlog_files:,} files ({page.query.backlog_bytes / 1e6:,.1f} MB) wait",
+        "from the beginning" if done < 0 else f"after batch {done}{judged}",
+        *([f"metrics at http://{plan.metrics_address}:{plan.metrics_port}/metrics"] if plan.metrics_port else ()),
+    ]
+    return "; ".join(said)
 
 
 def tidy(plan: Plan) -> None:
@@ -227,68 +229,3 @@ def measured(progress: Any, plan: Plan, page: Page) -> Query:
 def beyond(path: str, followed: dict[str, int]) -> bool:
     name = whose(path)
     return name is not None and name[1] > followed.get(name[0], 0)
-
-
-@contextmanager
-def taken(plan: Plan) -> Iterator[None]:
-    listed(plan.frames)
-    handle = manifest.lock(plan.checkpoint)
-    try:
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
-
-
-@contextmanager
-def served(plan: Plan) -> Iterator[Page]:
-    page = Page()
-    if plan.metrics_port is None:
-        yield page
-        return
-    try:
-        server = serve(page, plan.metrics_address, plan.metrics_port)
-    except OSError as wrong:
-        where = f"{plan.metrics_address}:{plan.metrics_port}"
-        raise MonitorError(
-            f"metrics cannot be served at {where}: {wrong.strerror}; choose another --metrics-port"
-        ) from wrong
-    try:
-        yield page
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-@contextmanager
-def stop_signals() -> Iterator[Event]:
-    """SIGTERM and SIGINT ask for an end after the batch that runs; a second one is obeyed at once."""
-    stopping = Event()
-
-    def stop(_number: int, _: FrameType | None) -> None:
-        if stopping.is_set():
-            logging.disable(logging.CRITICAL)  # py4j logs each sentence that is interrupted
-            raise KeyboardInterrupt
-        stopping.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stopping
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def workplace(checkpoint: str) -> Iterator[Path]:
-    """What Spark leaves behind while it runs; beside a local checkpoint, so that the next start clears up a crash."""
-    if not is_local(checkpoint):
-        with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder:
-            yield Path(folder)
-        return
-    work = local(checkpoint) / ".work"
-    shutil.rmtree(work, ignore_errors=True)
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)

@@ -4,12 +4,15 @@ Knows: paths and URIs, Hadoop's spelling of them included. Knows nothing of what
 Rule: whatever is read or written outside Spark goes through here, so that the job needs no local disk to be shared.
 """
 
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pyarrow import fs
 
 Place = tuple[fs.FileSystem, str]
+DETAIL = re.compile(r"Detail: \[errno \d+\] (.+)", re.IGNORECASE)
+"""Where Arrow's long sentence about a local file says what the system said."""
 
 
 def at(where: str | Path) -> Place:
@@ -31,3 +34,10 @@ def is_local(where: str | Path) -> bool:
 def local(where: str | Path) -> Path:
     """A place on this machine's disk as a path."""
     return Path(at(where)[1])
+
+
+def why(wrong: Exception) -> str:
+    """What the system said, in a few words without the path."""
+    said = str(getattr(wrong, "strerror", None) or wrong or type(wrong).__name__)
+    detail = DETAIL.search(said)
+    return detail[1] if detail else said.strip().splitlines()[0]

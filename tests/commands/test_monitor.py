@@ -54,10 +54,12 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_p
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("framse = 'f'", "framse is no setting; there are buckets, checkpoint"),
+        ("framse = 'f'", "framse is no setting, did you mean frames?; there are buckets, checkpoint"),
+        ("xyz = 1", "xyz is no setting; there are buckets, checkpoint"),
         ("frames = ", "Invalid value"),
         ("judge = 3", "[judge] is a table"),
-        ("[judge]\ngrace = 3", "judge: grace is no setting; there are broker_grace_s"),
+        ("[judge]\ngrace = 3", "judge: grace is no setting"),
+        ("[judge]\nbroker_grace = 3", "no setting, did you mean broker_grace_s?; there are broker_grace_s"),
         ("[judge]\nbroker_grace_s = -3", "is a number of at least 0, not -3"),
     ],
 )
@@ -85,3 +87,18 @@ def test_a_flag_that_is_wrong_names_what_is_right_in_one_line(told, flag, value,
     result = ran("--frames", "f", "--out", "o", f"{flag}={value}")
     assert (result.exit_code, told, result.output.count("\n")) == (2, [], 1)
     assert all(word in result.output for word in (flag, value, right))
+
+
+def test_a_package_of_another_version_is_one_line_before_it_is_imported(told, monkeypatch):
+    monkeypatch.setattr("streaming.doctor.version", lambda name: "3.0.1" if name == "pandas" else "2.9")
+    monkeypatch.setattr("streaming.doctor.wanted", lambda: {"pandas": "<3,>=2.2"})
+    result = ran("--frames", "f", "--out", "o")
+    fix = "pip install 'pandas<3,>=2.2'"
+    assert (result.exit_code, told) == (2, [])
+    assert result.output == f"wirecheck: pandas 3.0.1 is installed, <3,>=2.2 is needed: {fix}\n"
+
+
+def test_a_first_start_says_why_it_takes_long(told, monkeypatch):
+    monkeypatch.setattr("capture.warm.reads_frames_compiled", lambda: False)
+    result = ran("--frames", "f", "--out", "o")
+    assert (result.exit_code, len(told), "compiling for two minutes" in result.output) == (0, 1, True)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from streaming.loop import Loop
 from streaming.measured import SECONDS, Histogram
-from streaming.metrics import Page, Query, serve
+from streaming.metrics import HANGS_S, Page, Query, healthy, ready, serve
 from streaming.settings import Settings
 from streaming.tables import from_ipc
 
@@ -77,6 +77,18 @@ def test_what_is_withdrawn_goes_to_nought_and_stays_on_the_page(page, told):
     state = findings.column_names.index("state")
     page.take({"findings": findings.set_column(state, "state", pa.array(["withdrawn"] * len(findings)))}, now_ns=S)
     assert values(page)['findings{cluster="L",code="TID001",kind="information"}'] == 0
+
+
+def test_a_batch_that_hangs_is_unhealthy_and_one_that_ends_well_again():
+    page = Page()
+    assert (healthy(page), ready(page)) == ("", "starting")
+    page.ready = True
+    page.alive_s -= HANGS_S + 1
+    assert (healthy(page), ready(page)) == (f"no batch has ended for {HANGS_S + 1} s", "")
+    page.hear(Query({}))
+    assert healthy(page)
+    page.hear(Query({}), batch_s=1000)
+    assert healthy(page) == ""
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian: prometheus) is not installed")

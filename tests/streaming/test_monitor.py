@@ -55,9 +55,11 @@ def test_a_checkpoint_of_other_settings_is_refused(plan, settings, words):
     assert "another --checkpoint" in refusal(plan, settings)
 
 
-@pytest.mark.parametrize("fact", ["spark", "follow_state_version", "judge_state_version", "out"])
-def test_a_checkpoint_of_other_versions_is_refused(plan, fact):
-    manifest.claim(plan.checkpoint, manifest.facts(Settings(), plan.out) | {fact: "0"})
+@pytest.mark.parametrize(
+    "fact", ["spark", "follow_state_version", "judge_state_version", "frames", "out", "checkpoint"]
+)
+def test_a_checkpoint_of_other_versions_and_places_is_refused(plan, fact):
+    manifest.claim(plan.checkpoint, manifest.facts(Settings(), plan) | {fact: "0"})
     assert f"made with {fact.replace('_', ' ')} 0, this is" in refusal(plan)
 
 
@@ -74,14 +76,89 @@ def test_a_damaged_checkpoint_is_refused(plan):
 @pytest.mark.parametrize("text", ['v1\n{"path":', "", "{}"])
 def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
     prepared(plan, Settings(), Page())
-    folder = monitor.local(plan.checkpoint) / "query" / log
-    folder.mkdir(parents=True)
-    (folder / "6").write_text("v1\n")
+    query = monitor.local(plan.checkpoint) / "query"
+    folder = query / log
+    for there in {folder, query / "offsets"}:
+        there.mkdir(parents=True)
+        (there / "6").write_text("v1\n")
+    (query / "metadata").write_text('{"id": "x"}')
     (folder / ".7.crc").touch()
     prepared(plan, Settings(), Page())
     (folder / "7").write_text(text)
     assert f"Spark's {log}/7 is damaged" in refusal(plan)
     assert "begin anew" in refusal(plan)
+
+
+def test_a_log_of_sparks_that_is_gone_is_refused(plan):
+    prepared(plan, Settings(), Page())
+    query = monitor.local(plan.checkpoint) / "query"
+    for log in manifest.LOGS:
+        (query / log).mkdir(parents=True)
+        (query / log / "0").write_text("v1\n")
+    assert "Spark's metadata is missing" in refusal(plan)
+    (query / "metadata").write_text('{"id": "x"}')
+    prepared(plan, Settings(), Page())
+    (query / "offsets" / "0").unlink()
+    assert "Spark's offsets/0 is missing" in refusal(plan)
+
+
+def test_a_file_is_no_checkpoint_and_no_folder_of_tables(plan, tmp_path):
+    (tmp_path / "file").touch()
+    assert "is a file, not a folder; name another --checkpoint" in refusal(
+        replace(plan, checkpoint=str(tmp_path / "file"))
+    )
+    words = refusal(replace(plan, out=str(tmp_path / "file"), checkpoint=str(tmp_path / "c")))
+    assert words.startswith(f"{tmp_path / 'file'}: ")
+    assert words.endswith("name another --out")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("wirecheck.json", "wirecheck.json"),
+        ("query/metadata", "Spark's metadata"),
+        ("query/offsets/0", "Spark's offsets/0"),
+        ("query/commits", "Spark's commits"),
+    ],
+)
+def test_what_the_system_does_not_let_read_is_not_called_damaged(plan, name, told):
+    """Root may read everything, so what is asked for is of another kind."""
+    prepared(plan, Settings(), Page())
+    there = monitor.local(plan.checkpoint) / name
+    there.parent.mkdir(parents=True, exist_ok=True)
+    if "query" in name:
+        (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
+    if told == "Spark's commits":
+        there.touch()
+    else:
+        there.unlink(missing_ok=True)
+        there.mkdir()
+    words = refusal(plan)
+    assert words.startswith(f"{plan.checkpoint}: {told}: ")
+    assert "directory" in words
+    assert "let this user read and write it" in words
+
+
+def test_spark_has_a_place_to_work_or_does_not_start(plan):
+    prepared(plan, Settings(), Page())
+    (monitor.local(plan.checkpoint) / ".work").touch()  # rmtree leaves files alone
+    assert "File exists; let this user write there, or name another --checkpoint" in refusal(plan)
+
+
+def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files):
+    folder, page = monitor.local(plan.frames), Page()
+    plan = replace(plan, metrics_port=9108)
+    for file in frames_files:
+        (folder / file.name).write_bytes(file.read_bytes())
+    _, settings = prepared(plan, Settings(), page)
+    waiting = sum(file.stat().st_size for file in frames_files) / 1e6
+    assert monitor.beginning(plan, page, settings).split("; ") == [
+        f"judging {plan.frames} into {plan.out}",
+        "agents a",
+        f"{len(frames_files)} files ({waiting:.1f} MB) wait",
+        "from the beginning",
+        "metrics at http://127.0.0.1:9108/metrics",
+    ]
 
 
 @pytest.mark.parametrize("which", ["out", "checkpoint"])

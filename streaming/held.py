@@ -1,0 +1,94 @@
+"""What a monitor holds while it runs, and gives back however it ends: checkpoint, port, signals, folder for Spark.
+
+Knows: how each of them is taken, and how it is said in one line that it cannot be had. Knows nothing of the query.
+Rule: everything here can be refused before Spark starts, and nothing of it outlives the process that took it.
+"""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+from streaming import manifest
+from streaming.metrics import Page, serve
+from streaming.plan import MonitorError, Plan
+from streaming.storage import is_local, local, why
+
+
+@contextmanager
+def taken(checkpoint: str) -> Iterator[None]:
+    """By this monitor alone, on this machine. Raises CheckpointRefused."""
+    handle = manifest.lock(checkpoint)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def served(plan: Plan) -> Iterator[Page]:
+    """The page of metrics, at the plan's port if it has one. Raises MonitorError where that cannot be had."""
+    page = Page()
+    if plan.metrics_port is None:
+        yield page
+        return
+    where = f"{plan.metrics_address}:{plan.metrics_port}"
+    try:
+        server = serve(page, plan.metrics_address, plan.metrics_port)
+    except OSError as wrong:
+        fix = "choose another --metrics-port, or another --metrics-address"
+        raise MonitorError(f"metrics cannot be served at {where}: {why(wrong)}; {fix}") from wrong
+    try:
+        yield page
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def stop_signals() -> Iterator[Event]:
+    """SIGTERM and SIGINT ask for an end after the batch that runs; a second one is obeyed at once."""
+    stopping = Event()
+
+    def stop(_number: int, _: FrameType | None) -> None:
+        if stopping.is_set():
+            logging.disable(logging.CRITICAL)  # py4j logs each sentence that is interrupted
+            raise KeyboardInterrupt
+        stopping.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def workplace(checkpoint: str) -> Iterator[Path]:
+    """What Spark leaves behind while it runs; beside a local checkpoint, so that the next start clears up a crash.
+
+    Raises MonitorError where nothing can be written.
+    """
+    if not is_local(checkpoint):
+        with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder:
+            yield Path(folder)
+        return
+    work = local(checkpoint) / ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as wrong:
+        fix = "let this user write there, or name another --checkpoint"
+        raise MonitorError(f"{checkpoint}: {why(wrong)}; {fix}") from wrong
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

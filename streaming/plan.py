@@ -1,0 +1,30 @@
+"""What a monitor is asked to do, and why it cannot.
+
+Knows: where frames come from, where tables and memory go, how often and how much. Refuses to know how it is done.
+Rule: one value, made once by whoever asks; a monitor that cannot go on says so in one line for a person.
+"""
+
+from dataclasses import dataclass
+
+
+class MonitorError(Exception):
+    """Why the monitor cannot run, in one line for a person."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    frames: str
+    """Folder of frames files, on any file system Spark can list; agents may appear later."""
+    out: str
+    """Folder of the result tables."""
+    checkpoint: str
+    once: bool = False
+    """Judge what is there and end."""
+    interval_s: float = 2.0
+    """A batch at most this often."""
+    max_batch_bytes: int = 32 << 20
+    """Frames files of one batch, together."""
+    retain_s: float = 3600.0
+    """Superseded revisions stay this long in the tables."""
+    metrics_port: int | None = None
+    metrics_address: str = "127.0.0.1"

@@ -1,0 +1,46 @@
+"""What Spark says at length, as one line with the way out; the long texts are cut from real failures of 4.3."""
+
+import pytest
+
+from streaming.failure import in_one_line
+from streaming.plan import Plan
+
+PLAN = Plan("frames", "out", "out/_checkpoint")
+HEAD = "[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: "
+GO_ON = "mend that and start again: it goes on where it stopped"
+ANEW = "begin anew with another --checkpoint and --out"
+OF_ROCKSDB = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in foreach batch sink.
+pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
+Traceback (most recent call last):
+    raise PySparkRuntimeError(f"Error checking value state exists: {response_message[1]}")
+pyspark.errors.base.PySparkRuntimeError: Error checking value state exists: block checksum mismatch  in /w/8.sst
+ SQLSTATE: 39000 SQLSTATE: XXKST
+"""
+OF_A_STORE = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in foreach batch sink.
+py4j.protocol.Py4JJavaError: An error occurred while calling o608.collectToPython.
+: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.
+\tat org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider.loadStateStore
+Caused by: java.io.IOException: Stream is corrupted
+"""
+OF_A_DISK = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in foreach batch sink.
+: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.
+Caused by: java.io.IOException: No space left on device
+"""
+
+
+LINES = [
+    (OF_A_STORE, f"out/_checkpoint: cannot be gone on with (Spark's state: Stream is corrupted); {ANEW}"),
+    (OF_ROCKSDB, f"out/_checkpoint: cannot be gone on with (Spark's state: block checksum mismatch); {ANEW}"),
+    (" SQLSTATE: XXKST\n", f"out/_checkpoint: cannot be gone on with (Spark's state: damaged); {ANEW}"),
+    (OF_A_DISK, "the query failed: No space left on device; make room for out and out/_checkpoint, and start again"),
+    ("PermissionError: [Errno 13] No: '/o'", f"the query failed: PermissionError: [Errno 13] No: '/o'; {GO_ON}"),
+    (
+        "\n: org.apache.spark.SparkException: [MALFORMED_LOG_FILE] Log file was malformed. SQLSTATE: KD002",
+        f"out/_checkpoint: cannot be gone on with (Spark's state: Log file was malformed); {ANEW}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "line"), LINES)
+def test_a_failure_is_one_line_with_the_way_out(text, line):
+    assert in_one_line(HEAD + text, PLAN) == line
