@@ -24,9 +24,9 @@ import json, resource, sys, time
 from pathlib import Path
 from capture.agent import read_frames, write_frames
 warm, path, out = map(Path, sys.argv[1:4])
-sum(rows.num_rows for rows in read_frames([warm], window_bytes=1 << 18))
+sum(rows.num_rows for rows in read_frames([warm], batch_bytes=1 << 18))
 if sys.argv[4] != "rows":
-    write_frames([warm], Path(str(out) + "-warm"), "bench", window_bytes=1 << 18)
+    write_frames([warm], Path(str(out) + "-warm"), "bench", batch_bytes=1 << 18)
 begin = time.process_time()
 if sys.argv[4] == "rows":
     frames = sum(rows.num_rows for rows in read_frames([path]))

@@ -17,9 +17,9 @@ import pyarrow as pa
 from capture import frames
 from capture.merge import inputs_in_order, merged
 from capture.pcap import InputError
+from capture.rows import BATCH_BYTES
 from capture.spool import ROLL_BYTES, Spool, kept_lengths
 from capture.trim import Trim
-from capture.windows import WINDOW_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -74,13 +74,13 @@ class Summary:
 class _Capture:
     """All inputs of one command, as one capture."""
 
-    def __init__(self, inputs: Sequence[Path], stamp: frames.Stamp, window_bytes: int) -> None:
+    def __init__(self, inputs: Sequence[Path], stamp: frames.Stamp, batch_bytes: int) -> None:
         if not inputs:
             raise ValueError("no input")
         self._inputs, self._errors = inputs_in_order(inputs)
         if not self._inputs:
             raise NothingReadableError(self._errors)
-        self._stamp, self._window_bytes = stamp, window_bytes
+        self._stamp, self._batch_bytes = stamp, batch_bytes
         self.summary = Summary(bytes=sum(_size(source) for source in self._inputs))
 
     def rows(self, on_progress: Callable[[int, int], None] | None) -> Iterator[pa.RecordBatch]:
@@ -96,7 +96,7 @@ class _Capture:
             if on_progress is not None:
                 on_progress(read_bytes, self.summary.bytes)
 
-        for rows in merged(self._inputs, self._stamp, on_read, self._window_bytes):
+        for rows in merged(self._inputs, self._stamp, on_read, self._batch_bytes):
             newest_ns = max(newest_ns, int(np.max(rows.column("ts_ns").to_numpy())))
             yield self._counted(rows)
         yield self._counted(frames.mark_rows([frames.Mark(frames.ENDED, newest_ns)], self._stamp))
@@ -114,7 +114,7 @@ def write_frames(
     *,
     roll_bytes: int = ROLL_BYTES,
     on_progress: Callable[[int, int], None] | None = None,
-    window_bytes: int = WINDOW_BYTES,
+    batch_bytes: int = BATCH_BYTES,
     keep_records: bool = False,
 ) -> Summary:
     """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all).
@@ -124,7 +124,7 @@ def write_frames(
     Raises NothingReadableError, or OSError when it cannot write (FolderInUseError is one).
     """
     stamp = frames.Stamp(cluster, agent)
-    capture = _Capture(inputs, stamp, window_bytes)
+    capture = _Capture(inputs, stamp, batch_bytes)
     spool = Spool(out, stamp, roll_bytes)
     try:
         every = capture.rows(on_progress)
@@ -155,10 +155,10 @@ def _all_of(every: Iterator[pa.RecordBatch], trim: Trim) -> Iterator[pa.RecordBa
 
 
 def read_frames(
-    inputs: Sequence[Path], cluster: str = "", agent: str = "decode", window_bytes: int = WINDOW_BYTES
+    inputs: Sequence[Path], cluster: str = "", agent: str = "decode", batch_bytes: int = BATCH_BYTES
 ) -> Iterator[pa.Table]:
     """The same rows without files, for looking at a capture: from STARTED to ENDED, no PROGRESS, file_seq 0."""
-    capture = _Capture(inputs, frames.Stamp(cluster, agent), window_bytes)
+    capture = _Capture(inputs, frames.Stamp(cluster, agent), batch_bytes)
     for rows in capture.rows(None):
         yield pa.Table.from_batches([rows])
 

@@ -96,8 +96,9 @@ class Interface:
             while left:
                 self.rows.begin()
                 left = ring.walk_block(self._data, left, self._link_type, self.rows.state)
+                self.rows.keep(self._data)
                 if self.rows.count:
-                    yield self.rows.batch(self._data, self.name, stamp)
+                    yield self.rows.batch(self.name, stamp)
             self._status[status] = 0
             self._next = (self._next + 1) % self._blocks
 

@@ -4,7 +4,7 @@ Knows: files are read one after the other by their first timestamp; where they o
 Refuses to know: what a row says beyond its place in time.
 Rule: rows of one file keep their order (the clock that orders them is the newest time seen so far in that file, which
 never goes back), ties go by the files' own order, and neither depends on how much was read at once. Memory is a few
-windows per file that is open, and a file is opened only when its first packet is due.
+batches per file that is open, and a file is opened only when its first packet is due.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ import pyarrow as pa
 
 from capture import frames
 from capture.pcap import Batch, CaptureFile, InputError, first_look
-from capture.windows import WINDOW_BYTES, Pipe
+from capture.rows import BATCH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-_SMALLEST_WINDOW_BYTES = 1 << 20
+    from capture.windows import Pipe
+
+_SMALLEST_BATCH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,12 @@ def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError
 
 
 class _Open:
-    """A file being read: `batch` is what is left of its newest window, None once the file is used up."""
+    """A file being read: `batch` is what is left of its newest batch, None once the file is used up."""
 
-    def __init__(self, source: Input, stamp: frames.Stamp, window_bytes: int) -> None:
+    def __init__(self, source: Input, stamp: frames.Stamp, batch_bytes: int) -> None:
         self.rank = source.rank
         self.read_bytes = 0
-        self._batches = _batches(source, stamp, window_bytes, self)
+        self._batches = _batches(source, stamp, batch_bytes, self)
         self.batch: Batch | None = None
         self.refill()
 
@@ -79,10 +81,10 @@ class _Open:
         return taken
 
 
-def _batches(source: Input, stamp: frames.Stamp, window_bytes: int, reader: _Open) -> Iterator[Batch]:
+def _batches(source: Input, stamp: frames.Stamp, batch_bytes: int, reader: _Open) -> Iterator[Batch]:
     """A file's rows, then its marks; a file that went away since it was looked at is one more mark."""
     try:
-        file = CaptureFile(source.path, window_bytes, source.pipe)
+        file = CaptureFile(source.path, batch_bytes, source.pipe)
     except InputError as error:
         yield _marks([frames.Mark(frames.INPUT_ERROR, source.first_ns, str(error.path), reason=error.reason)], stamp)
         return
@@ -105,7 +107,7 @@ def merged(
     inputs: Sequence[Input],
     stamp: frames.Stamp,
     on_read: Callable[[int], None] = lambda _: None,
-    window_bytes: int = WINDOW_BYTES,
+    batch_bytes: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
     """All rows of all files in order; on_read is told how many bytes of the files have been read."""
     waiting = deque(inputs)
@@ -118,7 +120,7 @@ def merged(
         reading = [file for file in reading if file.batch is not None]
         on_read(finished_bytes + sum(file.read_bytes for file in reading))
         while waiting and (not reading or _place(waiting[0]) <= min(file.bound() for file in reading)):
-            share = max(min(_SMALLEST_WINDOW_BYTES, window_bytes), window_bytes // (len(reading) + 1))
+            share = max(min(_SMALLEST_BATCH_BYTES, batch_bytes), batch_bytes // (len(reading) + 1))
             opened = _Open(waiting.popleft(), stamp, share)
             if opened.batch is None:
                 finished_bytes += opened.read_bytes

@@ -213,10 +213,16 @@ def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
 
 
 @cached_njit
-def gather(data: NDArray[np.uint8], at: NDArray[np.int64], ends: NDArray[np.int32], out: NDArray[np.uint8]) -> None:
-    """out[ends[i] : ends[i + 1]] = the kept bytes of row i, which begin at data[at[i]]."""
+def gather(
+    data: NDArray[np.uint8], at: NDArray[np.int64], size: NDArray[np.int64], ends: NDArray[np.int32],
+    out: NDArray[np.uint8],
+) -> None:  # fmt: skip
+    """out[ends[i] : ends[i + 1]] = the kept bytes of row i, which begin at data[at[i]]; ends[0] is given."""
+    end: Number = np.int64(ends[0])
     for i in range(at.size):
-        copy(data, at[i], out, ends[i], np.int64(ends[i + 1]) - np.int64(ends[i]))
+        copy(data, at[i], out, end, size[i])
+        end += size[i]
+        ends[i + 1] = end
 
 
 def address_texts(known: NDArray[np.int64]) -> list[str]:

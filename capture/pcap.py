@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from capture import classic, frames, packet, pcapng
-from capture.rows import Rows
-from capture.windows import WINDOW_BYTES, Pipe, Windows
+from capture.rows import BATCH_BYTES, Rows
+from capture.windows import Pipe, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,16 +60,16 @@ class Walk(Protocol):
 class CaptureFile:
     """One capture file, read once from its beginning. Close it, or use it in a with statement."""
 
-    def __init__(self, path: Path, window_bytes: int = WINDOW_BYTES, pipe: Pipe | None = None) -> None:
+    def __init__(self, path: Path, batch_bytes: int = BATCH_BYTES, pipe: Pipe | None = None) -> None:
         """Raises InputError where it cannot be opened, or begins as no capture file does."""
         self.path = path
         self.source = str(path)
         self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken
         try:
-            self._windows = Windows(path, window_bytes, pipe)
+            self._windows = Windows(path, batch_bytes, pipe)
         except OSError as error:
             raise InputError(path, 0, _why_not_opened(error)) from error
-        self.rows = Rows(window_bytes)
+        self.rows = Rows(batch_bytes)
         try:
             self._windows.slide(0)
             self._walk = self._recognise()
@@ -103,13 +103,18 @@ class CaptureFile:
         going_on = True
         while going_on:
             self.rows.begin()
-            used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
-            while used_up and broken is None and self._windows.more():
-                used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
+            going_on = self._read_batch()
             if self.rows.count:
-                rows = self.rows.batch(self._windows.data, self.source, stamp)
-                yield Batch(rows, self.rows.clock())
+                yield Batch(self.rows.batch(self.source, stamp), self.rows.clock())
+
+    def _read_batch(self) -> bool:
+        """Rows until there is no room for more; False if the file ends before that."""
+        used_up = going_on = True
+        while used_up and going_on and self.rows.has_room:
+            used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
+            self.rows.keep(self._windows.data)
             going_on = self._go_on(used_up, broken)
+        return going_on
 
     def marks(self) -> list[frames.Mark]:
         """What the file did not give, told once it was read to its end."""

@@ -1,8 +1,10 @@
 """From the numbers of a walk to Arrow: the arrays a walk fills, and the batch they become.
 
-Knows: how rows, addresses and kept bytes turn into the columns of frames.FRAMES_CODED.
+Knows: how rows, addresses and kept bytes turn into the columns of frames.FRAMES_CODED, and when a batch is full: what
+a batch costs whatever is in it should weigh little, and what it touches should still fit into the processor's cache.
 Refuses to know: where the packets came from.
-Rule: the arrays are used again for the next batch, so a batch copies what it keeps; no Python object per packet.
+Rule: the arrays are used again for the next batch, so a batch copies what it keeps; payloads are copied right after the
+walk over their packets, while those are in the cache. No Python object per packet.
 """
 
 from __future__ import annotations
@@ -19,13 +21,22 @@ if TYPE_CHECKING:
 
 # The smallest packet that becomes a row: a record header of 16 bytes, 20 of IP, 20 of TCP.
 _SMALLEST_BYTES = 56
+BATCH_BYTES = 24 << 20  # of payload; the C library gives more than 32 MB back to the system at once, page by page
+MOST_ROWS = 48 << 10
+_ROOM_BYTES = 1 << 20
 
 
 class Rows:
     """What a walk writes: rows[:, :count], and counters that go on from batch to batch of one source."""
 
-    def __init__(self, window_bytes: int) -> None:
-        self.matrix = np.empty((packet.COLUMN_COUNT, window_bytes // _SMALLEST_BYTES + 1), np.int64)
+    def __init__(self, batch_bytes: int) -> None:
+        """A batch is full with so many bytes of payload, or what a walk adds to fewer."""
+        self._batch_bytes = batch_bytes
+        capacity = min(batch_bytes // _SMALLEST_BYTES, MOST_ROWS) + 1
+        self.matrix = np.empty((packet.COLUMN_COUNT, capacity), np.int64)
+        self._ends = np.zeros(capacity + 1, np.int32)  # of the payloads that are kept
+        self._payload = np.empty(0, np.uint8)
+        self._kept_rows = self._last_bytes = 0
         self.state = packet.State(
             self.matrix,
             np.zeros(packet.COUNTER_COUNT, np.int64),
@@ -40,6 +51,11 @@ class Rows:
         return int(self.state.counters[packet.ROW])
 
     @property
+    def has_room(self) -> bool:
+        """For the rows of another walk, as far as their payloads go."""
+        return int(self._ends[self._kept_rows]) < self._batch_bytes
+
+    @property
     def packets(self) -> int:
         return int(self.state.counters[packet.PACKET_NO])
 
@@ -49,7 +65,8 @@ class Rows:
         return int(self.state.counters[packet.NEWEST_NS]) if self.packets else 0
 
     def begin(self) -> None:
-        """Forget the rows of the last batch and their addresses."""
+        """Forget the rows of the last batch, their payloads and addresses."""
+        self._kept_rows = 0
         self.state.counters[packet.ROW] = 0
         self.state.known[0, 0] = 0
         self.state.slots[:] = 0
@@ -62,8 +79,22 @@ class Rows:
     def clock(self) -> NDArray[np.int64]:
         return self.matrix[packet.CLOCK, : self.count].copy()
 
-    def batch(self, data: NDArray[np.uint8], source: str, stamp: frames.Stamp) -> pa.RecordBatch:
-        n, rows = self.count, self.matrix
+    def keep(self, data: NDArray[np.uint8]) -> None:
+        """Copy the payloads of the rows that a walk over this data added: it may change from here on."""
+        new = slice(self._kept_rows, self.count)
+        used = int(self._ends[new.start])
+        wanted = used + int(self.matrix[packet.KEPT, new].sum())
+        if wanted > len(self._payload):
+            larger = np.empty(max(wanted, 2 * used, self._last_bytes) + _ROOM_BYTES, np.uint8)
+            larger[:used] = self._payload[:used]
+            self._payload = larger
+        ends = self._ends[new.start : new.stop + 1]
+        packet.gather(data, self.matrix[packet.AT, new], self.matrix[packet.KEPT, new], ends, self._payload)
+        self._kept_rows = new.stop
+
+    def batch(self, source: str, stamp: frames.Stamp) -> pa.RecordBatch:
+        """The rows that were kept, with their payloads."""
+        n, rows = self._kept_rows, self.matrix
         addresses = pa.array(packet.address_texts(self.state.known), pa.string())
         columns = {
             "kind": pa.array(np.zeros(n, np.int8)),
@@ -80,7 +111,7 @@ class Rows:
             "tcp_seq": self._wide(packet.SEQ),
             "tcp_ack": self._wide(packet.ACK),
             "tcp_flags": self._narrow(packet.FLAGS),
-            "payload": kept_bytes(data, rows[packet.AT, :n], rows[packet.KEPT, :n]),
+            "payload": self._payloads(),
             "payload_len": self._narrow(packet.LENGTH),
             "left_out": cut_spans(rows[packet.KEPT, :n], rows[packet.LENGTH, :n]),
             "count": pa.array(np.zeros(n, np.int64)),
@@ -88,19 +119,18 @@ class Rows:
         }
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=frames.FRAMES_CODED)
 
+    def _payloads(self) -> pa.BinaryArray:
+        """They are the batch's own from here on."""
+        ends = self._ends[: self._kept_rows + 1].copy()
+        self._last_bytes = int(ends[-1])
+        data, self._payload = self._payload[: self._last_bytes], np.empty(0, np.uint8)
+        return pa.BinaryArray.from_buffers(pa.binary(), len(ends) - 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
+
     def _wide(self, column: int) -> pa.Array:
         return pa.array(self.matrix[column, : self.count].copy())
 
     def _narrow(self, column: int) -> pa.Array:
         return pa.array(self.matrix[column, : self.count].astype(np.int32))
-
-
-def kept_bytes(data: NDArray[np.uint8], at: NDArray[np.int64], size: NDArray[np.int64]) -> pa.BinaryArray:
-    ends = np.zeros(size.size + 1, np.int32)
-    np.cumsum(size, out=ends[1:])
-    out = np.empty(int(ends[-1]), np.uint8)
-    packet.gather(data, at, ends, out)
-    return pa.BinaryArray.from_buffers(pa.binary(), size.size, [None, pa.py_buffer(ends), pa.py_buffer(out)])
 
 
 def cut_spans(kept: NDArray[np.int64], length: NDArray[np.int64]) -> pa.ListArray:

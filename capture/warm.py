@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames, link, order, packet, ring
-from capture.rows import Rows, kept_bytes
+from capture.rows import Rows
 from capture.trim import Trim
 from decode import machine
 from decode import warm as decode_warm
@@ -27,10 +27,10 @@ from decode import warm as decode_warm
 
 def warm_ring() -> None:
     """What stands between a ring and its rows."""
-    nothing, state = np.zeros(64, np.uint8), Rows(ring.BLOCK_BYTES).state
-    left = ring.begin_block(nothing, 0, state)
-    ring.walk_block(nothing, left, link.LINK_ETHERNET, state)
-    kept_bytes(nothing, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    nothing, rows = np.zeros(64, np.uint8), Rows(ring.BLOCK_BYTES)
+    left = ring.begin_block(nothing, 0, rows.state)
+    ring.walk_block(nothing, left, link.LINK_ETHERNET, rows.state)
+    rows.keep(nothing)
 
 
 def warm() -> None:

@@ -2,7 +2,8 @@
 
 Knows: one reused buffer that slides over the file and is filled piece by piece; how a pipe is looked into before it is
 read. Refuses to know: what the bytes mean, and how packed ones are unpacked (codecs.py).
-Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it.
+Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it,
+and is otherwise so small that what was read into it is still in the processor's cache when it is looked at.
 The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, the whole mapping
 counts as resident memory, and reading a warm file into a reused buffer costs 0.1 s per GB.
 """
@@ -20,8 +21,7 @@ from capture import codecs
 if TYPE_CHECKING:
     from pathlib import Path
 
-WINDOW_BYTES = 8 << 20
-_PIECE_BYTES = 1 << 18  # is still in the processor's cache when it is walked over
+_PIECE_BYTES = 1 << 19
 
 
 class Pipe(io.RawIOBase):
@@ -77,7 +77,7 @@ class Pipe(io.RawIOBase):
 class Windows:
     """`data[:filled]` are the bytes of the file from `start` on."""
 
-    def __init__(self, path: Path, window_bytes: int = WINDOW_BYTES, pipe: Pipe | None = None) -> None:
+    def __init__(self, path: Path, window_bytes: int, pipe: Pipe | None = None) -> None:
         """Raises OSError where it cannot be opened or read."""
         self._file: io.RawIOBase = pipe or Pipe.at(path) or path.open("rb", buffering=0)
         try:
@@ -87,7 +87,7 @@ class Windows:
             self._file.close()
             raise
         self._packed = codecs.unpacked(magic, self._file)
-        self.data = np.empty(max(window_bytes, 64), np.uint8)
+        self.data = np.empty(max(min(window_bytes, 2 * _PIECE_BYTES), 64), np.uint8)
         self.start = 0
         self.filled = 0
         self.ended = False
@@ -101,13 +101,6 @@ class Windows:
         """Nobody will want the beginning again."""
         if isinstance(self._file, Pipe):
             self._file.settle()
-
-    def more(self) -> bool:
-        """A piece more into the room that is left; False if there is none, or the file has no more."""
-        if self.ended or self.filled == self.data.size:
-            return False
-        self._fill()
-        return True
 
     def slide(self, consumed: int) -> None:
         """Forget the first `consumed` bytes; behind the rest comes a piece of the file, as much as there is room."""

@@ -110,7 +110,7 @@ def test_a_merge_keeps_each_file_s_order_and_does_not_depend_on_windows(times, w
     clocks = [list(itertools.accumulate(ticks, max)) for ticks in times]
     clock = [clocks[r["src_port"]][r["tcp_seq"]] for r in found]
     assert clock == sorted(clock)
-    assert rows(*data.draw(st.permutations(paths)), window_bytes=window) == rows(*paths)
+    assert rows(*data.draw(st.permutations(paths)), batch_bytes=window) == rows(*paths)
 
 
 def test_a_bad_input_beside_a_good_one_is_a_mark_and_a_line(written, tmp_path):
@@ -145,7 +145,7 @@ def test_the_summary_counts_what_is_no_frame(written, tmp_path):
 def test_progress_is_reported_up_to_all_bytes(written, tmp_path):
     paths = [written(t.pcap(t.packets(talk(i))), f"{i}.pcap") for i in (1, 2)]
     seen = []
-    write_frames(paths, tmp_path / "out", "prod", on_progress=lambda *at: seen.append(at), window_bytes=600)
+    write_frames(paths, tmp_path / "out", "prod", on_progress=lambda *at: seen.append(at), batch_bytes=600)
     size = sum(path.stat().st_size for path in paths)
     assert seen == sorted(seen)
     assert (seen[-1], len(seen) > 10) == ((size, size), True)
@@ -219,6 +219,6 @@ def test_the_offline_agent_needs_neither_scapy_nor_spark_nor_pandas():
 def test_where_a_file_ends_depends_on_its_rows_alone(written, tmp_path):
     path = written(t.pcap(t.packets(talk(1) + talk(2))))
     for name, window in (("a", 100), ("b", 1 << 20)):
-        write_frames([path], tmp_path / name, "prod", roll_bytes=3000, window_bytes=window)
+        write_frames([path], tmp_path / name, "prod", roll_bytes=3000, batch_bytes=window)
     sizes = [[pq.read_metadata(f).num_rows for f in sorted((tmp_path / n).glob("*.parquet"))] for n in "ab"]
     assert sizes[0] == sizes[1]

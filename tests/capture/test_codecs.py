@@ -42,10 +42,10 @@ each = pytest.mark.parametrize("name", PACK)
 
 
 @each
-@pytest.mark.parametrize("window_bytes", [100, 4096, 8 << 20])
-def test_a_packed_file_gives_the_rows_of_the_plain_one(name, window_bytes, written):
+@pytest.mark.parametrize("batch_bytes", [100, 4096, 8 << 20])
+def test_a_packed_file_gives_the_rows_of_the_plain_one(name, batch_bytes, written):
     plain, packed = written(PCAP, "x.pcap"), written(PACK[name](PCAP), "x")
-    assert as_segments(frames_of(packed, window_bytes=window_bytes)) == as_segments(frames_of(plain)) == expected(TALK)
+    assert as_segments(frames_of(packed, batch_bytes=batch_bytes)) == as_segments(frames_of(plain)) == expected(TALK)
     assert marks_of(packed) == []
 
 

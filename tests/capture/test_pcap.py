@@ -186,7 +186,7 @@ def test_a_file_cut_at_any_byte_gives_the_packets_before_and_one_line(name, writ
 def test_windows_of_any_size_give_the_same_rows(window, form, written):
     data = {"pcap": MICROSECONDS, "pcapng": t.pcapng(t.packets(TALK)), "pcap.gz": gzip.compress(MICROSECONDS)}[form]
     path = written(data)
-    assert rows(path, window_bytes=window) == rows(path)
+    assert rows(path, batch_bytes=window) == rows(path)
 
 
 @st.composite

@@ -24,8 +24,8 @@ def block_of(packets, at=48):
     return np.frombuffer(bytes(100) + head + body, np.uint8)
 
 
-def walked(data, window_bytes=1 << 16):
-    rows, found = Rows(window_bytes), []
+def walked(data, batch_bytes=1 << 16):
+    rows, found = Rows(batch_bytes), []
     left = ring.begin_block(data, 100, rows.state)
     while left:
         rows.begin()
@@ -37,9 +37,9 @@ def walked(data, window_bytes=1 << 16):
     return found, rows
 
 
-@pytest.mark.parametrize("window_bytes", [1, 200, 1 << 16])
-def test_every_packet_of_a_block_is_a_row_however_small_the_batch(window_bytes):
-    found, _ = walked(block_of(t.packets(SEGMENTS)), window_bytes)
+@pytest.mark.parametrize("batch_bytes", [1, 200, 1 << 16])
+def test_every_packet_of_a_block_is_a_row_however_small_the_batch(batch_bytes):
+    found, _ = walked(block_of(t.packets(SEGMENTS)), batch_bytes)
     assert found == [(i + 1, s.ts_ns, s.seq) for i, s in enumerate(SEGMENTS)]
 
 

@@ -77,7 +77,7 @@ def test_rows_keep_their_order_though_one_connection_waits(written, tmp_path):
     for i in range(1, 50):
         quick.request(request(FETCH, 11, i)).response(response(i))
     segments = sorted(slow.segments + quick.segments, key=lambda s: s.ts_ns)
-    rows, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / "out", window_bytes=1 << 12)
+    rows, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / "out", batch_bytes=1 << 11)
     assert [row["frame_no"] for row in rows] == list(range(1, len(segments) + 1))
     assert summary.frames == len(segments)
 
@@ -89,7 +89,7 @@ def test_a_message_that_waits_too_long_keeps_size_and_ids(written, tmp_path):
     for i in range(1, 900):
         other.request(request(METADATA, 1, i, bytes(4))).response(response(i, bytes(8)))
     segments = sorted(talk.segments + other.segments, key=lambda s: s.ts_ns)
-    rows, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / "out", window_bytes=1 << 12)
+    rows, summary = rows_of(written(t.pcap(t.packets(segments))), tmp_path / "out", batch_bytes=1 << 11)
     assert [row["frame_no"] for row in rows] == list(range(1, len(segments) + 1))
     assert summary.left_out["waited too long"] > 0
 
@@ -100,7 +100,7 @@ def test_an_answer_whose_request_comes_late_is_kept(written, tmp_path):
     segments = list(talk.segments)
     segments[5], segments[6] = segments[6], segments[5]
     path = written(t.pcap(t.packets(segments)))
-    rows, _ = rows_of(path, tmp_path / "out", window_bytes=1 << 9)
+    rows, _ = rows_of(path, tmp_path / "out", batch_bytes=1 << 9)
     assert kept(rows) == b"".join(s.payload for s in segments)
 
 
@@ -122,8 +122,8 @@ def test_what_waits_goes_when_time_does_though_no_row_comes(written):
     assert b"".join(rest["payload"].to_pylist()) == b""
 
 
-@pytest.mark.parametrize("window_bytes", [1 << 9, 1 << 20])
-def test_bytes_that_came_again_with_other_values_are_not_kept(window_bytes, written, tmp_path):
+@pytest.mark.parametrize("batch_bytes", [1 << 9, 1 << 20])
+def test_bytes_that_came_again_with_other_values_are_not_kept(batch_bytes, written, tmp_path):
     asked = request(METADATA, 1, 1, b"\0\0\0\1" + (90).to_bytes(2, "big") + b"t" * 90)
     talk = t.Talk(mss=60).open().request(asked).response(response(1, bytes(12)))
     segments = list(talk.segments)
@@ -131,7 +131,7 @@ def test_bytes_that_came_again_with_other_values_are_not_kept(window_bytes, writ
     secret = (canaries.SECRET * 4)[: len(segments[first].payload)]
     segments.insert(first + 1, replace(segments[first], payload=secret))
     path = written(t.pcap(t.packets(segments)))
-    rows, summary = rows_of(path, tmp_path / "out", window_bytes=window_bytes)
+    rows, summary = rows_of(path, tmp_path / "out", batch_bytes=batch_bytes)
     assert canaries.leaks(summary.files) == []
     assert kept(rows) == asked + response(1, bytes(12))
     whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)
@@ -205,6 +205,6 @@ def test_what_was_given_up_and_comes_again_otherwise_is_not_kept(written, tmp_pa
         other.request(request(METADATA, 1, i, bytes(4))).response(response(i, bytes(8)))
     segments = sorted([*talk.segments, *slow, *other.segments], key=lambda s: s.ts_ns)
     path = written(t.pcap(t.packets(segments)))
-    _, summary = rows_of(path, tmp_path / "out", window_bytes=1 << 10)
+    _, summary = rows_of(path, tmp_path / "out", batch_bytes=1 << 10)
     assert summary.left_out["waited too long"] > 0
     assert canaries.leaks(summary.files) == []

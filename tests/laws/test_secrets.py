@@ -22,10 +22,10 @@ HARM = st.sets(st.sampled_from(["loss", "repeat", "reorder", "middle"]))
     st.integers(0, 2**32),
     st.sampled_from([1 << 12, 1 << 14, 1 << 20]),
 )
-def test_no_canary_reaches_a_file(names, mss, harm, seed, window_bytes):
+def test_no_canary_reaches_a_file(names, mss, harm, seed, batch_bytes):
     segments = canaries.mutated(canaries.traffic(names, mss), random.Random(seed), harm)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "capture.pcap"
         path.write_bytes(t.pcap(t.packets(segments)))
-        files = write_frames([path], Path(folder) / "out", "c", window_bytes=window_bytes).files
+        files = write_frames([path], Path(folder) / "out", "c", batch_bytes=batch_bytes).files
         assert canaries.leaks(files) == []
