@@ -19,8 +19,8 @@ from commands.screen import legible, progress
 if TYPE_CHECKING:
     from streaming.result import Result
 
-ROLL_BYTES = 8 << 20
-"""Of rows as they are judged: half a GB of capture. A batch has several files, one for each core to read at a time."""
+ROLL_BYTES = 4 << 20
+"""Of rows as they are judged: 50 MB of capture, a MB of Parquet. A worker holds a few files at a time."""
 
 
 def place(name: str) -> Path:

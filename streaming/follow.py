@@ -6,9 +6,9 @@ Rule: an agent's frontier moves over contiguous file numbers only, and everythin
 snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 STATE_VERSION = 5
 FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
 TOO_LATE = "it came after later files of its agent had been judged"
+Turns = dict[str, deque[bytes]]
+"""The files to follow by agent, in order, as they came."""
 
 
 class StateVersionMismatch(Exception):  # noqa: N818 - reads as what happened
@@ -82,21 +84,30 @@ class Bucket:
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
-        ready, missing, late = self.in_order(cells)
-        pieces = [file.segments for file in ready if file.segments is not None]
+        turns, missing, late = self.in_order(cells)
         refused = self.follower.refused
         self.follower.expect(self.agents)
-        parts = by_time(together(pieces)).parts(FRAMES_A_CALL) if pieces else ()
-        learned = [self.follower.receive(part) for part in parts]
-        for file in ready:
-            learned += self.advance(file)
+        ready: list[FrameFile] = []
+        for files in rounds(turns):
+            yield from self.exchanges(self.followed(files))
+            ready += [replace(file, segments=None) for file in files]
+            del files
         if self.all_ended():
-            learned.append(self.follower.drain())
-        not_followed = self.not_followed(ready, self.follower.refused - refused)
-        marks = chain(self.marks(ready, missing), self.passed_over(late))
-        return chain(self.exchanges(learned), self.progress(ready), marks, not_followed)
+            yield from self.exchanges([self.follower.drain()])
+        yield from self.progress(ready)
+        yield from self.marks(ready, missing)
+        yield from self.passed_over(late)
+        yield from self.not_followed(ready, self.follower.refused - refused)
 
-    def in_order(self, cells: Iterable[bytes]) -> tuple[list[FrameFile], dict[str, int], list[FrameFile]]:
+    def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
+        """What their frames and their agents' progress tell."""
+        pieces = [file.segments for file in files if file.segments is not None]
+        for part in by_time(together(pieces)).parts(FRAMES_A_CALL) if pieces else ():
+            yield self.follower.receive(part)
+        for file in files:
+            yield from self.advance(file)
+
+    def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[FrameFile]]:
         """The files that can be followed now, each agent's in order; the number of files given up per agent; and those
         that come when later ones have been followed.
         """
@@ -108,15 +119,15 @@ class Bucket:
                 late.append(file)
             else:
                 agent.held[file.file_seq] = cell
-        ready: list[FrameFile] = []
+        turns: Turns = {}
         missing: dict[str, int] = {}
         for name in sorted(self.agents):
             agent, known = self.agents[name], self.settings.agents.get(name)
             while (seq := due(agent, known, self.settings.held_files)) is not None:
                 missing[name] = missing.get(name, 0) + (seq - agent.next_seq if agent.next_seq else 0)
                 agent.next_seq = seq + 1
-                ready.append(read_file(agent.held.pop(seq)))
-        return ready, missing, late
+                turns.setdefault(name, deque()).append(agent.held.pop(seq))
+        return turns, missing, late
 
     def advance(self, file: FrameFile) -> list[Exchanges]:
         agent, known = self.agents[file.agent], self.settings.agents.get(file.agent)
@@ -134,14 +145,12 @@ class Bucket:
         expected = known | self.agents.keys()
         return all(name in self.agents and self.agents[name].over for name in expected)
 
-    def exchanges(self, learned: list[Exchanges]) -> list[Tagged]:
+    def exchanges(self, learned: Iterable[Exchanges]) -> Iterator[Tagged]:
         """Each with the draft that its messages' connections were heard to speak by then."""
-        told = []
         for exchanges in learned:
             if len(exchanges.connections):
                 spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
-                told.append(Tagged(self.label, self.number, EXCHANGES, to_cell((exchanges, spoken))))
-        return told
+                yield Tagged(self.label, self.number, EXCHANGES, to_cell((exchanges, spoken)))
 
     def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
         for name in sorted({file.agent for file in ready}):
@@ -178,6 +187,27 @@ class Bucket:
             raise StateVersionMismatch(msg)
         self.agents, self.heard = from_cell(known, Agent)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
+
+
+def rounds(turns: Turns) -> Iterator[list[FrameFile]]:
+    """The files that are followed together, in order: all of them where several agents may heal each other's losses;
+    of a single one only as many as make a call, so that their frames are held a few files at a time.
+    """
+    if len(turns) > 1:
+        yield [read_file(cell) for name in sorted(turns) for cell in turns[name]]
+        return
+    some: list[FrameFile] = []
+    count = 0
+    for cells in turns.values():
+        while cells:
+            file = read_file(cells.popleft())
+            count += len(file.segments) if file.segments is not None else 0
+            if some and count > FRAMES_A_CALL:
+                yield some
+                some, count = [], len(file.segments) if file.segments is not None else 0
+            some.append(file)
+    if some:
+        yield some
 
 
 def by_time(segments: Segments) -> Segments:

@@ -43,10 +43,12 @@ def record_batch(rows: Iterable[Tagged]) -> pa.RecordBatch:
 
 def pack_paths(paths: DataFrame, settings: Settings) -> DataFrame:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from streaming.memory import in_pieces
         from streaming.pack import pack_files
 
         for rows in pack_files((path for batch in batches for path in batch.column("path").to_pylist()), settings):
-            yield record_batch(rows)
+            for piece in in_pieces(rows):
+                yield record_batch(piece)
 
     return paths.mapInArrow(pack, SCHEMA)
 
@@ -85,12 +87,14 @@ class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
         from streaming.follow import Bucket
+        from streaming.memory import in_pieces
 
         label, number = key
         bucket = Bucket(label, number, self.settings)
         if self.blob.exists():
             bucket.restore(bytes(self.blob.get()[0]))
-        yield frame(bucket.receive(row.cell for part in rows for row in tagged(part)))
+        for piece in in_pieces(bucket.receive(row.cell for part in rows for row in tagged(part))):
+            yield frame(piece)
         self.blob.update((bucket.snapshot(),))
 
     def close(self) -> None:

@@ -49,8 +49,8 @@ def read_file(cell: bytes) -> FrameFile:
     return file
 
 
-def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[list[Tagged]]:
-    """One file at a time, so that a worker holds one."""
+def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[Iterable[Tagged]]:
+    """The rows of one file after the other, made as they are taken: a worker holds one file, and one row of it."""
     for path in paths:
         try:
             yield pack(read(path), settings)
@@ -109,30 +109,29 @@ def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
     return [Tagged(label, bucket, FRAMES, cell) for bucket in range(settings.buckets)]
 
 
-def pack(table: pa.Table, settings: Settings) -> list[Tagged]:
+def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
     is_frame = pc.equal(table["kind"], frames.FRAME)
     marks = table.filter(pc.invert(is_frame))
+    table = table.filter(is_frame)
     label, agent, file_seq = (marks[name][0].as_py() for name in ("cluster", "agent", "file_seq"))
     said = tuple(mark(row) for row in marks.select(["kind", "ts_ns", "source", "count", "reason"]).to_pylist())
-    dealt = deal(segments(table.filter(is_frame)), settings.buckets)
-    return [
-        Tagged(label, bucket, FRAMES, to_cell(FrameFile(agent, file_seq, said, dealt.get(bucket))))
-        for bucket in range(settings.buckets)
-    ]
+    whole = segments(table)
+    del table  # the same again, in other words
+    for bucket, part in enumerate(deal(whole, settings.buckets)):
+        yield Tagged(label, bucket, FRAMES, to_cell(FrameFile(agent, file_seq, said, part)))
 
 
 def mark(row: dict[str, Any]) -> frames.Mark:
     return frames.Mark(row["kind"], row["ts_ns"], row["source"], row["count"], row["reason"])
 
 
-def deal(whole: Segments, buckets: int) -> dict[int, Segments]:
-    """The rows of each bucket, in their order, with the endpoints they need."""
+def deal(whole: Segments, buckets: int) -> Iterator[Segments | None]:
+    """The rows of each bucket, in their order, with the endpoints they need; None where it has none."""
     bucket = whole.buckets(buckets)
     order = np.argsort(bucket, kind="stable")
     edges = np.searchsorted(bucket[order], np.arange(buckets + 1))
-    return {
-        b: own_endpoints(whole.take(order[edges[b] : edges[b + 1]])) for b in range(buckets) if edges[b] < edges[b + 1]
-    }
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        yield own_endpoints(whole.take(order[start:end])) if start < end else None
 
 
 def own_endpoints(part: Segments) -> Segments:

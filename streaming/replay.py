@@ -5,14 +5,12 @@ it failed. Knows nothing of pcaps (the door had them written as frames) or of ho
 Rule: frames are read where they lie, by path; what a replay leaves behind is under `out` and `work`, nowhere else.
 """
 
-import ctypes
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -20,6 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 from streaming.early import Early
 from streaming.gateway import JavaDiedError
 from streaming.java import JavaMissing
+from streaming.memory import give_back
 from streaming.pipeline import Job, start
 from streaming.result import Result
 from streaming.session import Session, begin, close_session, open_session
@@ -82,7 +81,7 @@ def run(
     `early` is what `ahead` gave for the same frames, `out`, `work` and settings.
     """
     try:
-        give_back()
+        give_back()  # what reading the captures took
         files = frames_files([frames] if isinstance(frames, Path) else list(frames))
         if early is not None and (query := await_early(early, len(files), on_progress)):
             return result_of(query, out)
@@ -95,13 +94,6 @@ def run(
         raise ReplayError(str(failure)) from failure
     finally:
         close_session()
-
-
-def give_back() -> None:
-    """What reading the captures took; Arrow and glibc keep it for themselves otherwise."""
-    pa.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def session(work: Path, settings: Settings) -> Session:

@@ -29,7 +29,7 @@ __all__ = ["Session", "await_session", "begin", "close_session", "open_session"]
 PATIENCE_S = 5
 GIVE_BACK = {
     "MALLOC_ARENA_MAX": "2",
-    "MALLOC_MMAP_THRESHOLD_": "1048576",
+    "MALLOC_MMAP_THRESHOLD_": "262144",
     "MALLOC_TRIM_THRESHOLD_": "1048576",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }

@@ -25,6 +25,7 @@ QUERY = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # cells are read whole and once a batch: the kernel's cache does, and a store fills its own 8 MB for hours
     "spark.sql.streaming.stateStore.rocksdb.blockCacheSizeMB": "2",
+    "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "4",  # it keeps each version of a cell until it is full
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # time is data: a batch without rows changes nothing
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.fileSource.log.compactInterval": "200",  # the list of all files ever seen is rewritten then
@@ -47,6 +48,9 @@ LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.shuffle.compress": "false",  # cells are local and already dense
     "spark.shuffle.spill.compress": "false",
+    # rows are sorted by bucket: a whole batch of frames would lie in Java's heap, ten times as large as its files
+    "spark.shuffle.spill.maxSizeInBytesForSpillThreshold": "8m",
+    "spark.buffer.pageSize": "1m",
     "spark.cleaner.periodicGC.interval": "24h",
     # the other one asks `readlink` about each file it renames, twice; a rename is one step in both
     "spark.sql.streaming.checkpointFileManagerClass": (

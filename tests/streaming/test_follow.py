@@ -1,13 +1,16 @@
 """An agent's files are followed in their order, whatever order they come in."""
 
+from collections import deque
+
 import pytest
 
 from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
 from decode.following.connection import Follower, Limits
 from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
-from streaming.follow import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch
-from streaming.pack import FrameFile, pack_files
+from streaming import follow
+from streaming.follow import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch, rounds
+from streaming.pack import FrameFile, pack_files, read_file
 from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
 from streaming.tagged import EXCHANGES, MARKS
@@ -144,6 +147,18 @@ def test_real_files_give_exchanges_whatever_the_batches(frames_files):
         bucket = restored(bucket)
     assert len(at_once) > 1000
     assert sorted(one_by_one) == sorted(at_once)
+
+
+def test_one_agents_files_are_followed_a_few_at_a_time_and_several_agents_together(frames_files, monkeypatch):
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+    at_once = messages(Bucket("L", 0, settings).receive(cells))
+    sizes = [len(read_file(cell).segments) for cell in cells]
+    monkeypatch.setattr(follow, "FRAMES_A_CALL", sizes[0] + sizes[1])
+    alone = [len(files) for files in rounds({"a": deque(cells)})]
+    assert (alone[0], sum(alone)) == (2, len(cells))
+    assert [len(files) for files in rounds({"a": deque(cells), "b": deque([file(1, agent="b")])})] == [len(cells) + 1]
+    assert sorted(messages(Bucket("L", 0, settings).receive(cells))) == sorted(at_once)
 
 
 def messages(rows):

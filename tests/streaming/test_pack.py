@@ -29,16 +29,16 @@ def facts(part):
 
 def test_every_frame_is_in_one_bucket_and_both_directions_are_in_the_same(table):
     whole = segments(table)
-    dealt = pack.deal(whole, 4)
-    assert sorted(row for part in dealt.values() for row in facts(part)) == sorted(facts(whole))
-    pairs = [{frozenset((row[2], row[3])) for row in facts(part)} for part in dealt.values()]
+    dealt = [part for part in pack.deal(whole, 4) if part is not None]
+    assert sorted(row for part in dealt for row in facts(part)) == sorted(facts(whole))
+    pairs = [{frozenset((row[2], row[3])) for row in facts(part)} for part in dealt]
     assert len(set().union(*pairs)) == sum(map(len, pairs))
 
 
 def test_a_bucket_knows_only_its_own_endpoints(table):
-    dealt = pack.deal(segments(table), 4)
+    dealt = [part for part in pack.deal(segments(table), 4) if part is not None]
     assert len(dealt) > 1
-    for part in dealt.values():
+    for part in dealt:
         assert set(np.concatenate([part.src, part.dst]).tolist()) == set(range(len(part.endpoints)))
 
 
@@ -48,7 +48,7 @@ def test_parts_joined_are_the_rows_in_order(frames_files):
 
 
 def test_every_bucket_hears_the_marks(frames_files):
-    rows = next(pack.pack_files([str(frames_files[0])], Settings(buckets=5)))
+    rows = list(next(pack.pack_files([str(frames_files[0])], Settings(buckets=5))))
     files = [pack.read_file(row.cell) for row in rows]
     assert [(row.label, row.bucket) for row in rows] == [("L", number) for number in range(5)]
     assert {file.file_seq for file in files} == {1}

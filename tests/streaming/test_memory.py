@@ -1,0 +1,27 @@
+"""Rows travel in pieces, so that what a step holds does not grow with a batch."""
+
+from streaming.memory import PIECE_BYTES, in_pieces
+from streaming.tagged import EXCHANGES, Tagged
+
+
+def rows(*sizes):
+    return [Tagged("L", number, EXCHANGES, bytes(size)) for number, size in enumerate(sizes)]
+
+
+def test_a_piece_is_full_with_the_row_that_fills_it():
+    told = rows(10, PIECE_BYTES - 10, 3, 4, 2 * PIECE_BYTES, 5)
+    assert list(in_pieces(told)) == [told[:2], told[2:5], told[5:]]
+    assert list(in_pieces([])) == []
+
+
+def test_a_piece_is_there_before_the_next_row_is_made():
+    made = []
+
+    def each():
+        for row in rows(PIECE_BYTES, PIECE_BYTES):
+            made.append(row.bucket)
+            yield row
+
+    pieces = in_pieces(each())
+    next(pieces)
+    assert made == [0]
