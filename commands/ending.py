@@ -44,7 +44,9 @@ def in_one_line() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        package = str(error.name).partition(".")[0]
+        package, dot, _ = str(error.name).partition(".")
+        if dot:  # the package is there, and is another version
+            need_fitting()
         extra = EXTRAS.get(package, "monitor")
         raise Stop(f"{package} is not installed: pip install 'wirecheck[{extra}]'") from error
     except ImportError:  # a package that has not what is taken from it

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commands import options
-from commands.ending import FOUND, Stop
+from commands.ending import FOUND, Stop, need_fitting
 from commands.inputs import frames_of, need_kafka
 from commands.screen import as_json, console, legible, progress
 
@@ -85,6 +85,7 @@ def judged(
         captures = not any(Path(name).is_dir() for name in inputs)
         early = query.ahead(frames, tables, work, settings) if captures else None
         try:
+            need_fitting()  # while Java starts
             folders = frames_of(inputs, frames, cluster, keep_records)
             with progress("judging") as advance:
                 return query.run(folders, tables, work, settings, advance, early=early)

@@ -19,6 +19,7 @@ STATE = (
     "/_stateSchema/",
     "block checksum mismatch",  # RocksDB, of a file that it had opened
     "Corruption: ",
+    "doesn't exist",  # a batch, in Spark's logs
 )
 FULL = ("No space left on device", "Disk quota exceeded")
 NOISE = re.compile(r"\s*SQLSTATE: \w+|^\s*\[[A-Z_.]+\] ")

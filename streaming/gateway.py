@@ -48,7 +48,8 @@ def connected(process: "Popen[bytes]", work: Path) -> Any:
     listens = work / LISTENS
     while not listens.exists():
         if process.poll() is not None:
-            raise JavaDiedError(f"Java ended with code {process.returncode}: {last_line(work / 'spark.log')}")
+            said = f"Java ended with code {process.returncode}: {last_line(work / 'spark.log')}"
+            raise JavaDiedError(f"{said}; try another Java by JAVA_HOME, and see what wirecheck doctor says")
         time.sleep(0.02)
     with listens.open("rb") as file:
         port, secret = read_int(file), UTF8Deserializer().loads(file)
@@ -61,8 +62,10 @@ def connected(process: "Popen[bytes]", work: Path) -> Any:
 
 
 def last_line(log: Path) -> str:
+    """What Java said last; Spark's script is confused behind it."""
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    told = (line.strip() for line in reversed(lines) if line.strip() and "spark-class: line" not in line)
+    return next(told, "it said nothing")
 
 
 def end_java(process: "Popen[bytes]") -> None:

@@ -66,7 +66,10 @@ def described(home: Path) -> Java | None:
 
 def asked(home: Path) -> str:
     command = [str(home / "bin" / "java"), "-version"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stderr  # noqa: S603 - the Java found
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stderr  # noqa: S603 - the Java found
+    except OSError:  # not a program, or not this user's
+        return ""
 
 
 def from_wheel(work: Path) -> Java:

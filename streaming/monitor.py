@@ -120,7 +120,9 @@ def present(frames: str, checkpoint: str) -> dict[str, AgentFiles]:
 
 
 def listed(frames: str) -> list[fs.FileInfo]:
-    """The frames files there. Raises MonitorError where there is no such folder."""
+    """The frames files there; one without a byte is none, to Spark too. Raises MonitorError where there is no such
+    folder.
+    """
     try:
         system, folder = at(frames)
         if system.get_file_info(folder).type != fs.FileType.Directory:
@@ -128,7 +130,7 @@ def listed(frames: str) -> list[fs.FileInfo]:
         found = system.get_file_info(fs.FileSelector(folder))
     except (OSError, ValueError) as wrong:
         raise MonitorError(f"{frames}: {why(wrong)}; let this user read it, or name another --frames") from wrong
-    return [info for info in found if info.is_file and whose(info.path) and info.base_name[0] not in "._"]
+    return [info for info in found if info.is_file and info.size and whose(info.path) and info.base_name[0] not in "._"]
 
 
 def escaped(frames: str) -> str:

@@ -69,7 +69,12 @@ def read(path: str) -> pa.Table:
         table = frames.read(file)
     except FileNotFoundError as gone:
         raise NotFramesError("it was gone before it was read") from gone
-    except (OSError, ValueError, KeyError) as wrong:  # Arrow raises an OSError without a number for broken pages
+    except KeyError as lacking:  # Arrow looks a column up by its name's bytes
+        name = lacking.args[0]
+        raise NotFramesError(
+            f"not a file of frames: no {name.decode() if isinstance(name, bytes) else name}"
+        ) from lacking
+    except (OSError, ValueError) as wrong:  # Arrow raises an OSError without a number for broken pages
         if isinstance(wrong, OSError) and wrong.errno is not None:
             raise
         raise NotFramesError(str(wrong).splitlines()[0]) from wrong

@@ -22,15 +22,17 @@ def spark_submit(tmp_path, monkeypatch):
 
 
 def test_java_that_ends_is_told_with_its_last_line(spark_submit, tmp_path):
-    java = spark_submit("echo 'Error: Could not create the Java Virtual Machine.' >&2; echo; exit 7")
-    with pytest.raises(gateway.JavaDiedError, match="code 7: Error: Could not create the Java Virtual Machine"):
+    java = spark_submit(
+        "echo 'Error: Could not create the Java Virtual Machine.' >&2; echo spark-class: line 97: x; exit 7"
+    )
+    with pytest.raises(gateway.JavaDiedError, match=r"Virtual Machine\.; try another Java by JAVA_HOME"):
         gateway.connected(java, tmp_path)
     gateway.end_java(java)
 
 
 def test_it_is_given_its_settings_and_writes_to_the_log_only(spark_submit, tmp_path, capfd):
     java = spark_submit('printf "%s|" "$@"')
-    java.wait(5)
+    java.wait(60)
     gateway.end_java(java)
     assert (tmp_path / "spark.log").read_text() == "--conf|a.b=c d|pyspark-shell|"
     assert capfd.readouterr() == ("", "")

@@ -41,6 +41,15 @@ def test_without_java_one_line_says_what_to_do(tmp_path):
     assert "\n" not in str(missing.value)
 
 
+def test_a_java_that_is_no_program_is_none(installed, monkeypatch, tmp_path):
+    home = installed("broken", "")
+    (home / "release").unlink()
+    (home / "bin" / "java").write_text("neither machine code nor a script")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(java.JavaMissing, match="found no Java"):
+        java.find_java(tmp_path)
+
+
 def test_only_an_old_java_is_named(installed, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(installed("old", 'JAVA_VERSION="11.0.2"\n')))
     with pytest.raises(java.JavaMissing, match="found only Java 11 in"):

@@ -183,6 +183,7 @@ def test_what_waits_is_shown_before_the_query_has_begun(plan, frames_files):
     folder, page = monitor.local(plan.frames), Page()
     for file in frames_files:
         (folder / file.name).write_bytes(file.read_bytes())
+    (folder / "b-0000000001.parquet").touch()  # Spark reads no file without a byte: it waits for nothing
     prepared(plan, Settings(), page)
     samples = {sample.name: sample.value for family in page.collect() for sample in family.samples}
     assert samples["wirecheck_backlog_files"] == len(frames_files)
