@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capture import link, packet
-from decode.compiled import cached_njit
+from decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ MAGIC = {
 _MORE, _FULL, _BAD_LENGTH = range(3)
 
 
-@cached_njit
+@borrowing_njit
 def read32(data: NDArray[np.uint8], at: int, big: int) -> link.Number:
     if big:
         return link.u32(data, at)
@@ -42,7 +42,7 @@ def read32(data: NDArray[np.uint8], at: int, big: int) -> link.Number:
     return low | (np.int64(data[i + np.uint64(2)]) << 16) | (np.int64(data[i + np.uint64(3)]) << 24)
 
 
-@cached_njit
+@borrowing_njit
 def _walk(
     data: NDArray[np.uint8],
     filled: int,

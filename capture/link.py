@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from decode.compiled import cached_njit
+from decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,18 +44,18 @@ _VXLAN_PORTS = (4789, 8472)  # IANA's, and what Linux took before there was one
 _GENEVE_PORT = 6081
 
 
-@cached_njit
+@borrowing_njit
 def u16(data: NDArray[np.uint8], at: int) -> Number:
     i = np.uint64(at)  # an index that cannot be negative: neighbouring bytes become one load
     return (np.int64(data[i]) << 8) | np.int64(data[i + np.uint64(1)])
 
 
-@cached_njit
+@borrowing_njit
 def u32(data: NDArray[np.uint8], at: int) -> Number:
     return (u16(data, at) << 16) | u16(data, at + 2)
 
 
-@cached_njit
+@borrowing_njit
 def _outermost(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Number:
     """Where the first IP header begins, or minus the reason."""
     ether_type, start = _IPV4, at
@@ -90,7 +90,7 @@ def _outermost(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Nu
     return _untagged(data, start, end, ether_type)
 
 
-@cached_njit
+@borrowing_njit
 def _untagged(data: NDArray[np.uint8], at: int, end: int, ether_type: int) -> Number:
     """Where the IP header begins behind tags and labels, or minus the reason."""
     start, kind = at, ether_type
@@ -115,7 +115,7 @@ def _untagged(data: NDArray[np.uint8], at: int, end: int, ether_type: int) -> Nu
     return start if kind in (_IPV4, _IPV6) else -NOT_IP
 
 
-@cached_njit
+@borrowing_njit
 def ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Number:
     """Where the innermost IP header begins, or minus the reason why there is none."""
     ip = _outermost(data, at, end, link_type)
@@ -129,7 +129,7 @@ def ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Numb
     return ip
 
 
-@cached_njit
+@borrowing_njit
 def _inside(data: NDArray[np.uint8], ip: int, end: int) -> Number:
     """Where the IP header inside this one's tunnel begins, minus the reason, or 0: it is no tunnel."""
     if ip + 20 > end:
@@ -153,7 +153,7 @@ def _inside(data: NDArray[np.uint8], ip: int, end: int) -> Number:
     return 0
 
 
-@cached_njit
+@borrowing_njit
 def _inside_gre(data: NDArray[np.uint8], at: int, end: int) -> Number:
     """GRE (RFC 2784, 2890): checksum, key and number are there if their bit is; ERSPAN has a header of its own."""
     if at + 4 > end:
@@ -173,7 +173,7 @@ def _inside_gre(data: NDArray[np.uint8], at: int, end: int) -> Number:
     return _carried(data, body, end, kind)
 
 
-@cached_njit
+@borrowing_njit
 def _inside_udp(data: NDArray[np.uint8], at: int, end: int) -> Number:
     """VXLAN (RFC 7348) and Geneve (RFC 8926), by their ports."""
     if at + 16 > end:
@@ -186,7 +186,7 @@ def _inside_udp(data: NDArray[np.uint8], at: int, end: int) -> Number:
     return 0
 
 
-@cached_njit
+@borrowing_njit
 def _carried(data: NDArray[np.uint8], at: int, end: int, kind: int) -> Number:
     if kind == _ETHERNET:
         return _outermost(data, at, end, LINK_ETHERNET)

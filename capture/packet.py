@@ -29,7 +29,7 @@ from capture.link import (
     u16,
     u32,
 )
-from decode.compiled import cached_njit
+from decode.compiled import borrowing_njit
 from decode.copying import copy
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class State(NamedTuple):
     slots: NDArray[np.int64]  # hash table over `known`, 0 is free
 
 
-@cached_njit
+@borrowing_njit
 def _tcp_start_v4(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> tuple[Number, Number]:
     """Where the TCP header begins and where the packet ends on the wire, or minus the reason."""
     if ip + 20 > end:
@@ -80,7 +80,7 @@ def _tcp_start_v4(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> 
     return ip + header_bytes, ip + total_bytes
 
 
-@cached_njit
+@borrowing_njit
 def _tcp_start_v6(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> tuple[Number, Number]:
     """The same behind IPv6 and its chain of extension headers (RFC 8200 section 4)."""
     if ip + 40 > end:
@@ -106,7 +106,7 @@ def _tcp_start_v6(data: NDArray[np.uint8], ip: int, end: int, wire_end: int) -> 
     return at, packet_end
 
 
-@cached_njit
+@borrowing_njit
 def _address(data: NDArray[np.uint8], at: int, size: int, state: State) -> Number:
     """Code of an address in this batch's table."""
     known, slots = state.known, state.slots
@@ -133,7 +133,7 @@ def _address(data: NDArray[np.uint8], at: int, size: int, state: State) -> Numbe
     return row - 1
 
 
-@cached_njit
+@borrowing_njit
 def _is_plain(data: NDArray[np.uint8], at: int, captured: int, link_type: int) -> Number:
     """TCP in IPv4 in Ethernet, without tags or a tunnel: what nearly every packet is."""
     if link_type != LINK_ETHERNET or captured < 54:
@@ -141,7 +141,7 @@ def _is_plain(data: NDArray[np.uint8], at: int, captured: int, link_type: int) -
     return u16(data, at + 12) == 0x0800 and u16(data, at + 14) >> 8 == 0x45 and u16(data, at + 22) & 0xFF == 6
 
 
-@cached_njit
+@borrowing_njit
 def read_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], state: State) -> Number:
     """Headers of one packet into the next row: TCP, a reason, or ADDRESSES_FULL."""
     at, captured, wire, link_type, _ = where
@@ -184,7 +184,7 @@ def read_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
     return TCP
 
 
-@cached_njit
+@borrowing_njit
 def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], state: State) -> bool:
     """Count one packet and keep its row if it has one. False: the batch is full, nothing was counted.
 
@@ -212,7 +212,7 @@ def take_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
     return True
 
 
-@cached_njit
+@borrowing_njit
 def gather(
     data: NDArray[np.uint8], at: NDArray[np.int64], size: NDArray[np.int64], ends: NDArray[np.int32],
     out: NDArray[np.uint8],

@@ -16,7 +16,7 @@ import numpy as np
 
 from capture import link, packet
 from capture.classic import MAX_PACKET_BYTES, read32
-from decode.compiled import cached_njit
+from decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ _BINARY = 128
 _LATEST_NS = 1 << 62  # times beyond (the year 2116) saturate: they are damage, and must not overflow
 
 
-@cached_njit
+@borrowing_njit
 def time_ns(high: int, low: int, unit: int, offset_ns: int) -> link.Number:
     value: link.Number = _LATEST_NS
     ticks = ((high & 0x7FFFFFFF) << 32) | low
@@ -71,7 +71,7 @@ def time_ns(high: int, low: int, unit: int, offset_ns: int) -> link.Number:
     return min(value, _LATEST_NS) + offset_ns
 
 
-@cached_njit
+@borrowing_njit
 def _packet_place(
     data: NDArray[np.uint8], at: int, total: int, big: int, interfaces: NDArray[np.int64]
 ) -> tuple[link.Number, ...]:
@@ -99,7 +99,7 @@ def _packet_place(
     return _FULL, interface, begin, captured, wire
 
 
-@cached_njit
+@borrowing_njit
 def _walk(
     data: NDArray[np.uint8],
     filled: int,

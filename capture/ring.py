@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from capture import link, packet
 from capture.classic import read32
-from decode.compiled import cached_njit
+from decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,14 +39,14 @@ def drops(statistics: bytes) -> int:
     return int(struct.unpack("=III", statistics)[1])
 
 
-@cached_njit
+@borrowing_njit
 def begin_block(data: NDArray[np.uint8], block: int, state: packet.State) -> link.Number:
     """Stand before the block's first packet; answers how many there are."""
     state.counters[packet.POSITION] = block + read32(data, block + _FIRST_AT, _NATIVE_BIG)
     return read32(data, block + _COUNT_AT, _NATIVE_BIG)
 
 
-@cached_njit
+@borrowing_njit
 def walk_block(data: NDArray[np.uint8], left: int, link_type: int, state: packet.State) -> link.Number:
     """Packets from where we stand; answers how many are left because the batch is full."""
     at = state.counters[packet.POSITION]
