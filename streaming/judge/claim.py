@@ -138,8 +138,8 @@ class Claim:
         """The cells of the ledger it is filed in; none for a subject it leaves open."""
         key = self.key
         for space, named, places in KINDS[self.kind].filed:
-            if named and (key[places[0]] is None or key[places[0]] in RESERVED):
-                continue
+            if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):
+                continue  # a name may read like a reserved id
             yield (space, *("" if key[place] is None else str(key[place]) for place in places))
 
 

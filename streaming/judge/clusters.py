@@ -3,15 +3,15 @@
 Knows the three ways to join endpoints: a ClusterId that a server states or accepts, addresses that
 servers hand out as literals, and topic ids, which are never shared by two clusters. Knows nothing of topics' names.
 Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
-second ClusterId later is a new incarnation from then on. What cannot be joined stays apart.
+second ClusterId later is a new incarnation (`incarnations.py`). What cannot be joined stays apart.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 
 from streaming.judge.claim import Claim
+from streaming.judge.incarnations import Connections, births, cut, is_literal, unknown
 
 ALWAYS = -(1 << 63)
 Node = tuple[str, int]
@@ -48,13 +48,13 @@ class Place:
 class Clusters:
     """All endpoints of one label in their groups."""
 
-    def __init__(self, label: str, claims: Iterable[Claim] = ()) -> None:
+    def __init__(self, label: str, claims: Iterable[Claim] = (), connections: Connections = unknown) -> None:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         for claim in sorted(claims, key=lambda claim: (claim.first, repr(claim.key))):
             by_kind[claim.kind].append(claim)
         self.unknown = Group(label)
-        self.births = births(by_kind["cluster_id"])
-        spans = spans_of(claim for found in by_kind.values() for claim in found)
+        self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
+        spans = self.spans_of(claim for found in by_kind.values() for claim in found)
         joined = Joined(self.births)
         for first, second in edges(by_kind, self.node):
             joined.unite(first, second)
@@ -62,6 +62,8 @@ class Clusters:
         self.places = self.placed(by_kind["address"], joined)
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
         """Groups of endpoints that were never anywhere else."""
+        self.alone = len(self.only) == len(self.places)
+        """No endpoint was ever another cluster's."""
 
     def node(self, endpoint: str, ts_ns: int) -> Node:
         starts = [since for since, _ in self.births.get(endpoint, [])]
@@ -98,15 +100,46 @@ class Clusters:
         return found
 
     def group_of(self, claim: Claim) -> Group:
+        """The cluster in which a claim was first made."""
         server = claim.server()
         return self.only.get(server) or self.of(server, claim.first.ts_ns)
 
-    def named(self, label: str, joined: "Joined", spans: dict[str, tuple[int, int]]) -> list[Group]:
+    def parts(self, claim: Claim) -> Iterator[tuple[Group, Claim]]:
+        """A claim and its cluster; two parts where one cluster said it first and another, at its address, last."""
+        server = claim.server()
+        only = self.only.get(server)
+        if only is not None and (claim.first.server == claim.last.server or self.alone):
+            yield only, claim
+            return
+        heir = claim.last.server if server == claim.first.server else server
+        first, last = self.of(server, claim.first.ts_ns), self.of(heir, claim.last.ts_ns)
+        place = self.place(heir, claim.last.ts_ns)
+        if first is last or place is None or place.since_ns <= claim.first.ts_ns:
+            yield first, claim
+            return
+        yield from zip((first, last), cut(claim, place.since_ns), strict=True)
+
+    def spans_of(self, claims: Iterable[Claim]) -> dict[Node, tuple[int, int]]:
+        """When something was said first and last of each endpoint, as far as it is known in each incarnation."""
+        spans: dict[Node, tuple[int, int]] = {}
+        for claim in claims:
+            spans.setdefault((claim["endpoint"], 0), (claim.first.ts_ns, claim.first.ts_ns))
+            for ts_ns in (claim.first.ts_ns, claim.last.ts_ns):
+                node = self.node(claim["endpoint"], ts_ns)
+                first, last = spans.get(node, (ts_ns, ts_ns))
+                spans[node] = (min(first, ts_ns), max(last, ts_ns))
+        for endpoint, found in self.births.items():
+            for number, (since_ns, _) in enumerate(found[1:], 1):
+                if (endpoint, 0) in spans:
+                    _, last = spans.get((endpoint, number), (since_ns, since_ns))
+                    spans[endpoint, number] = (since_ns, last)
+        return spans
+
+    def named(self, label: str, joined: "Joined", spans: dict[Node, tuple[int, int]]) -> list[Group]:
         """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""
         members: dict[Node, list[Node]] = defaultdict(list)
-        for endpoint in spans:
-            for number in range(max(1, len(self.births.get(endpoint, [])))):
-                members[joined.root((endpoint, number))].append((endpoint, number))
+        for node in spans:
+            members[joined.root(node)].append(node)
         known = {joined.cluster_id[root] for root in members if root in joined.cluster_id}
         only = next(iter(known)) if len(known) == 1 else label
         self.unknown = Group(only)
@@ -116,8 +149,8 @@ class Clusters:
             cluster_id = joined.cluster_id.get(root)
             ends = sorted({endpoint for endpoint, _ in nodes})
             group = Group(cluster_id or only, cluster_id, ends)
-            group.first_ns = min(spans[endpoint][0] for endpoint in ends)
-            group.last_ns = max(spans[endpoint][1] for endpoint in ends)
+            group.first_ns = min(spans[node][0] for node in nodes)
+            group.last_ns = max(spans[node][1] for node in nodes)
             self.group_at.update(dict.fromkeys(nodes, group))
             groups.append(group)
         return groups
@@ -125,10 +158,11 @@ class Clusters:
     def placed(self, addresses: list[Claim], joined: "Joined") -> dict[str, list[Place]]:
         brokers: dict[tuple[int, str], tuple[int, int]] = {}
         for claim in addresses:
-            group = self.group_at[joined.root(self.node(claim["endpoint"], claim.first.ts_ns))]
-            group.brokers.add(claim["broker"])
-            told = (id(group), claim["address"])
-            brokers[told] = max(brokers.get(told, (0, -1)), (claim.last.ts_ns, claim["broker"]))
+            for seen in (claim.first, claim.last):
+                group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
+                group.brokers.add(claim["broker"])
+                told = (id(group), claim["address"])
+                brokers[told] = max(brokers.get(told, (0, -1)), (seen.ts_ns, claim["broker"]))
         places: dict[str, list[Place]] = defaultdict(list)
         for (endpoint, number), group in sorted(self.group_at.items(), key=lambda item: item[0]):
             since = self.births[endpoint][number][0] if number else ALWAYS
@@ -170,23 +204,6 @@ class Joined:
             self.cluster_id[kept] = ids.pop()
 
 
-def births(claims: list[Claim]) -> dict[str, list[tuple[int, str]]]:
-    """Per endpoint its ClusterIds with the time from which each holds."""
-    found: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for claim in claims:
-        if claim["cluster_id"] not in {cluster_id for _, cluster_id in found[claim["endpoint"]]}:
-            found[claim["endpoint"]].append((claim.first.ts_ns, claim["cluster_id"]))
-    return dict(found)
-
-
-def spans_of(claims: Iterable[Claim]) -> dict[str, tuple[int, int]]:
-    spans: dict[str, tuple[int, int]] = {}
-    for claim in claims:
-        first, last = spans.get(claim["endpoint"], (claim.first.ts_ns, claim.last.ts_ns))
-        spans[claim["endpoint"]] = (min(first, claim.first.ts_ns), max(last, claim.last.ts_ns))
-    return spans
-
-
 def edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
     """Which nodes are one cluster, the strongest reasons first."""
     yield from same(claims["cluster_id"], node)
@@ -209,14 +226,5 @@ def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple
     servers = {claim["endpoint"] for found in claims.values() for claim in found}
     for claim in claims["address"]:
         if claim["address"] in servers and is_literal(claim["address"]):
-            ts_ns = claim.first.ts_ns
-            yield node(claim["endpoint"], ts_ns), node(claim["address"], ts_ns)
-
-
-def is_literal(address: str) -> bool:
-    """An IP address and port, not a name that resolves differently for everyone; loopback of one host is fine."""
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return not ip_address(host).is_unspecified
-    except ValueError:
-        return False
+            for ts_ns in (claim.first.ts_ns, claim.last.ts_ns):
+                yield node(claim["endpoint"], ts_ns), node(claim["address"], ts_ns)

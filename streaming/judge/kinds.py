@@ -27,7 +27,7 @@ class Kind:
 
     @cached_property
     def filed(self) -> tuple[tuple[str, bool, tuple[int, ...]], ...]:
-        """Per cell its space, whether its subject may be left open, and where its parts stand in a key."""
+        """Per cell its space, whether its subject is a topic's, and where its parts stand in a key."""
         return tuple(
             (space, space in {"name", "id"}, tuple(self.at[name] for name in names if name))
             for space, *names in self.cells

@@ -73,12 +73,14 @@ class Scene:
             filed = self.filed[cell] = Filed()
             groups: dict[int, Group] = {}
             for claim in in_order(self.ledger.cell(*cell).values()):
-                group = self.clusters.group_of(claim)
-                groups[id(group)] = group
-                fate = self.fate(claim, group) if "offset" in claim.peak else COMMITTED
-                filed.waits |= fate == PENDING
-                if fate == COMMITTED:
-                    filed.claims.setdefault((id(group), claim.kind), []).append(claim)
+                for group, said in self.clusters.parts(claim):
+                    groups[id(group)] = group
+                    fate = self.fate(said, group) if "offset" in said.peak else COMMITTED
+                    filed.waits |= fate == PENDING
+                    if fate == COMMITTED:
+                        filed.claims.setdefault((id(group), said.kind), []).append(said)
+            if not self.clusters.alone:
+                filed.claims = {kind: in_order(claims) for kind, claims in filed.claims.items()}
             filed.groups = sorted(groups.values(), key=lambda group: (group.key, group.endpoints))
         return filed
 
@@ -92,7 +94,7 @@ class Scene:
         if id(group) not in self.logs:
             order = self.logs[id(group)] = LogOrder()
             for claim in self.ledger.claims("log_order", "server"):
-                if self.clusters.group_of(claim) is group:
+                if any(other is group for other, _ in self.clusters.parts(claim)):
                     order.merge(order_of(claim))
         return self.logs[id(group)]
 

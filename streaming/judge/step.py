@@ -78,7 +78,7 @@ class Judge:
         self.aged_ns: int = stored["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
-        self.clusters = Clusters(label, self.ledger.cell(*SERVERS).values())
+        self.clusters = self.told_apart()
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
@@ -131,9 +131,18 @@ class Judge:
         self.waiting(scene)
         return [*told, *self.aged()]
 
+    def told_apart(self) -> Clusters:
+        return Clusters(self.label, self.ledger.cell(*SERVERS).values(), self.connections)
+
+    def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
+        """When the connections to an endpoint that carried requests began, and were seen last."""
+        for claim in self.ledger.claims("connection", "link", endpoint):
+            if claim.peak.get("requests"):
+                yield claim.first.ts_ns, claim.last.ts_ns
+
     def scene(self) -> Scene:
         """What checks see now."""
-        self.clusters = Clusters(self.label, self.ledger.cell(*SERVERS).values())
+        self.clusters = self.told_apart()
         scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns)
         scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
         return scene

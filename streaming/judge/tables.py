@@ -102,7 +102,8 @@ def clients(cell: Cell, scene: Scene) -> Iterator[Told]:
     claims = scene.ledger.cell(*cell).values()
     by_cluster: dict[str, list[Claim]] = {}
     for claim in claims:
-        by_cluster.setdefault(scene.clusters.group_of(claim).key, []).append(claim)
+        for group, said in scene.clusters.parts(claim):
+            by_cluster.setdefault(group.key, []).append(said)
     for cluster, told in sorted(by_cluster.items()):
         requests = [claim for claim in told if claim.kind == "client"]
         if not requests:

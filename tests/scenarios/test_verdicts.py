@@ -1,5 +1,6 @@
 """The same open findings whatever happens between the wire and the judge: batches, order, restarts, clocks, time."""
 
+import json
 import random
 import struct
 
@@ -116,6 +117,22 @@ def test_a_broker_that_keeps_a_dead_id_is_told_of_and_those_that_moved_on_are_no
     assert [finding["brokers"] for finding in found if finding["code"] == "LOG003"] == [[4]]
     misled = [finding for finding in found if finding["code"] == "TID005"]
     assert {client for finding in misled for client in finding["client_ids"]} == {"c-lost", "p-lost"}
+
+
+def test_clusters_that_have_one_address_after_each_other_are_judged_as_if_each_was_alone(tmp_path):
+    """The same ports, broker ids, topic names and controller epochs; other releases: 2.8, and 3.9 with a fault."""
+    names = ("zk28-healthy", "zk39-inconsistent-id")
+    alone = [plain([frames([Scenario(name).pcap], tmp_path / name)]) for name in names]
+    both = plain([frames([Scenario(name).pcap for name in names], tmp_path / "both")])
+    for table in ("topics", "clusters", "findings"):
+        assert told_of(both, table) == sorted(told_of(alone[0], table) + told_of(alone[1], table))
+
+
+def told_of(result, table):
+    """Rows but for when they were seen last; a finding by its sentence."""
+    if table == "findings":
+        return sorted((row["id"], row["summary"]) for row in result[table] if row["kind"] != "visibility")
+    return sorted(json.dumps({**row, "last_seen": None}, sort_keys=True) for row in result[table])
 
 
 STUBBORN = {"stubborn-session", "stubborn-sessionless"}

@@ -175,12 +175,14 @@ def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iter
             denying = {claim["endpoint"] for claim in deaf}
             told = [c for c in answers if c["topic_id"] == history.topic_id and c["endpoint"] not in denying]
             words = {"one": "no such topic", "other": history.topic_id}
-            yield disagreement(topic, (deaf, told), words, scene)
+            if told:
+                yield disagreement(topic, (deaf, told), words, scene)
 
 
 def ignorant(topic: Topic, history: History, scene: Scene) -> Iterator[Claim]:
     """Brokers that deny the topic again and again for longer than the grace while others go on answering its id. The
-    last denials may be those of its end: they count once others have answered its id after them.
+    first denials may be those of its beginning, which count once others know it; the last ones may be those of its end:
+    they count once others have answered its id after them.
     """
     grace_ns = scene.settings.broker_grace_ns
     answers = [c for c in topic.bindings if c["source"] == "metadata" and c["topic_id"] == history.topic_id]
@@ -188,13 +190,15 @@ def ignorant(topic: Topic, history: History, scene: Scene) -> Iterator[Claim]:
         endpoint = absence["endpoint"]
         own = {slot for claim in answers if claim["endpoint"] == endpoint for slot in slots(claim.tally)}
         others = {slot for claim in answers if claim["endpoint"] != endpoint for slot in slots(claim.tally)}
-        begun, last_told = max(history.born_ns, absence.first.ts_ns), max(others, default=0)
+        if not others:
+            continue
+        begun, last_told = max(history.born_ns, absence.first.ts_ns), max(others)
         since_birth = [
             slot for slot in slots(absence.tally) if begun > history.born_ns or start_ns(slot) >= history.born_ns
         ]
         denied = [slot for slot in since_birth if slot < last_told]
         for first, last in stretches(denied, own):
-            if start_ns(last) >= max(start_ns(first), begun) + grace_ns:
+            if start_ns(last) >= max(start_ns(first), begun, start_ns(min(others))) + grace_ns:
                 yield absence
                 break
 

@@ -47,7 +47,8 @@ def two_stated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     for endpoint, claims in sorted(stated.items()):
         for number, one in enumerate(claims):
             for other in claims[number + 1 :]:
-                if one["cluster_id"] != other["cluster_id"] and other.first.ts_ns < one.last.ts_ns:
+                overlap = one["cluster_id"] != other["cluster_id"] and other.first.ts_ns < one.last.ts_ns
+                if overlap and group.cluster_id == other["cluster_id"]:
                     yield Evidence(
                         (sorted((one["cluster_id"], other["cluster_id"])), endpoint),
                         (first_of(one), last_of(one), first_of(other)),

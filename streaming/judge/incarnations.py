@@ -1,0 +1,127 @@
+"""One endpoint, several clusters, one after the other: when each began, and which part of a claim is whose.
+
+Knows: which ClusterIds were told of an endpoint and when, by itself or by a server that hands out its address, and the
+connections to it. Does not know how endpoints are joined (`clusters.py`).
+Rule: a cluster takes an endpoint over when all that was told of the others had been told before; it does with the first
+connection after the longest silence between. A statement that both made is cut in two: what is not known of either
+part, how often it was said, is counted low.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from itertools import pairwise
+from typing import NamedTuple
+
+from streaming.judge.claim import SLOT_NS, Claim, slot_of
+
+Births = dict[str, list[tuple[int, str]]]
+"""Per endpoint its ClusterIds with the time from which each holds."""
+Connections = Callable[[str], Iterable[tuple[int, int]]]
+"""From an endpoint to when its connections began and were seen last."""
+NAMES_BROKERS = {"Metadata", "DescribeCluster"}
+"""Answers that have a ClusterId and the brokers' addresses in one."""
+
+
+class Told(NamedTuple):
+    """When a ClusterId was told of an endpoint."""
+
+    first_ns: int
+    last_ns: int
+    cluster_id: str
+
+
+def unknown(_endpoint: str) -> Iterable[tuple[int, int]]:
+    return ()
+
+
+def births(stated: list[Claim], addresses: list[Claim], connections: Connections = unknown) -> Births:
+    own = told_by_themselves(stated)
+    also = told_by_others(addresses, own)
+    found: Births = {}
+    for endpoint in sorted({*own, *also}):
+        every = apart([*own.get(endpoint, []), *also.get(endpoint, [])])
+        told = every if one_after_another(every) and len(every) > 1 else own.get(endpoint, [])
+        if told:
+            found[endpoint] = taken_over(told, connections(endpoint) if len(told) > 1 else ())
+    return found
+
+
+def told_by_themselves(stated: list[Claim]) -> dict[str, list[Told]]:
+    found: dict[str, list[Told]] = defaultdict(list)
+    for claim in stated:
+        found[claim["endpoint"]].append(Told(claim.first.ts_ns, claim.last.ts_ns, claim["cluster_id"]))
+    return {endpoint: apart(told) for endpoint, told in found.items()}
+
+
+def told_by_others(addresses: list[Claim], own: dict[str, list[Told]]) -> dict[str, list[Told]]:
+    """What a server's answers say of other brokers, for as long as it said which cluster it was."""
+    if all(len(told) < 2 for told in own.values()):
+        return {}
+    found: dict[str, list[Told]] = defaultdict(list)
+    for claim in addresses:
+        for seen in {claim.first, claim.last}:
+            speaks = [told for told in own.get(claim["endpoint"], []) if told.first_ns <= seen.ts_ns <= told.last_ns]
+            if len(speaks) == 1 and seen.api in NAMES_BROKERS and is_literal(claim["address"]):
+                found[claim["address"]].append(speaks[0])
+    return found
+
+
+def apart(told: list[Told]) -> list[Told]:
+    """One span per ClusterId, in the order in which they began."""
+    spans: dict[str, Told] = {}
+    for one in sorted(told):
+        known = spans.get(one.cluster_id, one)
+        spans[one.cluster_id] = known._replace(last_ns=max(known.last_ns, one.last_ns))
+    return sorted(spans.values())
+
+
+def one_after_another(told: list[Told]) -> bool:
+    return all(before.last_ns < after.first_ns for before, after in pairwise(told))
+
+
+def taken_over(told: list[Told], connections: Iterable[tuple[int, int]]) -> list[tuple[int, str]]:
+    """Since when each holds; those that are told side by side since they are told."""
+    found, until_ns, seen = [(told[0].first_ns, told[0].cluster_id)], told[0].last_ns, sorted(connections)
+    for one in told[1:]:
+        since_ns = begun(until_ns, one.first_ns, seen) if until_ns < one.first_ns else one.first_ns
+        found.append((since_ns, one.cluster_id))
+        until_ns = max(until_ns, one.last_ns)
+    return found
+
+
+def begun(after_ns: int, until_ns: int, connections: list[tuple[int, int]]) -> int:
+    """The start of the first connection after the longest time in which none was open; they come in order."""
+    found, longest, busy = until_ns, 0, None
+    for start_ns, last_ns in connections:
+        silent = start_ns - (after_ns if busy is None else busy)
+        if after_ns < start_ns <= until_ns and silent > longest:
+            found, longest = start_ns, silent
+        busy = last_ns if busy is None else max(busy, last_ns)
+    return found
+
+
+def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
+    """What was said before a time and what was said after it: each part has the one sighting known of it."""
+    slot = at_ns // SLOT_NS
+    parts = []
+    for seen, early in ((claim.first, True), (claim.last, False)):
+        tally = {name: n for name, n in claim.tally.items() if belongs(name, slot, early=early)}
+        peak = {name: value for name, value in claim.peak.items() if belongs(name, slot, early=early)}
+        parts.append(Claim(claim.kind, claim.key, seen, count=1 if early else claim.count - 1, tally=tally, peak=peak))
+    return parts[0], parts[1]
+
+
+def belongs(name: str, slot: int, *, early: bool) -> bool:
+    """Whether a counter is of the part before a slot, or after it; those that no slot names are of both."""
+    mine = slot_of(name)
+    return mine is None or (mine < slot) is early
+
+
+def is_literal(address: str) -> bool:
+    """An IP address and port, not a name that resolves differently for everyone; loopback of one host is fine."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return not ip_address(host).is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,75 @@
+"""One address, two clusters after each other: each has its own time, its brokers, its part of what both said."""
+
+from streaming.judge.claim import SLOT_NS
+from streaming.judge.clusters import Clusters
+from streaming.judge.incarnations import cut
+from tests.streaming.judge.made import EAST, S, claim
+
+OTHER = "10.0.0.2:9092"
+
+
+def stated(cluster_id, at, until, server=EAST):
+    return claim("cluster_id", server, cluster_id, "metadata", at=at, until=until, server=server)
+
+
+def made(*claims, connections=()):
+    served = [claim("server", endpoint, at=0, until=200, server=endpoint) for endpoint in (EAST, OTHER)]
+    spans = [(int(start * S), int(last * S)) for start, last in connections]
+    return Clusters("lab", [*served, *claims], lambda _endpoint: spans)
+
+
+def told(clusters, endpoint=EAST):
+    return {at: clusters.of(endpoint, at * S).key for at in range(0, 200, 10)}
+
+
+def test_a_cluster_takes_over_with_the_first_connection_after_the_longest_silence():
+    seen = [(0, 60), (45, 50), (61, 70), (90, 190), (110, 120)]
+    clusters = made(stated("A", 1, 40), stated("B", 115, 190), connections=seen)
+    assert {at for at, key in told(clusters).items() if key == "B"} == set(range(90, 200, 10))
+
+
+def test_without_connections_it_takes_over_when_it_is_told():
+    clusters = made(stated("A", 1, 40), stated("B", 115, 190))
+    assert {at for at, key in told(clusters).items() if key == "B"} == set(range(120, 200, 10))
+
+
+def test_an_endpoint_that_says_nothing_itself_goes_with_those_that_hand_out_its_address():
+    listed = claim("address", EAST, OTHER, 2, at=1, until=190)
+    clusters = made(stated("A", 1, 40), stated("B", 95, 190), listed, connections=[(0, 70), (90, 190)])
+    assert told(clusters, OTHER) == told(clusters)
+    assert (clusters.broker(OTHER, 10 * S), clusters.broker(OTHER, 100 * S)) == (2, 2)
+
+
+def test_one_that_both_hand_out_at_a_time_stays_where_it_says_it_is():
+    listed = [claim("address", EAST, OTHER, 2, at=1), claim("address", "10.0.0.3:9092", OTHER, 7, at=120)]
+    elsewhere = stated("B", 100, 190, "10.0.0.3:9092")
+    clusters = made(stated("A", 1, 150), elsewhere, stated("A", 1, 150, OTHER), *listed, connections=[(0, 190)])
+    assert set(told(clusters, OTHER).values()) == {"A"}
+
+
+def test_two_that_are_told_side_by_side_begin_when_they_are_told():
+    clusters = made(stated("A", 1, 120), stated("B", 95, 190), connections=[(0, 70), (90, 190)])
+    assert {at for at, key in told(clusters).items() if key == "B"} == set(range(100, 200, 10))
+
+
+def test_what_both_said_is_cut_in_two():
+    order = claim("control", EAST, 1, 1, False, "LeaderAndIsr", 4, 0, at=10, until=150, count=9)
+    clusters = made(stated("A", 1, 40), stated("B", 95, 190), connections=[(0, 70), (90, 190)])
+    parts = [(group.key, part.first, part.last, part.count) for group, part in clusters.parts(order)]
+    assert parts == [("A", order.first, order.first, 1), ("B", order.last, order.last, 8)]
+    mine = claim("control", EAST, 1, 2, False, "LeaderAndIsr", 4, 0, at=100, until=150)
+    assert [(group.key, part) for group, part in clusters.parts(mine)] == [("B", mine)]
+
+
+def test_what_is_said_of_a_name_by_one_server_first_and_another_last_is_cut_too():
+    state = claim("unnumbered", "orders", 0, "metadata", 1, 1, "1", "1", at=10)
+    state.last = claim("server", OTHER, at=150, server=OTHER).last
+    clusters = made(stated("A", 1, 40), stated("B", 95, 190, OTHER), stated("A", 1, 40, OTHER))
+    assert [(group.key, part.first == part.last) for group, part in clusters.parts(state)] == [("A", True), ("B", True)]
+
+
+def test_tallies_by_time_go_with_their_time():
+    slots = {f"{at * S // SLOT_NS}:100": at for at in (10, 80, 90, 150)}
+    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, tally={**slots, "is_new": 1}), 90 * S)
+    assert list(first.tally.values()) == [10, 80, 1]
+    assert list(last.tally.values()) == [90, 150, 1]
