@@ -49,7 +49,8 @@ def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -
 
 def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     """Finds. Committed records of the metadata log that cannot follow each other: a topic id that is created twice, or
-    again after it was removed, or removed twice, or that gets a partition after it was removed.
+    again after it was removed, or removed twice, that gets a partition before it is created or after it was removed, or
+    that is given the name of an id that is removed only later.
 
     Why it matters. An id is given once. The log is corrupt, or two logs were mixed up, as after a restore: every broker
     builds its metadata from it.
@@ -72,6 +73,11 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
     after = [p for p in placed(cell, group, scene) if removed and p.peak["offset"] > removed[0].peak["offset"]]
     if after and len(created) < 2:
         found["given a partition after it was removed"] = [removed[0], *after]
+    before = [p for p in placed(cell, group, scene) if created and p.peak["offset"] < created[0].peak["offset"]]
+    if before:
+        found["given a partition before it was created"] = [*before, created[0]]
+    if created and (alive := lives_on(cell, created[0], group, scene)):
+        found["given the name of an id that was removed only later"] = alive
     for rule, claims in found.items():
         names = sorted({claim["name"] for claim in created})
         yield Evidence(
@@ -82,6 +88,19 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
             count=len(claims),
             words={"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)},
         )
+
+
+def lives_on(cell: Cell, created: Claim, group: Group, scene: Scene) -> list[Claim]:
+    """The creation of an earlier id of the same name, this one, and the earlier one's removal, if that came last."""
+    for history in topic_of(created["name"], group, scene).histories:
+        if history.topic_id == cell[1]:
+            continue
+        scene.watch()
+        first = logged("binding", ("id", history.topic_id), group, scene)
+        removed = logged("deletion", ("id", history.topic_id), group, scene)
+        if first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
+            return [first[0], created, removed[0]]
+    return []
 
 
 def placed(cell: Cell, group: Group, scene: Scene) -> list[Claim]:

@@ -108,6 +108,33 @@ def log002_fires__a_partition_of_what_is_gone(lab):
         high_watermark=50)  # fmt: skip
 
 
+def log002_fires__a_partition_of_what_is_not_there_yet(lab):
+    new = id_bytes(ID_1)
+    log(lab, 5, partition(0, new, 1), topic("orders", new), partition(1, new, 1), high_watermark=50)
+
+
+def log002_fires__a_name_that_is_given_away_too_early(lab):
+    old, new = id_bytes(ID_1), id_bytes(ID_2)
+    log(lab, 5, topic("orders", old), topic("orders", new), remove_topic(old), high_watermark=50)
+
+
+def log002_near_miss__a_name_that_is_free_again(lab):
+    old, new = id_bytes(ID_1), id_bytes(ID_2)
+    log(lab, 5, topic("orders", old), remove_topic(old), topic("orders", new), remove_topic(new), high_watermark=50)
+
+
+def log002_cannot_know__whether_the_earlier_id_lives(lab):
+    """Its removal was not seen, which may have come before or after."""
+    log(lab, 5, topic("orders", id_bytes(ID_1)), high_watermark=50)
+    log(lab, 6, topic("orders", id_bytes(ID_2)), high_watermark=50, offset=20)
+
+
+def log002_cannot_know__what_was_taken_back(lab):
+    """The removal that came too late stands above the high watermark."""
+    old, new = id_bytes(ID_1), id_bytes(ID_2)
+    log(lab, 5, topic("orders", old), topic("orders", new), remove_topic(old), high_watermark=2)
+
+
 def log002_near_miss__partitions_of_their_time(lab):
     """A topic that is made again gets partitions after the old one's end."""
     old, new = id_bytes(ID_1), id_bytes(ID_2)

@@ -159,6 +159,19 @@ def tid007_near_miss__denied_before_and_after_its_life(lab):
     denied(lab, (), (120, 122))
 
 
+def tid007_near_miss__nobody_knows_it_at_first(lab):
+    """Created, but both brokers learn of it a minute later; one says so before the other."""
+    lab.created(1, "orders", ID_1)
+    for at in range(2, 62, 4):
+        lab.metadata(at, [("orders", None, 3)])
+        lab.metadata(at + 1, [("orders", None, 3)], server=B3)
+    lab.metadata(65, [("orders", ID_1)])
+    lab.metadata(67, [("orders", None, 3)], server=B3)
+    for at in range(80, 160, 4):
+        lab.metadata(at, [("orders", ID_1)])
+        lab.metadata(at + 1, [("orders", ID_1)], server=B3)
+
+
 def tid007_near_miss__denied_by_a_broker_that_starts_twice(lab):
     denied(lab, range(0, 200, 4), (60, 61, 135, 136))
 

@@ -12,7 +12,7 @@ from streaming.judge.releases import read
 from streaming.judge.step import Judge, open_rows
 from tests.decode.log.batches import batch, remove_topic, topic
 from tests.streaming.judge.cases_control import id_bytes, log
-from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, ID_3, Lab, exchanged, written
+from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, written
 
 
 def told(lab, kind):
@@ -69,6 +69,13 @@ def test_records_sent_before_a_new_leader_knows_its_high_watermark_count():
     log(lab, 6, topic("later", id_bytes(ID_2)), high_watermark=1, offset=1)
     rows = {row["topic_id"]: (row["name"], row["state"]) for row in lab.judge()["topics"].values()}
     assert rows[ID_1] == ("orders", "current")
+
+
+def test_a_topic_may_be_named_like_an_id_that_nobody_has():
+    lab = Lab()
+    lab.metadata(1, [(NO_ID, ID_1), ("orders", ID_2)])
+    rows = {row["name"]: (row["topic_id"], row["state"]) for row in lab.judge()["topics"].values()}
+    assert rows == {NO_ID: (ID_1, "current"), "orders": (ID_2, "current")}
 
 
 def test_a_node_that_reads_the_whole_log_again_hours_later_changes_nothing():
