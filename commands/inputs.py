@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ROLL_BYTES = 4 << 20
 """Of rows as they are judged: 50 MB of capture, a MB of Parquet. A worker holds a few files at a time."""
+BATCH_BYTES = 12 << 20
+"""Of payload read at a time. Twice as much is a tenth faster and holds 60 MB more, while the query runs beside it."""
 
 
 def place(name: str) -> Path:
@@ -63,7 +65,13 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
     with progress("reading") as advance:
         try:
             return agent.write_frames(
-                files, out, cluster, roll_bytes=ROLL_BYTES, on_progress=advance, keep_records=keep_records
+                files,
+                out,
+                cluster,
+                roll_bytes=ROLL_BYTES,
+                batch_bytes=BATCH_BYTES,
+                on_progress=advance,
+                keep_records=keep_records,
             )
         except pcap.InputError as error:
             raise Stop(str(error)) from error

@@ -15,6 +15,9 @@ import pyarrow as pa
 from streaming.tagged import Tagged
 
 PIECE_BYTES = 1 << 20
+AS_IT_COMES = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
+"""What glibc otherwise adapts to the largest that was ever freed: what is larger than these goes back at once."""
+GIVE_BACK_BYTES = 1 << 20, 256 << 10
 
 
 def in_pieces(rows: Iterable[Tagged]) -> Iterator[list[Tagged]]:
@@ -32,6 +35,13 @@ def in_pieces(rows: Iterable[Tagged]) -> Iterator[list[Tagged]]:
         yield piece
     del piece
     give_back()
+
+
+def hold_little() -> None:
+    """This process returns what is large when it is freed; those it starts are told by their environment."""
+    with suppress(OSError, AttributeError):  # another C library
+        for option, size in zip(AS_IT_COMES, GIVE_BACK_BYTES, strict=True):
+            ctypes.CDLL(None).mallopt(option, size)
 
 
 def give_back() -> None:

@@ -23,14 +23,15 @@ from streaming.archive import sharing
 from streaming.forks import Forks, end_forks, start_forks
 from streaming.gateway import JavaDiedError, Silence, connected, end_java, start_java
 from streaming.java import find_java
+from streaming.memory import GIVE_BACK_BYTES, hold_little
 from streaming.tuning import JVM, QUERY, Session, settings
 
 __all__ = ["Session", "await_session", "begin", "close_session", "open_session"]
 PATIENCE_S = 5
 GIVE_BACK = {
     "MALLOC_ARENA_MAX": "2",
-    "MALLOC_MMAP_THRESHOLD_": "262144",
-    "MALLOC_TRIM_THRESHOLD_": "1048576",
+    "MALLOC_TRIM_THRESHOLD_": str(GIVE_BACK_BYTES[0]),
+    "MALLOC_MMAP_THRESHOLD_": str(GIVE_BACK_BYTES[1]),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 """For Java and its Pythons: what a large batch took goes back to the system. As glibc and Arrow come, each worker
@@ -57,6 +58,7 @@ def begin(session: Session) -> None:
     if RUNNING.java is not None:
         return
     session.work.mkdir(parents=True, exist_ok=True)
+    hold_little()
     java = find_java(session.work)
     os.environ |= {
         "JAVA_HOME": str(java.home),

@@ -49,9 +49,10 @@ LOCAL = {
     "spark.shuffle.compress": "false",  # cells are local and already dense
     "spark.shuffle.spill.compress": "false",
     # rows are sorted by bucket: a whole batch of frames would lie in Java's heap, ten times as large as its files
-    "spark.shuffle.spill.maxSizeInBytesForSpillThreshold": "8m",
+    "spark.shuffle.spill.maxSizeInBytesForSpillThreshold": "12m",
+    "spark.unsafe.sorter.spill.read.ahead.enabled": "false",  # two MB of heap for each piece that was sorted
     "spark.buffer.pageSize": "1m",
-    "spark.cleaner.periodicGC.interval": "24h",
+    "spark.cleaner.periodicGC.interval": "10s",  # 0.1 s each; or the heap grows with what passed through it
     # the other one asks `readlink` about each file it renames, twice; a rename is one step in both
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -62,7 +63,7 @@ HEAP_MB = 1024
 # minutes of work, not days: start fast; take no sixty-fourth of the machine to begin with, as Java does, and give back
 # what a large batch took
 JVM = (
-    "-Xms96m -Xmn48m"
+    "-Xms96m -Xmn48m -XX:SurvivorRatio=2"
     " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
     " -Djdk.lang.Process.launchMechanism=VFORK"  # a process costs half as much; Hadoop starts many
 )
