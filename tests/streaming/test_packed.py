@@ -55,3 +55,30 @@ def test_a_view_of_an_array_takes_only_its_own_bytes():
 def test_what_cannot_be_told_is_refused():
     with pytest.raises(TypeError, match="object does not fit"):
         to_cell(object())
+
+
+@pytest.mark.parametrize(
+    ("numbers", "saved"),
+    [
+        (np.arange(100) * 10**15, 0),
+        (np.array([-(2**63), 2**63 - 1] * 50), 0),
+        (np.array([-(2**63), 255 - 2**63] * 50), 7 * 100),
+        (np.array([2**63 - 1, 2**63 - 2] * 50), 7 * 100),
+        (np.array([-5, 250] * 50, np.int16), 100),
+        (np.full((50, 2), -7, np.int32), 3 * 100),
+        (np.array([0, 1 << 16] * 50), 4 * 100),
+        (np.array([-1, 126] * 50, np.int8), 0),
+    ],
+)
+def test_numbers_near_each_other_take_little_room_and_come_back(numbers, saved):
+    cell = to_cell(numbers)
+    found = from_cell(cell)
+    assert (found.dtype, found.shape, found.tolist()) == (numbers.dtype, numbers.shape, numbers.tolist())
+    assert found.flags.writeable
+    assert abs(len(cell) + saved - len(to_cell(np.zeros(8 * 100, np.uint8))) - numbers.nbytes + 800) < 120
+
+
+def test_a_cell_as_it_was_written_before_numbers_were_packed_is_read():
+    cell = bytearray(to_cell(np.arange(3)))
+    assert b'"as"' not in cell
+    assert from_cell(bytes(cell)).tolist() == [0, 1, 2]
