@@ -57,7 +57,7 @@ class Limits:
     idle_ns: int = 1200 * SECOND
     """Silence after which a connection is let go: brokers close idle ones after 10 minutes."""
     linger_ns: int = 10 * SECOND
-    """How long a closed connection is remembered, to absorb late packets."""
+    """How long a closed connection is remembered, to absorb late packets; one half closed is not closed yet."""
     connections: int = 200_000
     """Connections open at once. Half full, a call begins by letting go of those that never showed Kafka, the ones
     silent longest first; beyond, new ones are not followed. So a call should bring at most a quarter as many frames."""

@@ -3,8 +3,9 @@
 Knows: what a chain of headers looks like (a believable header at p, and at p + 4 + its size another one of the same
 client, later), and that responses carry the correlation ids of requests we have seen.
 Refuses to know: what messages mean. It never guesses one: a position is trusted only when its chain is confirmed.
-Rule: an earlier candidate that encloses later ones goes first, unless it encloses CANDIDATES, so that traffic inside of
-records is not mistaken for the connection's own; bytes given up are counted.
+Rule: an earlier candidate that encloses later ones goes first, however many they are, so that traffic inside of
+records is not mistaken for the connection's own, and a connection's client is the one it was; bytes given up are
+counted.
 """
 
 # ruff: noqa: PLR0917 -- jitted kernels take arrays and indices one by one
@@ -57,6 +58,7 @@ from decode.following.slots import (
     Q_NEXT,
     SEARCH,
     UNDECIDED,
+    W_AT,
     W_CANDIDATE,
     W_CANDIDATES,
     W_CLIENT,
@@ -64,6 +66,7 @@ from decode.following.slots import (
     W_HEAD,
     W_KEPT,
     W_LAST_CORRELATION,
+    W_MESSAGES,
     W_MODE,
     W_NEXT,
     W_PIECES,
@@ -82,6 +85,9 @@ WAITING, CONFIRMED, REFUTED = 0, 1, 2
 WALK = 8192  # pieces looked at, in one search, for a message that ends with a packet
 HEADER = 300  # longest believable request header
 PATIENCE_BYTES = 4 << 20  # after so much of an unrecognised connection, hold only what a candidate needs
+FIRST = 4  # candidates that no later one displaces: what begins within them is not trusted before they are refuted
+LONG = 2 << 20  # ... up to this length: max.request.size is 1 MiB by default, and a false one would hide others as long
+KNOWN_BY = 4  # requests that make sure whose connection it is: a client's first ones may not name it yet
 
 
 @njit
@@ -101,7 +107,7 @@ def search(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
 
 @njit
 def _search_requests(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
-    ids = np.zeros(0, np.int64)
+    ids = np.zeros((0, 2), np.int64)
     found = _scan(s, new, old, c, w, ids)
     if found >= 0:
         _trust(s, c, w, found)
@@ -111,19 +117,20 @@ def _search_requests(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
 
 @njit
 def _search_responses(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
-    ids = np.empty(IDS, np.int64)
+    ids = np.empty((IDS, 2), np.int64)  # id, and its place among those asked with
     count, q = 0, s[c + C_ASKED]
     while q >= 0 and count < IDS:
         if not s[q + Q_FLAGS] & F_RAW:
-            ids[count] = s[q + Q_CORRELATION]
+            ids[count, 0], ids[count, 1] = s[q + Q_CORRELATION], count
             count += 1
         q = s[q + Q_NEXT]
     if count == 0:
         s[w + W_SCAN] = max(s[w + W_SCAN], s[w + W_NEXT] - 7)
         return False
     ids = ids[:count]
-    if (np.diff(ids) < 0).any():  # seldom: reauthentication takes ids from elsewhere
-        ids = np.sort(ids)
+    said = ids[:, 0].copy()
+    if (np.diff(said) < 0).any():  # seldom: reauthentication takes ids from elsewhere
+        ids = ids[np.argsort(said, kind="mergesort")]
     found = _scan(s, new, old, c, w, ids)
     if found >= 0:
         _trust(s, c, w, found)
@@ -162,6 +169,7 @@ def _scan(s: Ints, new: Bytes, old: Bytes, c: int, w: int, ids: Ints) -> Any:
 def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: bool) -> Any:
     """(positions tested, offset of a request that needs no further proof or -1) of bytes at offset `at`, in piece p."""
     largest, n, steps = s[L_MESSAGE_BYTES], len(run), WALK
+    sure = s[w + W_CLIENT] >= 0 and s[w + W_MESSAGES] >= KNOWN_BY and s[w + W_NEXT] - s[w + W_AT] < PATIENCE_BYTES
     highest = largest >> 24
     for i in range(n - 7):
         if run[i] > highest:
@@ -184,11 +192,13 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: boo
         if verdict in (NO, WAIT) or int32(run, i + 8) < 0:
             continue
         known_client = s[w + W_CLIENT] >= 0 and client == s[w + W_CLIENT]
+        if sure and not known_client:
+            continue
         ahead = int32(run, i + 8) - s[w + W_LAST_CORRELATION]
-        if verdict == STRONG and known_client and 0 < ahead <= FAR:
-            return i, at + i
         if verdict == STRONG:
             p = piece_of(s, p, at + i)
+            if known_client and 0 < ahead <= FAR and begins_packet(s, p, at + i):
+                return i, at + i
             fills, walked = fills_packets(s, p, at + i, at + i + 4 + int32(run, i), steps)
             steps -= walked
             if fills:
@@ -200,25 +210,28 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: boo
 
 @njit
 def _asked(ids: Ints, correlation: int) -> Any:
-    """The place of a correlation id among those asked with, which ascend; -1 if it is none of them."""
+    """The place of a correlation id among those asked with, rows (id, place) by id; -1 if it is none of them."""
     low, high = 0, len(ids)
     while low < high:
         middle = (low + high) // 2
-        if ids[middle] < correlation:
+        if ids[middle, 0] < correlation:
             low = middle + 1
         else:
             high = middle
-    return low if low < len(ids) and ids[low] == correlation else -1
+    return ids[low, 1] if low < len(ids) and ids[low, 0] == correlation else -1
 
 
 @njit
 def _note(s: Ints, w: int, at: int, size: int, correlation: int, client: int) -> None:
-    """Remember a candidate; when there are too many, the one that ends last makes room."""
+    """Remember a candidate; when there are too many, the one that ends last makes room, but not one of the FIRST."""
     count = s[w + W_CANDIDATES]
     place = count
     if count == CANDIDATES:
         for k in range(CANDIDATES):
-            if place == count or s[w + W_CANDIDATE + 4 * k + 1] > s[w + W_CANDIDATE + 4 * place + 1]:
+            base = W_CANDIDATE + 4 * k
+            if k < FIRST and s[w + base + 1] - s[w + base] <= LONG:
+                continue
+            if place == count or s[w + base + 1] > s[w + W_CANDIDATE + 4 * place + 1]:
                 place = k
         if s[w + W_CANDIDATE + 4 * place + 1] <= at + 4 + size:
             return

@@ -266,10 +266,23 @@ def _cut_both(s: Ints, new: Bytes, old: Bytes, c: int) -> None:
 
 
 @njit
+def _patience_ns(s: Ints, c: int) -> Any:
+    """Silence after which a connection is over: a side that was seen and has not said FIN may still answer the other's
+    (RFC 9293 3.6: a half-closed connection).
+    """
+    if s[c + C_CLOSED_BY] == 0:
+        return s[L_IDLE_NS]
+    for w in (way_of(c, 0), way_of(c, 1)):
+        if s[w + W_FRAMES] > 0 and s[w + W_FIN] == UNSET:
+            return s[L_IDLE_NS]
+    return s[L_LINGER_NS]
+
+
+@njit
 def _deadline(s: Ints, c: int) -> None:
     """When something about this connection falls due if no frame comes."""
     last = s[c + C_LAST]
-    at = last + (s[L_LINGER_NS] if s[c + C_CLOSED_BY] else s[L_IDLE_NS])
+    at = last + _patience_ns(s, c)
     at = min(at, s[c + C_DUE])
     for w in (way_of(c, 0), way_of(c, 1)):
         if s[w + W_HELD] >= 0 or s[w + W_ACKED] > s[w + W_NEXT]:
@@ -288,8 +301,7 @@ def expire(s: Ints, new: Bytes, old: Bytes, c: int, now: int) -> None:
             _release(s, c)
             return
         touch(s, c)
-        idle = s[L_LINGER_NS] if s[c + C_CLOSED_BY] else s[L_IDLE_NS]
-        if at >= s[c + C_DUE] or at >= s[c + C_LAST] + idle:
+        if at >= s[c + C_DUE] or at >= s[c + C_LAST] + _patience_ns(s, c):
             _over(s, new, old, c, at)
             continue
         remember_acknowledged(s, c, at)

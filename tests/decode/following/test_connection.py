@@ -25,6 +25,8 @@ from tests.decode.following.conversations import (
 )
 from tests.traffic import ACK, FIN, PSH, Talk
 
+SECOND = 1_000_000_000
+
 USUAL = Limits()
 
 
@@ -294,6 +296,30 @@ def test_a_half_closed_connection_is_still_answered():
     talk.response(response(1))
     talk._say(False, FIN | ACK)
     assert answered(follow(talk)) == [0, 1]
+
+
+def test_a_half_closed_connection_is_answered_as_long_as_the_other_side_may():
+    """A long poll whose client sends FIN meanwhile; then the broker says FIN, and late packets get linger_ns."""
+    talk = opened().request(request(FETCH, 12, 1))
+    talk._say(True, FIN | ACK)
+    talk.ts_ns += 27 * SECOND
+    talk.response(response(1))
+    talk.ts_ns += 27 * SECOND
+    talk._say(False, FIN | ACK)
+    for follower in (Follower(), Follower(Limits(idle_ns=20 * SECOND))):
+        results = [follower.receive(segments([frame])) for frame in talk.segments]
+        patient = follower.limits.idle_ns > 27 * SECOND
+        assert answered(results) == ([0, 1] if patient else [0])
+
+
+@pytest.mark.parametrize(("seen", "over"), [(True, False), (False, True)])
+def test_a_side_that_was_never_seen_holds_no_closed_connection_open(seen, over):
+    talk = opened().request(request(FETCH, 12, 1))
+    talk._say(True, FIN | ACK)
+    follower = Follower()
+    follower.receive(segments([frame for frame in talk.segments if seen or frame.src == talk.client]))
+    results = [follower.advance("a", talk.ts_ns + 11 * SECOND)]
+    assert bool(told(results)) == over
 
 
 def test_state_of_another_version_is_refused():

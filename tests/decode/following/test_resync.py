@@ -276,3 +276,48 @@ def test_an_id_from_elsewhere_among_those_asked_hides_no_answer(way):
     back = answers(range(70_000, 70_010)) + answers([again]) + answers(range(70_010, 70_030))
     frames = middle(skip=1, said=[(True, data), (False, NOISE * 30 + back)])
     assert paired(way(frames)) == [*range(70_002, 70_030), again]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+@pytest.mark.parametrize("count", [6, 40])
+def test_however_many_requests_are_within_one_that_is_not_over_they_wait_for_its_end(way, count):
+    """A topic that carries captured Kafka: more requests in one record batch than candidates are kept."""
+    inner = asks(range(count), client="inner")
+    around = b"".join(request(FETCH, 12, number, NOISE * 20 + inner) for number in range(100, 104))
+    frames = middle(skip=0, said=[(True, NOISE * 33 + around)], step_ns=SLOWLY)
+    assert requests(way(frames)) == [100, 101, 102, 103]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+@pytest.mark.parametrize(("client", "between"), [("inner", b""), ("inner", NOISE), ("client", NOISE)])
+def test_requests_within_one_whose_beginning_was_lost_are_not_the_connections(way, client, between):
+    """Neither those of another client, in a row, nor single ones of its own name with later ids: all are content."""
+    inner = between.join(asks([number], client=client) for number in range(1000, 1040))
+    talk = Talk(mss=500, step_ns=SLOWLY).open()
+    for number in range(1, 20):
+        talk.request(request(FETCH, 12, number, NOISE * 20 + inner, client="client")).response(answers([number]))
+    begun = [i for i, frame in enumerate(talk.segments) if frame.payload and frame.src == talk.client]
+    lost = begun[begun.index(next(i for i in begun if talk.segments[i].payload[8:12] == struct.pack(">i", 9)))]
+    frames = [frame for i, frame in enumerate(talk.segments) if i != lost]
+    assert requests(way(frames)) == [number for number in range(1, 20) if number != 9]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_client_that_names_itself_late_is_found_all_the_same(way):
+    """Some ask for ApiVersions before they know what they are called."""
+    talk = Talk(mss=100).open().request(request(18, 0, 1, client=None)).response(response(1))
+    talk.request(asks(range(2, 40), client="app"))
+    frames = [frame for i, frame in enumerate(talk.segments) if i != 5]
+    assert frames[4].payload
+    found = requests(way(frames))
+    assert found == [1, *range(found[1], 40)]
+    assert found[1] <= 5
+
+
+def test_answers_in_the_order_of_their_requests_follow_each_other_whatever_their_ids():
+    """A client that signs in again: what it asks next has a smaller id, and is answered next."""
+    again = 2_147_483_640
+    data = asks([70_000, 70_001]) + request(AUTHENTICATE, 2, again, b"\x05abcd") + asks(range(70_002, 70_010))
+    back = answers([again, 70_002], size=533) + answers(range(70_003, 70_010))
+    frames = middle(skip=1, said=[(True, asks(range(69_990, 70_000)) + data), (False, NOISE * 30 + back)])
+    assert paired(follow(frames)) == [*range(70_002, 70_010), again]
