@@ -140,8 +140,16 @@ def family(root: int) -> list[int]:
             continue
     found = [root]
     for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
+        found += [child for child, parent in parents.items() if parent == pid and not in_parents_memory(child, pid)]
     return found
+
+
+def in_parents_memory(child: int, parent: int) -> bool:
+    """Java starts programs by vfork: until a child has become its program it is Java, in the same memory."""
+    try:
+        return all(Path(f"/proc/{pid}/exe").readlink().name == "java" for pid in (child, parent))
+    except OSError:
+        return False
 
 
 def resident(pid: int) -> float:
