@@ -265,6 +265,7 @@ class Trim:
         """Streams whose rows wait no longer."""
         offset = decided.of(names)
         known, age = self._boundary.of(names) == offset, self._newest_ns - oldest
+        known |= (offset == 0) & (self._boundary.of(names ^ 1) >= 0)  # a first answer to what was recognised
         _, connection = np.unique(names >> 1, return_inverse=True)
         together = np.bincount(connection, waiting_bytes * ~known)[connection]
         tired = ~known & ((age > self._bounds.unknown_ns) | (together > self._bounds.unknown_bytes))

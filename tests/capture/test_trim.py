@@ -94,6 +94,14 @@ def test_a_message_that_waits_too_long_keeps_size_and_ids(written, tmp_path):
     assert summary.left_out["waited too long"] > 0
 
 
+def test_the_first_answer_of_a_connection_is_waited_for_however_large_it_is(written, tmp_path):
+    """A follower that catches up asks nothing before its first fetch, and is answered a megabyte."""
+    talk = t.Talk(mss=32000).open().request(request(FETCH, 11, 1)).response(response(1, bytes(1 << 20)))
+    talk.request(request(FETCH, 11, 2)).response(response(2))
+    _, summary = rows_of(written(t.pcap(t.packets(talk.segments))), tmp_path / "out", batch_bytes=1 << 16)
+    assert summary.left_out.get("waited too long", 0) == 0
+
+
 def test_an_answer_whose_request_comes_late_is_kept(written, tmp_path):
     talk = t.Talk(mss=2000).open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
     talk.request(request(METADATA, 1, 2, bytes(4))).response(response(2, bytes(12)))
