@@ -117,3 +117,13 @@ def test_a_function_that_holds_its_stamp_does_what_it_did():
     assert [cell.cell_contents for cell in stamped.__closure__] == [10, 77]
     for name in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__", "__defaults__"):
         assert getattr(stamped, name) == getattr(plain, name)
+
+
+def test_a_kernel_that_only_borrows_its_arrays_says_what_python_would():
+    def largest(x):
+        found = x[0]
+        for value in x:
+            found = max(found, value)
+        return found
+
+    assert compiled.borrowing_njit(largest)(np.array([3, 9, 4])) == 9
