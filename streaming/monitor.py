@@ -177,7 +177,8 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
     shown, rounds, asked = -1, 0, False
     while not query.awaitTermination(LOOK_S):
         progress, busy = query.lastProgress, query.status["isTriggerActive"]
-        if progress and progress["batchId"] != shown and progress["numInputRows"]:
+        ended = bool(progress and progress["batchId"] != shown and progress["numInputRows"])
+        if ended:
             shown = progress["batchId"]
             batch_s = progress["durationMs"]["triggerExecution"] / 1000
             watch.page.hear(measured(progress, watch.plan, watch.page), batch_s)
@@ -187,8 +188,8 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
             watch.page.alive()
         if rounds % COMPACT_ROUNDS == COMPACT_ROUNDS - 1:
             tidy(watch.plan)
-        if watch.stopping.is_set() and not busy:
-            query.stop()
+        if watch.stopping.is_set() and (ended or not busy):
+            query.stop()  # where files wait the next batch has begun already: it is repeated by the next start
             break
         if watch.stopping.is_set() and not asked:
             asked = True

@@ -190,6 +190,38 @@ def test_what_waits_is_shown_before_the_query_has_begun(plan, frames_files):
     assert samples["wirecheck_backlog_bytes"] == sum(file.stat().st_size for file in frames_files)
 
 
+class Busy:
+    """A query that always runs a batch, as where many files wait; each look finds the batch after the last."""
+
+    def __init__(self):
+        self.looks, self.stopped = 0, False
+        self.status = {"isTriggerActive": True}
+
+    def awaitTermination(self, _):  # noqa: N802 - Spark's name
+        self.looks += 1
+        assert self.looks < 10
+        return False
+
+    @property
+    def lastProgress(self):  # noqa: N802 - Spark's name
+        if self.looks < 3:
+            return None
+        return {"batchId": 0, "numInputRows": 1, "durationMs": {"triggerExecution": 1}, "stateOperators": ()}
+
+    def stop(self):
+        self.stopped = True
+
+
+def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch):
+    query, page, stopping, said = Busy(), Page(), Event(), []
+    monkeypatch.setattr(monitor, "start", lambda *_: query)
+    job, settings = prepared(plan, Settings(), page)
+    stopping.set()
+    attend(None, job, settings, Watch(plan, page, stopping, said.append))
+    assert (query.looks, query.stopped, len(said)) == (3, True, 2)
+    assert said[1] == "ending when the batch that runs is finished; a second signal ends at once"
+
+
 @pytest.mark.spark
 def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judged_like_a_replay(
     spark, plan, frames_files
