@@ -23,8 +23,8 @@ from pyspark.find_spark_home import _find_spark_home
 from bench.chaos import CAPTURES, Monitor, feed
 from capture.agent import write_frames
 from streaming.java import find_java
+from streaming.listing import agents_of
 from streaming.loop import Loop
-from streaming.replay import agents_of
 from streaming.result import Result
 from streaming.settings import Settings
 

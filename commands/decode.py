@@ -153,13 +153,13 @@ def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
 
 def written(folders: list[Path]) -> "Iterator[pa.Table]":
     """Frames as agents wrote them, of several agents side by side: what they all saw is one."""
-    from streaming.replay import ReplayError, frames_files
+    from streaming.listing import FramesError, frames_files
 
     try:
         files = frames_files(folders)
         for path in sorted(files, key=lambda path: (beginning(path), path)):
             yield opened(path)
-    except ReplayError as error:
+    except FramesError as error:
         raise Stop(str(error)) from error
 
 

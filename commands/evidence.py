@@ -96,11 +96,11 @@ def sources_of(finding: Row) -> tuple[str, ...]:
 
 
 def frame_files(inputs: tuple[str, ...], scratch: Path, cluster: str, keep_records: bool) -> list[Path]:
-    from streaming.replay import ReplayError, frames_files
+    from streaming.listing import FramesError, frames_files
 
     try:
         return frames_files(frames_of(inputs, scratch, cluster, keep_records))
-    except ReplayError as error:
+    except FramesError as error:
         raise Stop(str(error)) from error
 
 

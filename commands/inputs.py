@@ -122,19 +122,19 @@ def holds_tables(path: Path) -> bool:
 
 def judged(inputs: tuple[str, ...], cluster: str) -> "Result":
     """What pcaps and folders of frames say, with nothing kept."""
-    from streaming.replay import ReplayError, frames_files
+    from streaming.listing import FramesError, frames_files
 
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         try:
             return judged_frames(frames_files(frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False)))
-        except ReplayError as error:
+        except FramesError as error:
             raise Stop(str(error)) from error
 
 
 def judged_frames(files: list[Path]) -> "Result":
     """Judged in this process, one file of frames after the other: no Spark to wait for, and no tables to keep."""
+    from streaming.listing import agents_of
     from streaming.loop import Loop
-    from streaming.replay import agents_of
     from streaming.settings import Settings
 
     loop = Loop(replace(Settings(), agents=agents_of(files)))

@@ -27,11 +27,12 @@ from streaming.failure import in_one_line
 from streaming.gateway import JavaDiedError
 from streaming.held import served, stop_signals, taken, workplace
 from streaming.java import JavaMissing
+from streaming.listing import agents_of, labelled
 from streaming.manifest import CheckpointRefused
 from streaming.metrics import Page, Query
 from streaming.pipeline import Job, start
 from streaming.plan import MonitorError, Plan
-from streaming.replay import agents_of, labelled, retried
+from streaming.replay import retried
 from streaming.session import Session, close_session, open_session
 from streaming.settings import AgentFiles, Settings
 from streaming.sinks import Told

@@ -1,7 +1,7 @@
 """Frames that are there, judged to their end.
 
-Knows: which agents and files a replay has, how to run the query over all of them once, and how to say in one line why
-it failed. Knows nothing of pcaps (the door had them written as frames) or of how results look.
+Knows: how to run the query over all of them once, and how to say in one line why it failed. Knows nothing of pcaps
+(the door had them written as frames) or of how results look.
 Rule: frames are read where they lie, by path; what a replay leaves behind is under `out` and `work`, nowhere else.
 """
 
@@ -18,12 +18,12 @@ from pyspark.sql.streaming import StreamingQuery
 from streaming.early import Early
 from streaming.gateway import JavaDiedError
 from streaming.java import JavaMissing
+from streaming.listing import FramesError, agents_of, frames_files, labelled
 from streaming.memory import give_back
 from streaming.pipeline import Job, start
 from streaming.result import Result
 from streaming.session import Session, begin, close_session, open_session
-from streaming.settings import AgentFiles, Settings
-from streaming.unreadable import NAME, label_of
+from streaming.settings import Settings
 
 RAISED = re.compile(  # Java's last words, and those of our Python among them
     r"^\s*(?:Caused by: |: )?(?P<java>(?:org|java|scala)\.)?(?:\w+\.)*"
@@ -90,7 +90,7 @@ def run(
             gather(files, work / "frames")
             return judge(spark, job_of(work / "frames", out, work), settings, on_progress)
         return judge(spark, job_of(Path(early.job.frames), out, work), settings, on_progress)
-    except (JavaMissing, JavaDiedError) as failure:
+    except (FramesError, JavaMissing, JavaDiedError) as failure:
         raise ReplayError(str(failure)) from failure
     finally:
         close_session()
@@ -121,45 +121,11 @@ def result_of(query: StreamingQuery, out: Path | str) -> Result:
     return replace(Result.read(out, str(query.id)), batches=batches)
 
 
-def frames_files(folders: list[Path]) -> list[Path]:
-    files = []
-    for folder in folders:
-        found = sorted(file for file in folder.glob("*.parquet") if not file.name.startswith((".", "_")))
-        strange = [file.name for file in found if not NAME.fullmatch(file.name)]
-        if strange and len(strange) == len(found):
-            raise ReplayError(f"{folder}: {strange[0]} is not a file of frames (AGENT-NNNNNNNNNN.parquet)")
-        if not found:
-            raise ReplayError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet)")
-        files += found
-    names = [file.name for file in files]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise ReplayError(f"{twice[0]} is in more than one folder: the agents need names of their own")
-    return files
-
-
 def gather(files: list[Path], folder: Path) -> None:
     """One folder for Spark to list, whatever characters the users' folders have in their names."""
     folder.mkdir(parents=True)
     for file in files:
         (folder / file.name).symlink_to(file.resolve())
-
-
-def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
-    numbers: dict[str, set[int]] = {}
-    for file in files:
-        if name := NAME.fullmatch(file.name):
-            numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
-    return {
-        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)), max(there))
-        for agent, there in sorted(numbers.items())
-    }
-
-
-def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
-    """Each agent with the label of its first file: one label's end does not wait for another's."""
-    first = {agent: f"{folder}/{agent}-{files.first:010d}.parquet" for agent, files in agents.items()}
-    return {agent: replace(files, label=label_of(first[agent])) for agent, files in agents.items()}
 
 
 def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:

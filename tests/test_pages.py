@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import wirecheck
 from capture import proof
 from capture.agent import write_frames
-from streaming import replay
+from streaming import listing, replay
 from streaming.loop import Loop
 from streaming.sinks import write_batch
 
@@ -70,7 +70,7 @@ def desk(tmp_path_factory):
 def plainly(frames, out, work, settings, on_progress=None, *, early=None):
     """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
     loop = Loop(settings)
-    loop.batch(replay.frames_files(list(frames)))
+    loop.batch(listing.frames_files(list(frames)))
     write_batch(loop.told, out, "run-1", 0)
     return loop.result()
 

@@ -3,12 +3,27 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
 from tests.commands.conftest import EXAMPLE
 
 SHIPMENTS = "da2uCyqPT-6vP4yDIMcDSw"
+WITHOUT_SPARK = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in ("pandas", "py4j", "pyspark"):
+            raise ModuleNotFoundError(name=name)
+
+sys.meta_path.insert(0, Missing())
+import wirecheck
+wirecheck.main(sys.argv[1:])
+"""
 
 
 def topics(told):
@@ -109,3 +124,10 @@ def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
     assert told.count("internal") == 1
     heads = run("clients", "--from", verdict).stdout.splitlines()[0].split()
     assert heads == ["client", "id", "address", "software", "requests", "last", "seen", "API", "versions"]
+
+
+@pytest.mark.parametrize("command", [["topics"], ["decode", "--limit", "9"]], ids=lambda words: words[0])
+def test_where_an_agent_runs_neither_spark_nor_pandas_is_needed(command, frames_folder):
+    words = [sys.executable, "-c", WITHOUT_SPARK, *command, str(frames_folder)]
+    told = subprocess.run(words, cwd=EXAMPLE.parents[2], capture_output=True, text=True, timeout=120, check=False)
+    assert (told.returncode, told.stderr) == (0, "")

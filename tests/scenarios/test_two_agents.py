@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from capture.agent import write_frames
-from streaming.replay import agents_of
+from streaming.listing import agents_of
 from streaming.settings import Settings
 from tests.scenarios.roads import Scenario, packets, plain
 from tests.scenarios.test_roads import without_frames

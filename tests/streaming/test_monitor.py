@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 
 from streaming import manifest, monitor
+from streaming.listing import agents_of
 from streaming.loop import Loop
 from streaming.metrics import Page
 from streaming.monitor import MonitorError, Plan, Watch, attend, prepared, run
-from streaming.replay import agents_of
 from streaming.result import Result
 from streaming.settings import AgentFiles, Settings
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from streaming import batches
+from streaming.listing import agents_of
 from streaming.loop import Loop
 from streaming.pipeline import Job, start
-from streaming.replay import agents_of
 from streaming.result import Result
 from streaming.settings import Settings
 

@@ -1,0 +1,52 @@
+"""Folders of frames: which files they hold, of which agents, and which are missing between.
+
+Knows: how a name says an agent and a number, and that one agent's files may lie in one folder only.
+Refuses to know what is in the files, but for the label of an agent's first; and Spark: frames are read without it, too.
+Rule: a name that is none of an agent's is refused where nothing else is there, and a stranger among them otherwise.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from streaming.settings import AgentFiles
+from streaming.unreadable import NAME, label_of
+
+
+class FramesError(Exception):
+    """Why folders hold no frames that can be told apart, in one line for a person."""
+
+
+def frames_files(folders: list[Path]) -> list[Path]:
+    """All files of frames there, sorted by folder and name. Raises FramesError."""
+    files = []
+    for folder in folders:
+        found = sorted(file for file in folder.glob("*.parquet") if not file.name.startswith((".", "_")))
+        strange = [file.name for file in found if not NAME.fullmatch(file.name)]
+        if strange and len(strange) == len(found):
+            raise FramesError(f"{folder}: {strange[0]} is not a file of frames (AGENT-NNNNNNNNNN.parquet)")
+        if not found:
+            raise FramesError(f"{folder}: holds no frames (AGENT-NNNNNNNNNN.parquet)")
+        files += found
+    names = [file.name for file in files]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise FramesError(f"{twice[0]} is in more than one folder: the agents need names of their own")
+    return files
+
+
+def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
+    """Who wrote them: first and last number, and which are missing between, by agent."""
+    numbers: dict[str, set[int]] = {}
+    for file in files:
+        if name := NAME.fullmatch(file.name):
+            numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
+    return {
+        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)), max(there))
+        for agent, there in sorted(numbers.items())
+    }
+
+
+def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
+    """Each agent with the label of its first file: one label's end does not wait for another's."""
+    first = {agent: f"{folder}/{agent}-{files.first:010d}.parquet" for agent, files in agents.items()}
+    return {agent: replace(files, label=label_of(first[agent])) for agent, files in agents.items()}
