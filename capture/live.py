@@ -13,6 +13,7 @@ import mmap
 import os
 import socket
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def _open(name: str, promiscuous: bool) -> Any:
 def need_libpcap() -> None:
     """Nothing but tcpdump's own words for a filter needs it."""
     try:
-        from scapy.libs import winpcapy  # noqa: F401 - loads libpcap, whatever it is called
+        import_module("scapy.libs.winpcapy")  # loads libpcap, whatever it is called
     except OSError as error:
         raise ListenError("--filter needs libpcap: apt-get install libpcap0.8 (--port needs none)") from error
 

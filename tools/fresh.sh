@@ -30,7 +30,7 @@ say() {
 need() {
   test "$(uname -s)" = Linux || cannot "a chroot with namespaces needs Linux"
   test "$(id -u)" = 0 || cannot "debootstrap and chroot need root: sudo make fresh"
-  for tool in debootstrap:debootstrap unshare:util-linux chroot:coreutils git:git; do
+  for tool in debootstrap:debootstrap unshare:util-linux flock:util-linux chroot:coreutils git:git; do
     command -v "${tool%:*}" >/dev/null || cannot "no ${tool%:*}: apt-get install ${tool#*:}"
   done
   unshare --mount --pid --fork true 2>/dev/null || cannot "namespaces are not allowed here (a container without privileges?)"
@@ -123,8 +123,14 @@ if [ "${1:-}" = --inside ]; then
   inside "$@"
   exit 0
 fi
-need
 test $# -gt 0 || set -- demo test
+for verb in "$@"; do
+  grep -q "^$verb:" "$here/Makefile" || cannot "make has no verb $verb"
+done
+need
+mkdir -p "$work"
+exec 9>"$work/lock"
+flock --nonblock 9 || cannot "another one is running"
 build
 connect
 clone
