@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
 	$(call step,environment $(VENV)$(COMMA) once: some minutes and 1.3 GB)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call step,packages of constraints.txt (500 MB to fetch; nothing is said meanwhile unless this is a terminal))
+	$(call step,packages of constraints.txt (pip shows its progress only on a terminal))
 	@$(PIP_INSTALL) --editable '.[capture,monitor,dev]'
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m streaming.java >/dev/null 2>&1 || \
