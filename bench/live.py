@@ -139,8 +139,8 @@ def agent(what: str) -> Callable[[Path], Started]:
         where = [str(folder / "frames"), str(cores()[-1]), generator.RECEIVES, str(PORT), what]
         command = [sys.executable, "-c", _AGENT, *where]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while "capturing" not in process.stdout.readline():
-            pass
+        if not any("capturing" in line for line in iter(process.stdout.readline, "")):
+            raise RuntimeError(f"the agent ended: {process.communicate()[1]}")
         return process, lambda text: tuple(map(int, text.split()[-2:]))
 
     return start

@@ -104,6 +104,7 @@ def steady(folder: Path, files: int) -> tuple[list[tuple[float, float]], list[tu
     ages, curve, began, judged = [], [], time.monotonic(), None
     last = began
     while feeder.is_alive() or monitor.scraped().get("wirecheck_backlog_files"):
+        monitor.need_life()
         page, now = monitor.scraped(), time.time_ns() / 1e9
         at = next((v for k, v in page.items() if k.startswith("wirecheck_agent_judged_timestamp")), None)
         if at and judged is not None and at > judged:
@@ -130,6 +131,7 @@ def catch_up(folder: Path, done: int, total: int) -> tuple[float, float]:
     began = monitor.ready()
     target = f"agent-{total:010d}"
     while time.monotonic() - began < PATIENCE_S:
+        monitor.need_life()
         if monitor.scraped().get("wirecheck_backlog_files") == 0:
             break
         time.sleep(0.25)

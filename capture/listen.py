@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from capture import frames, ring
 from capture.counts import KERNEL, Counts
-from capture.live import BUFFER_BYTES, Interface, is_there
+from capture.live import BUFFER_BYTES, Interface, is_there, need_libpcap
 from capture.refusal import ListenError
 from capture.spool import ROLL_BYTES, Spool
 from capture.trim import Trim
@@ -59,6 +59,7 @@ class Listening:
 
     @property
     def filter(self) -> str:
+        """As tcpdump would have it."""
         if self.bpf is not None:
             return self.bpf
         if not self.ports:
@@ -66,7 +67,7 @@ class Listening:
         return "tcp and (" + " or ".join(f"port {port}" for port in self.ports) + ")"
 
     def open(self, name: str) -> Interface:
-        return Interface(name, self.filter, promiscuous=self.promiscuous, buffer_bytes=self.buffer_bytes)
+        return Interface(name, self.ports, self.bpf, promiscuous=self.promiscuous, buffer_bytes=self.buffer_bytes)
 
 
 class Signals:
@@ -108,6 +109,8 @@ def listen(
     one).
     """
     counts = Counts() if counts is None else counts
+    if what.bpf is not None:
+        need_libpcap()
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(Signals())
         spool = Spool(out, stamp, what.roll_bytes, what.limits)
@@ -189,6 +192,8 @@ class _Loop:
             fill = interface.fill()
             self._counts.ring_fill[name] = max(fill, self._counts.ring_fill.get(name, 0.0))
             for rows in interface.batches(self._stamp):
+                if not rows.num_rows:
+                    continue
                 self._counts.frames[name] += rows.num_rows
                 self._counts.payload_bytes[name] += int(rows.column("payload_len").to_numpy().sum())
                 self._counts.last_frame_ns = rows.column("ts_ns")[-1].as_py()

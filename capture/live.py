@@ -1,4 +1,4 @@
-"""Interfaces in, frames out: scapy opens the socket and sets the kernel's filter, a ring on it carries the packets.
+"""Interfaces in, frames out: scapy opens the socket, the kernel filters (bpf.py), a ring on it carries the packets.
 
 Knows: how to listen to one interface without a Python call per packet, what the kernel lost, which right is missing.
 Refuses to know: files (spool.py), the loop over several interfaces (listen.py), connections.
@@ -8,23 +8,22 @@ twice, sent and received; there the sent copy is ignored, elsewhere it is the on
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import mmap
 import os
 import socket
-import struct
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capture import link, ring
+from capture import bpf, link, ring
 from capture.refusal import ListenError
 from capture.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -37,10 +36,7 @@ _LINK_TYPES = {1: link.LINK_ETHERNET, 772: link.LINK_ETHERNET, 65534: link.LINK_
 _LOOPBACK = 772
 
 BUFFER_BYTES = 128 << 20  # a trimming pass and a busy machine keep us away for some 0.3 s; at 150 MB/s twice that fits
-
-# linux/filter.h, linux/bpf_common.h: a filter's answer is how many bytes of the packet it wants.
-_ATTACH_FILTER, _RETURN, _WHOLE = 26, 0x06, 1 << 20
-
+_RETURN = 0x06  # linux/bpf_common.h: its answer is how many bytes of the packet are wanted
 
 RIGHT_FIX = (
     f"setcap cap_net_raw+ep {os.path.realpath(sys.executable)}, or in a systemd unit AmbientCapabilities=CAP_NET_RAW"
@@ -50,16 +46,31 @@ RIGHT_FIX = (
 class Interface:
     """One interface with its ring. Close it."""
 
-    def __init__(self, name: str, bpf: str, *, promiscuous: bool = False, buffer_bytes: int = BUFFER_BYTES) -> None:
+    def __init__(
+        self,
+        name: str,
+        ports: Sequence[int] = (),
+        expression: str | None = None,
+        *,
+        promiscuous: bool = False,
+        buffer_bytes: int = BUFFER_BYTES,
+    ) -> None:
+        """Of all TCP, or of these ports, or of what an expression of tcpdump's says instead."""
         self.name = name
         self._index = _index(name)
-        self._opened = _open(name, bpf, promiscuous)
+        self._ports = np.array(sorted(ports), np.int32)
+        self._opened = _open(name, promiscuous)
         self._socket: socket.socket = self._opened.ins
         hardware = self._socket.getsockname()[3]
         if hardware not in _LINK_TYPES:
             self._opened.close()
             raise ListenError(f"{name}: interface of hardware type {hardware}: its packets cannot be read")
         self._link_type = _LINK_TYPES[hardware]
+        try:
+            self._filter(ports, expression)
+        except ListenError:
+            self._opened.close()
+            raise
         self._blocks = max(2, buffer_bytes // ring.BLOCK_BYTES)
         if hardware == _LOOPBACK:
             self._socket.setsockopt(ring.SOL_PACKET, ring.IGNORE_OUTGOING, 1)
@@ -76,6 +87,14 @@ class Interface:
         self._status = self._data.view(np.uint32)
         self._next = 0
         self.rows = Rows(ring.BLOCK_BYTES)
+
+    def _filter(self, ports: Sequence[int], expression: str | None) -> None:
+        program = bpf.program(self._link_type, ports) if expression is None else _compiled(expression, self.name)
+        try:
+            bpf.attach(self._socket, program)
+        except OSError as error:
+            why = f"{len(program):,} instructions of a filter: {str(error.strerror).lower()}"
+            raise ListenError(f"{self.name}: {why}; name fewer ports, or raise net.core.optmem_max") from error
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -98,9 +117,16 @@ class Interface:
                 left = ring.walk_block(self._data, left, self._link_type, self.rows.state)
                 self.rows.keep(self._data)
                 if self.rows.count:
-                    yield self.rows.batch(self.name, stamp)
+                    yield self._of_ports(self.rows.batch(self.name, stamp))
             self._status[status] = 0
             self._next = (self._next + 1) % self._blocks
+
+    def _of_ports(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Without what the kernel could not decide, and is of other ports: IPv6 with extension headers."""
+        if not self._ports.size:
+            return rows
+        asked = np.isin(rows["src_port"], self._ports) | np.isin(rows["dst_port"], self._ports)
+        return rows if asked.all() else rows.filter(asked)
 
     def fill(self) -> float:
         """How much of the ring waits for us, 0 to 1."""
@@ -136,32 +162,37 @@ def _index(name: str) -> int:
         raise ListenError(f"{name}: no such interface; there are {names}") from error
 
 
-def _open(name: str, bpf: str, promiscuous: bool) -> Any:
+def _open(name: str, promiscuous: bool) -> Any:
     # scapy reads the system's interfaces and routes while it is imported: only who listens pays for it
-    from scapy.arch.common import compile_filter
     from scapy.arch.linux import L2ListenSocket
+
+    try:
+        return L2ListenSocket(iface=name, promisc=promiscuous)  # closes its socket when it is forgotten
+    except PermissionError as error:
+        raise ListenError(f"{name}: listening needs the right CAP_NET_RAW: {RIGHT_FIX}") from error
+    except OSError as error:
+        raise ListenError(f"{name}: {str(error.strerror or error).lower()}") from error
+
+
+def need_libpcap() -> None:
+    """Nothing but tcpdump's own words for a filter needs it."""
+    try:
+        import_module("scapy.libs.winpcapy")  # loads libpcap, whatever it is called
+    except OSError as error:
+        raise ListenError("--filter needs libpcap: apt-get install libpcap0.8 (--port needs none)") from error
+
+
+def _compiled(expression: str, name: str) -> list[bpf.Instruction]:
+    """What libpcap makes of it, without the 65535 bytes scapy compiles in: offloaded packets are longer."""
+    need_libpcap()
+    from scapy.arch.common import compile_filter, free_filter
     from scapy.error import Scapy_Exception
 
     try:
-        opened = L2ListenSocket(iface=name, filter=bpf, promisc=promiscuous)  # closes its socket when it is forgotten
-        _keep_whole_packets(opened.ins, compile_filter(bpf, name))
-    except PermissionError as error:
-        raise ListenError(f"{name}: listening needs the right CAP_NET_RAW: {RIGHT_FIX}") from error
+        compiled = compile_filter(expression, name)
     except Scapy_Exception as error:
-        raise ListenError(f"{name}: filter {bpf!r} not accepted: {error}") from error
-    except OSError as error:
-        if error.strerror is None:  # scapy's own: it found no libpcap
-            raise ListenError(f"{name}: filters need libpcap: apt-get install libpcap0.8") from error
-        raise ListenError(f"{name}: {error.strerror.lower()}") from error
-    return opened
-
-
-def _keep_whole_packets(opened: socket.socket, program: Any) -> None:
-    """The same filter again, without the 65535 bytes scapy compiles in: offloaded packets are longer."""
-    code = b""
-    for i in range(program.bf_len):
-        step = program.bf_insns[i]
-        k = _WHOLE if step.code == _RETURN and step.k else step.k
-        code += struct.pack("=HBBI", step.code, step.jt, step.jf, k & 0xFFFFFFFF)
-    steps = ctypes.create_string_buffer(code, len(code))
-    opened.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, struct.pack("@HP", program.bf_len, ctypes.addressof(steps)))
+        raise ListenError(f"{name}: filter {expression!r} not accepted: {error}") from error
+    steps = [compiled.bf_insns[i] for i in range(compiled.bf_len)]
+    program = [(s.code, s.jt, s.jf, bpf.WHOLE if s.code == _RETURN and s.k else s.k & 0xFFFFFFFF) for s in steps]
+    free_filter(compiled)
+    return program

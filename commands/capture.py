@@ -34,7 +34,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 @options.cluster()
 @click.option("--agent", metavar="NAME", help="Name of this agent, and of its files.  [default: the host's name]")
 @options.ports()
-@click.option("--filter", "bpf", metavar="BPF", help="What to capture, as tcpdump has it, instead of --port.")
+@click.option("--filter", "bpf", metavar="BPF", help="As tcpdump has it, instead of --port; needs libpcap.")
 @click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
 @click.option(
     "--roll-mb", type=click.FloatRange(0.1), default=64, show_default=True, help="Begin a new file at this size (MiB)."

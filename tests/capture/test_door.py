@@ -14,7 +14,8 @@ from click.testing import CliRunner
 import wirecheck
 from capture import frames
 from commands.units import duration, size
-from tests.capture.test_listen import PATIENCE_S, may_listen
+from tests.awaited import PATIENCE_S, await_line
+from tests.capture.test_listen import has_libpcap, may_listen
 
 ROOT = Path(__file__).resolve().parents[2]
 listens = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
@@ -67,7 +68,11 @@ def test_options_that_do_not_go_together_are_a_usage_error(arguments, said, tmp_
     ("arguments", "said"),
     [
         (["-i", "nosuch0"], "nosuch0: no such interface; there are lo"),
-        (["-i", "lo", "--filter", "tcp and and"], "lo: filter 'tcp and and' not accepted: "),
+        pytest.param(
+            ["-i", "lo", "--filter", "tcp and and"],
+            "lo: filter 'tcp and and' not accepted: ",
+            marks=pytest.mark.skipif(not has_libpcap(), reason="needs libpcap"),
+        ),
         (["-i", "lo", "--agent", "a/b"], "agent name 'a/b': only letters"),
         (["-i", "lo", "--metrics-port", "9", "--metrics-address", "192.0.2.1"], "192.0.2.1:9: cannot assign"),
     ],
@@ -76,6 +81,23 @@ def test_options_that_do_not_go_together_are_a_usage_error(arguments, said, tmp_
 def test_what_cannot_be_listened_to_is_one_line(arguments, said, tmp_path):
     told = run(*arguments, "--out", tmp_path, "--duration", "1s")
     assert (told.exit_code, told.stderr.startswith(f"wirecheck: {said}"), told.stderr.count("\n")) == (2, True, 1)
+
+
+def test_without_libpcap_a_filter_is_one_line_and_nothing_was_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr("ctypes.util.find_library", lambda _: None)
+    monkeypatch.delitem(sys.modules, "scapy.libs.winpcapy", raising=False)
+    told = run("-i", "lo", "--filter", "tcp port 9092", "--out", tmp_path / "out")
+    said = "wirecheck: --filter needs libpcap: apt-get install libpcap0.8 (--port needs none)\n"
+    assert (told.exit_code, told.stderr, list(tmp_path.iterdir())) == (2, said, [])
+
+
+@listens
+def test_without_libpcap_an_agent_of_ports_listens(tmp_path, monkeypatch):
+    monkeypatch.setattr("ctypes.util.find_library", lambda _: None)
+    monkeypatch.delitem(sys.modules, "scapy.libs.winpcapy", raising=False)
+    told = run("-i", "lo", "--port", "9", "--port", "10", "--out", tmp_path, "--duration", "1s")
+    assert (told.exit_code, "capturing 'tcp and (port 9 or port 10)' on lo into " in told.stderr) == (0, True)
+    assert "scapy.libs.winpcapy" not in sys.modules
 
 
 @listens
@@ -98,8 +120,7 @@ def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
 @listens
 def test_an_agent_ends_in_order_and_keeps_a_second_one_out(tmp_path):
     agent = start("-i", "lo", "--port", "9", "--out", tmp_path, "--cluster", "prod", "--agent", "a")
-    told = iter(agent.stderr.readline, "")
-    assert any(line.startswith("wirecheck: capturing 'tcp and (port 9)' on lo into ") for line in told)
+    await_line(agent.stderr, agent, "wirecheck: capturing 'tcp and (port 9)' on lo into ")
     second = run("-i", "lo", "--out", tmp_path, "--agent", "a")
     assert (second.exit_code, second.stderr.count("\n")) == (2, 1)
     assert "another agent of this name is writing here; stop it, or choose another --out or --agent" in second.stderr

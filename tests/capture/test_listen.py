@@ -1,5 +1,6 @@
 """The live agent on loopback, as a process of its own. Skipped where raw sockets are not allowed."""
 
+import ctypes.util
 import os
 import signal
 import socket
@@ -8,12 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
 
 from capture import frames
 from capture.listen import Signals
+from tests.awaited import PATIENCE_S, await_line, await_that
 from tests.capture import canaries
 
 RUN = """
@@ -36,20 +39,32 @@ def may_listen():
     return True
 
 
-PATIENCE_S = 60
-"""Only a failure takes so long."""
+def has_libpcap():
+    return ctypes.util.find_library("pcap") is not None
+
 
 pytestmark = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
 
 
+@pytest.fixture(autouse=True)
+def nobody_goes_on():
+    """An agent that a failed test left behind would capture for ever."""
+    yield
+    for process in Agent.started:
+        process.kill()
+        process.communicate()
+    Agent.started.clear()
+
+
 class Agent:
+    started: ClassVar = []
+
     def __init__(self, folder, port, roll_s=60.0, content="whole"):
         arguments = [sys.executable, "-c", RUN, str(folder), str(port), str(roll_s), content]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.started.append(self.process)
         self.folder = folder
-        self.first_line = self.process.stdout.readline()
-        while self.first_line and not self.first_line.startswith("capturing "):  # it says first that it compiles
-            self.first_line = self.process.stdout.readline()
+        await_line(self.process.stdout, self.process, "capturing ")  # it says first that it compiles
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -58,6 +73,13 @@ class Agent:
     def wait(self):
         out, err = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, out.strip(), err
+
+    def await_files(self, count=1, meanwhile=lambda: None):
+        def written():
+            meanwhile()
+            return len(list(self.folder.glob("*.parquet"))) >= count
+
+        await_that(written, self.process, f"{count} files in {self.folder}")
 
     def table(self):
         return pa.concat_tables(frames.read(path) for path in sorted(self.folder.glob("agent-*.parquet")))
@@ -83,14 +105,6 @@ def server():
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     thread.join()
-
-
-def wait_for_files(folder, count, port):
-    deadline = time.monotonic() + PATIENCE_S
-    while len(list(folder.glob("*.parquet"))) < count and time.monotonic() < deadline:
-        talk(port, b"x" * 1000)
-        time.sleep(0.05)
-    assert len(list(folder.glob("*.parquet"))) >= count
 
 
 def talk(port, data):
@@ -135,8 +149,7 @@ def test_no_secret_reaches_the_disk_and_what_is_no_secret_does(tmp_path):
     kafka = [canaries.exchange(name, number) for number, name in enumerate(names)]
     with socket.create_server(("127.0.0.1", 0)) as listener:
         agent = Agent(tmp_path, listener.getsockname()[1], roll_s=0.2, content="trimmed")
-        while not list(tmp_path.glob("*.parquet")):  # until its code is loaded, it writes nothing
-            time.sleep(0.05)
+        agent.await_files()  # until its code is loaded, it writes nothing
         for said in (kafka, foreign, kafka[3:]):
             converse(listener, said)
             time.sleep(0.3)  # files end in the middle of it
@@ -160,25 +173,22 @@ def converse(listener, said):
 
 def test_a_silent_interface_still_gives_up_what_waits(tmp_path, server):
     agent = Agent(tmp_path, server, roll_s=0.2, content="trimmed")
-    while not list(tmp_path.glob("*.parquet")):  # until its code is loaded, it writes nothing
-        time.sleep(0.05)
+    agent.await_files()  # until its code is loaded, it writes nothing
     with socket.create_connection(("127.0.0.1", server)) as client:
         client.sendall(struct.pack(">ihhi", 400, 3, 1, 1))  # the rest never comes
         client.recv(12, socket.MSG_WAITALL)
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline and sum(map(count_payload, tmp_path.glob("*.parquet"))) < 24:
-            time.sleep(0.1)
-        assert sum(map(count_payload, tmp_path.glob("*.parquet"))) == 24
+        await_that(lambda: count_payload(tmp_path) >= 24, agent.process, "what waits", pause_s=0.1)
+        assert count_payload(tmp_path) == 24
     agent.end()
 
 
-def count_payload(path):
-    return sum(frames.read(path)["payload_len"].to_pylist())
+def count_payload(folder):
+    return sum(sum(frames.read(path)["payload_len"].to_pylist()) for path in folder.glob("*.parquet"))
 
 
 def test_files_roll_by_time(tmp_path, server):
     agent = Agent(tmp_path, server, roll_s=0.3)
-    wait_for_files(tmp_path, 3, server)
+    agent.await_files(3, lambda: talk(server, b"x" * 1000))
     agent.end(signal.SIGINT)
     kinds = [frames.read(path)["kind"].to_pylist()[-1] for path in tmp_path.glob("*.parquet")]
     assert set(kinds) == {frames.PROGRESS}
@@ -187,17 +197,24 @@ def test_files_roll_by_time(tmp_path, server):
 def test_a_hangup_begins_a_new_file_and_a_kill_leaves_only_complete_ones(tmp_path, server):
     agent = Agent(tmp_path, server)
     agent.process.send_signal(signal.SIGHUP)
-    wait_for_files(tmp_path, 1, server)
+    agent.await_files(1, lambda: talk(server, b"x" * 1000))
     agent.end(signal.SIGKILL)
     assert agent.table()["kind"].to_pylist()[-1] == frames.PROGRESS
 
 
 @pytest.mark.parametrize(
-    ("name", "bpf", "message"),
-    [("nosuch0", "tcp", "nosuch0: no such interface"), ("lo", "tcp and and", "lo: filter 'tcp and and' not accepted")],
+    ("arguments", "message"),
+    [
+        ("'nosuch0', (9092,)", "nosuch0: no such interface"),
+        pytest.param(
+            "'lo', (), 'tcp and and'",
+            "lo: filter 'tcp and and' not accepted",
+            marks=pytest.mark.skipif(not has_libpcap(), reason="needs libpcap"),
+        ),
+    ],
 )
-def test_an_interface_or_a_filter_that_does_not_exist_says_so(name, bpf, message):
-    code = f"from capture.live import Interface; Interface({name!r}, {bpf!r})"
+def test_an_interface_or_a_filter_that_does_not_exist_says_so(arguments, message):
+    code = f"from capture.live import Interface; Interface({arguments})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert message in done.stderr
 

@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
 import wirecheck
 from commands.screen import as_json, legible
 from tests import traffic
+from tests.awaited import await_that
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.streaming.judge.lab import written as message
 
@@ -31,12 +33,22 @@ def started(*arguments, tmp):
         signal.signal(signal.SIGINT, heard)
 
 
+def opened(fifo, reader):
+    """The other end of a pipe with a name, once the process has its own; open() itself would wait for ever."""
+
+    def handle():
+        with suppress(OSError):  # ENXIO: nobody reads
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+
+    return os.fdopen(await_that(handle, reader, f"a reader of {fifo}"), "wb")
+
+
 @pytest.mark.parametrize("command", [["topics"], ["decode"]], ids=lambda c: c[0])
 def test_ctrl_c_is_one_line_and_leaves_nothing_behind(command, tmp_path):
     (tmp_path / "tmp").mkdir()
     os.mkfifo(tmp_path / "endless.pcap")
     process = started(*command, tmp_path / "endless.pcap", tmp=tmp_path / "tmp")
-    with (tmp_path / "endless.pcap").open("wb"):  # opens once the command reads, which then waits for more
+    with opened(tmp_path / "endless.pcap", process):  # the command reads, and waits for more
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "wirecheck: interrupted\n")

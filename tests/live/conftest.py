@@ -36,7 +36,7 @@ class Agent:
         self.process = subprocess.Popen(
             command, cwd=cwd, env=env or dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
-        self.said = [self.process.stderr.readline().strip()]
+        self.said = [self.process.stderr.readline().strip()]  # none where it ended: then who waits for it says so
 
     def end(self, number=signal.SIGTERM):
         if self.process.poll() is None:

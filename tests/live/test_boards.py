@@ -33,9 +33,14 @@ PORT = {"prometheus": 19790, "monitor": 19791, "agent": 19792, "echo": 19793}
 pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs prometheus (Debian: prometheus)")
 
 
+STARTED = {}
+
+
 def started(folder, name, *command):
-    with (folder / f"{name}.log").open("wb") as log:
-        return subprocess.Popen([*map(str, command)], cwd=ROOT, stdout=log, stderr=log)
+    log = folder / f"{name}.log"
+    with log.open("wb") as words:
+        STARTED[log] = subprocess.Popen([*map(str, command)], cwd=ROOT, stdout=words, stderr=words)
+    return STARTED[log]
 
 
 def wirecheck(*words):
@@ -57,6 +62,8 @@ def asked(expr):
 def until(said, holds):
     end_s = time.monotonic() + WAIT_S
     while time.monotonic() < end_s:
+        for log, process in STARTED.items():
+            assert process.poll() is None, f"{said}: {log.stem} ended: {log.read_text(errors='replace')[-2000:]}"
         try:
             if holds():
                 return
@@ -140,6 +147,7 @@ def chain(tmp_path_factory):
     finally:
         stop.set()
         talk.join()
+        STARTED.clear()
         for process in ours:
             process.terminate()
         for process in ours:

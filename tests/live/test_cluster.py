@@ -24,6 +24,7 @@ def tcpdump(file, ports):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     process.stderr.readline()  # it listens
     time.sleep(0.5)
+    assert process.poll() is None, process.stderr.read()
     try:
         yield
         time.sleep(2)

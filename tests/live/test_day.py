@@ -127,6 +127,7 @@ def day(tmp_path, monkeypatch):
 
     def wait(self, _):
         while not self._writer._queue.empty():  # every step is written before the next one
+            self._writer.check()
             time.sleep(0.001)
         clock.s += STEP_S
         self._asked_ns = clock.time_ns()

@@ -74,7 +74,7 @@ def started(agents, out, **options):
         if "compiling" in agent.said[0]:
             agent.said.append(agent.process.stderr.readline().strip())
         listens_s = time.perf_counter() - begin_s
-        wait_for(agent.files, 1200)
+        wait_for(agent, agent.files, 1200)
         writes_s = time.perf_counter() - begin_s
         status = Path(f"/proc/{agent.process.pid}/status").read_text()
         agent.peak_mb = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from capture import frames
+from tests.awaited import await_that
 
 KILLS = 50
 
@@ -43,11 +44,8 @@ def chatter(address="127.0.0.1", size=200, pause_s=0.001):
             thread.join()
 
 
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert condition()
+def wait_for(agent, condition, seconds=20):
+    await_that(condition, agent.process, "the agent's files", patience_s=seconds)
 
 
 def test_a_kill_at_any_moment_leaves_only_whole_files_and_the_next_start_goes_on(tmp_path, agents):
@@ -56,7 +54,7 @@ def test_a_kill_at_any_moment_leaves_only_whole_files_and_the_next_start_goes_on
         for _ in range(KILLS):
             agent = agents(tmp_path, "-i", "lo", "--port", port, "--agent", "a", "--roll-s", "0.05", "--keep-records")
             upto = len(agent.files()) + rng.randrange(4)  # in its start, or in the life of one of its first files
-            wait_for(lambda agent=agent, upto=upto: len(agent.files()) >= upto, 60)
+            wait_for(agent, lambda agent=agent, upto=upto: len(agent.files()) >= upto, 60)
             time.sleep(rng.uniform(0.0, 0.2))
             agent.end(signal.SIGKILL)
             assert not [line for line in agent.said if "Traceback" in line]
@@ -84,7 +82,7 @@ def test_a_full_disk_is_said_counted_and_over_when_there_is_room(small_disk, age
     out = small_disk / "out"
     with chatter(size=20_000) as port:
         agent = agents(out, "-i", "lo", "--port", port, "--roll-s", "0.3", "--keep-records")
-        wait_for(lambda: sum(path.stat().st_size for path in agent.files()) > 1_000_000, 60)
+        wait_for(agent, lambda: sum(path.stat().st_size for path in agent.files()) > 1_000_000, 60)
         (small_disk / "filler").write_bytes(bytes(os.statvfs(small_disk).f_bavail * 4096 - 8192))
         time.sleep(4)
         assert agent.process.poll() is None
@@ -95,7 +93,7 @@ def test_a_full_disk_is_said_counted_and_over_when_there_is_room(small_disk, age
         for path in agent.files()[:-1]:
             path.unlink()
         seen = set(agent.files())
-        wait_for(lambda: any(has_kind(path, frames.DROPPED) for path in set(agent.files()) - seen))
+        wait_for(agent, lambda: any(has_kind(path, frames.DROPPED) for path in set(agent.files()) - seen))
         assert agent.end() == 0
     told = [line for line in agent.said if "cannot write: " in line or "writing again; " in line]
     assert [line.split(":")[1].split(";")[0].strip() for line in told][:2] == ["cannot write", "writing again"]
@@ -118,7 +116,7 @@ def test_an_interface_that_vanishes_is_said_and_waited_for(tmp_path, agents):
         link("set", "wcveth0", "up")
         agent = agents(tmp_path, "-i", "wcveth0", "-i", "lo", "--port", 9, "--roll-s", "0.2", "--agent", "a")
         assert link("del", "wcveth0")
-        wait_for(lambda: any(reason_of(path, "interface went away") for path in agent.files()))
+        wait_for(agent, lambda: any(reason_of(path, "interface went away") for path in agent.files()))
         assert agent.process.poll() is None
         assert link(*add)
         link("set", "wcveth0", "up")
@@ -140,7 +138,7 @@ def test_a_folder_that_becomes_unwritable_is_said(tmp_path, agents):
     out = tmp_path / "out"
     with chatter() as port:
         agent = agents(out, "-i", "lo", "--port", port, "--roll-s", "0.2", "--keep-records", before=before)
-        wait_for(lambda: len(agent.files()) > 1)
+        wait_for(agent, lambda: len(agent.files()) > 1)
         out.chmod(0o500)
         time.sleep(1.5)
         assert agent.process.poll() is None

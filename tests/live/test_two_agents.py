@@ -77,7 +77,7 @@ def converse():
         [*in_net("wcnet-b"), sys.executable, "-c", BROKER], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     with contextlib.closing(broker.stdout):
-        broker.stdout.readline()
+        assert broker.stdout.readline(), "the broker did not start"
         subprocess.run([*in_net("wcnet-a"), sys.executable, "-c", CLIENT], cwd=ROOT, check=True, timeout=120)
         assert broker.wait(timeout=60) == 0
 
