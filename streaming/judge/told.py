@@ -14,8 +14,6 @@ import orjson
 from streaming.judge.claim import Cell
 from streaming.judge.ledger import shard_of
 
-CONNECTIONS = "coverage"
-"""The table whose rows never come again: a connection ends for ever."""
 FINDINGS = "findings"
 Stored = dict[str, Any]
 
@@ -26,6 +24,8 @@ class Revision(NamedTuple):
     number: int
     open: bool
     body: dict[str, Any]
+    stranger: bool = False
+    """A finding about what was never answered without error when it was told (`overflow.py`)."""
 
 
 NEVER = Revision(0, open=False, body={})
@@ -52,18 +52,17 @@ class Before:
         """The number of a row's new revision."""
         shard = self.shard(cell, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["cells"].setdefault(key_of(cell), {})[name] = (number, is_open, body)
+        shard["cells"].setdefault(key_of(cell), {})[name] = (number, is_open, body, before.stranger)
         return number
 
     def settle(self, cell: Cell, name: str) -> None:
-        """Forget a row that stands for ever as it was told last."""
+        """Forget a row that stands as it was told last, or was withdrawn."""
         shard = self.shard(cell, changing=True)
         rows = shard["cells"][key_of(cell)]
         number, table = rows.pop(name)[0], table_of(name)
         if not rows:
             del shard["cells"][key_of(cell)]
-        if table != CONNECTIONS:
-            shard["floors"][table] = max(number, shard["floors"].get(table, 0))
+        shard["floors"][table] = max(number, shard["floors"].get(table, 0))
 
     def shard(self, cell: Cell, *, changing: bool = False) -> Stored:
         name = f"told-{shard_of(cell)}"
@@ -78,6 +77,11 @@ class Before:
         changed = {name: self.shards[name] for name in sorted(self.changed)}
         self.changed.clear()
         return changed
+
+
+def withdrawn(body: dict[str, Any]) -> dict[str, Any]:
+    """The last revision of a row that nothing says any more."""
+    return {**body, "state": "withdrawn"} if "code" in body else {**body, "withdrawn": True}
 
 
 def key_of(cell: Cell) -> str:
