@@ -4,7 +4,8 @@ Knows: which claims show that somebody got an answer without error, and in which
 what became of their rows (`overflow.py`), nor what leaves by age (`ageing.py`).
 The rules, at the end of a batch and before it is judged, per cluster label; each bound is a setting:
 - Of topic names, topic ids and clients (a client id at an address) so many are kept each. What was never answered
-  without error leaves first, newest first; then what no finding stands about, unseen longest first; then the rest.
+  without error leaves first, newest first; then what no violation or anomaly stands about, unseen longest first; then
+  the rest.
 - Of an endpoint's connections so many are kept. Those that nothing was answered on leave first, then those that are
   closed, then the rest: unseen longest first. Of the client ids on one connection CLIENT_IDS are kept, the first.
 - Of the topic ids an endpoint spoke of, by which endpoints are joined, the CARRIED least are kept: a bottom-k sample,
@@ -60,7 +61,7 @@ def over(space: str, ledger: Ledger, before: Before, most: int) -> list[Cell]:
     gone = [cell for _, cell in never[: count - most]]
     more = count - most - len(gone)
     if more > 0:
-        rest = sorted((before.found(cell), s.last_ns, cell) for cell, s in known.items() if s.answered)
+        rest = sorted((before.blamed(cell), s.last_ns, cell) for cell, s in known.items() if s.answered)
         gone += [cell for *_, cell in rest[:more]]
     return gone
 

@@ -15,6 +15,8 @@ from streaming.judge.claim import Cell
 from streaming.judge.ledger import shard_of
 
 FINDINGS = "findings"
+BLAMED = {"violation", "anomaly"}
+"""Kinds of findings that keep a subject in the ledger longer."""
 Stored = dict[str, Any]
 
 
@@ -47,6 +49,11 @@ class Before:
     def found(self, cell: Cell) -> bool:
         """Whether a finding stands that this cell told."""
         return any(table_of(name) == FINDINGS and told.open for name, told in self.rows(cell).items())
+
+    def blamed(self, cell: Cell) -> bool:
+        """Whether a violation or an anomaly stands that this cell told; every topic has its information."""
+        told = (told for name, told in self.rows(cell).items() if table_of(name) == FINDINGS)
+        return any(row.open and row.body["kind"] in BLAMED for row in told)
 
     def tell(self, cell: Cell, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
         """The number of a row's new revision."""

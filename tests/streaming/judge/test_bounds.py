@@ -81,6 +81,12 @@ def test_of_clients_that_were_answered_those_with_a_finding_stay_and_of_the_othe
     assert names(rows, "clients", "client_id") == {"app-0", *(f"app-{n}" for n in range(6, 15))}
 
 
+def test_what_is_only_told_for_information_keeps_no_client_and_no_new_one_away():
+    apps = [[*old_version(f"app-{n}", n), client(f"app-{n}", n)] for n in range(30)]
+    rows, _ = judged([[cluster()], *apps])
+    assert {f"app-{n}" for n in range(20, 30)} <= names(rows, "clients", "client_id")
+
+
 def test_topics_by_name_and_by_id_leave_and_their_rows_are_withdrawn():
     ours = [bound(f"ours-{n}", numbered(900 + n), 90) for n in range(8)]
     rows, judge = judged([[cluster(), *(unknown_id(n, n) for n in range(10))], ours])
