@@ -12,7 +12,7 @@ import click
 from commands import options
 from commands.ending import FOUND
 from commands.inputs import answers
-from commands.screen import as_json, console, legible
+from commands.screen import as_json, console, legible, warn_of
 
 
 @click.command(short_help="Who speaks which versions; the gate before an upgrade.")
@@ -44,14 +44,17 @@ def clients(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, 
             upgrade.lowest(target)
         except LookupError as error:
             raise click.BadParameter(str(error), param_hint="--target") from error
-    found = answers(inputs, out, cluster).json()["clients"]
+    result = answers(inputs, out, cluster)
+    others = result.uncounted("clients")
+    warn_of(others)
+    found = result.json()["clients"]
     for client in found:
         client["between_brokers"] = upgrade.between_brokers(client)
         if target is not None:
             client["rejected_by_target"] = upgrade.rejected(client, target)
     refused = [client for client in found if client.get("rejected_by_target")]
     if form == "json":
-        click.echo(as_json({"target": target, "clients": found} if target else {"clients": found}))
+        click.echo(as_json({**({"target": target} if target else {}), "clients": found, **others}))
     elif form == "csv":
         click.echo(listing.csv_of(legible(listing.client_rows(found))), nl=False)
     elif target is not None:

@@ -73,11 +73,15 @@ def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Pa
 
 
 def chosen(result: "Result", wanted: str) -> Row:
-    """The one open finding of this id or code; Stop says which there are."""
+    """The one open finding of this id or code; Stop says which there are, or that it stands for many."""
     rows = result.rows["findings"]
     found = [row for row in rows if row["id"] == wanted] or [row for row in rows if row["id"].startswith(wanted)]
     found = found or [row for row in rows if row["code"] == wanted.upper()]
+    if len(found) > 1:
+        found = [row for row in found if row["others"] is None]
     if len(found) == 1:
+        if found[0]["others"] is not None:
+            raise Stop(f"{wanted} counts {found[0]['others']:,} findings of {found[0]['code']} that are not kept")
         return found[0]
     among = found or rows
     shown = ", ".join(f"{row['id']} ({row['code']})" for row in among[:5]) + (" ..." if len(among) > 5 else "")

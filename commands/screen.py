@@ -67,6 +67,13 @@ def as_json(value: Any) -> str:
     return ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
+def warn_of(others: dict[str, list[dict[str, Any]]]) -> None:
+    """Say beside an answer what it leaves out: `others` of a result, as it stands in its JSON."""
+    for more in others.get("others", []):
+        words = f"{more['count']:,} more {more['table']} of {more['cluster']} were seen and are not kept"
+        print(f"note: {legible(words)}; the rules stand in docs/limits.md", file=sys.stderr)  # noqa: T201 - as click does
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Any]:
     """Give a callable (done, total) that draws a bar when stderr is a terminal and does nothing otherwise."""

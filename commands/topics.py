@@ -15,7 +15,7 @@ import click
 from commands import options
 from commands.ending import Stop
 from commands.inputs import answers
-from commands.screen import as_json, console, legible
+from commands.screen import as_json, console, legible, warn_of
 
 Row = dict[str, Any]
 
@@ -62,10 +62,13 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     from dashboards import listing
     from streaming.description import described
 
-    every = described(answers(inputs, out, cluster), wanted["at"])
+    result = answers(inputs, out, cluster)
+    others = result.uncounted("topics")
+    warn_of(others)
+    every = described(result, wanted["at"])
     found = [*chosen(every, wanted["topic"], wanted["topic_id"])]
     if form == "json":
-        click.echo(as_json({"topics": found}))
+        click.echo(as_json({"topics": found, **others}))
     elif form == "csv":
         click.echo(listing.csv_of(legible(listing.partition_rows(found))), nl=False)
     elif wanted["topic"] or wanted["topic_id"]:

@@ -19,7 +19,7 @@ from dashboards.listing import put
 from dashboards.remedies import remedy
 from dashboards.report.timeline import Axis, axis_of
 from dashboards.topic_id import hex_id
-from dashboards.verdict import KINDS, by_kind, not_read, rank, share
+from dashboards.verdict import KINDS, beyond, by_kind, not_read, rank, share
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 BLAMED = ("violation", "anomaly")
@@ -51,6 +51,8 @@ def show(result: Row, console: Console) -> None:
     if result["topics"]:
         many = len(result["clusters"]) > 1
         put(topics_table(result["topics"], axis, many=many, wide=console.width >= WIDE), console)
+    for others in result.get("others", ()):
+        console.print(Text(f"and {beyond(others)}", style="magenta"))
     console.print(tally_text(result["findings"]))
     advised: set[str] = set()
     for finding in sorted(result["findings"], key=rank):

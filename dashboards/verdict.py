@@ -54,6 +54,11 @@ def about(findings: Iterable[Row]) -> str:
     return f" about topic{'s' * (len(topics) > 1)} {', '.join(topics)}"
 
 
+def beyond(others: Row) -> str:
+    """What bounds by number left out: one `others` of a result."""
+    return f"{others['count']:,} more {others['table']} of {others['cluster']} that were seen and are not kept"
+
+
 def basis(result: Row) -> str:
     coverage = result["coverage"]
     said = f"{share(coverage)} of {coverage['messages']:,} messages were decoded"
@@ -85,7 +90,7 @@ def share(coverage: Row) -> str:
 def by_kind(findings: Iterable[Row]) -> dict[str, int]:
     counts = dict.fromkeys(KINDS, 0)
     for finding in findings:
-        counts[finding["kind"]] += 1
+        counts[finding["kind"]] += finding.get("others") or 1
     return counts
 
 

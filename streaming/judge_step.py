@@ -79,6 +79,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
         totals.put("judged_ns", front.agent, front.ts_ns)
     told = judge.rows()
     totals.told(told)
+    totals.left(judge.overflow.left)
     tables = [Tagged(label, -1, table, to_ipc(table, lines)) for table, lines in by_table(label, told, totals).items()]
     return tables + passing, {**judge.shards(), FRONTS: fronts.cell(), TOTALS: totals.cell()}
 

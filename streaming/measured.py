@@ -47,6 +47,19 @@ METRICS = (
     Named("topics_recreated_total", "counter", CLUSTER, "Topic ids that were replaced by another of the same name."),
     Named("clients", "gauge", CLUSTER, "Clients (client id at an address) seen."),
     Named("clients_on_removed_versions", "gauge", CLUSTER, "Clients that send versions Kafka 4.0 has removed."),
+    Named(
+        "others",
+        "gauge",
+        ("cluster", "table"),
+        "Topics, clients and findings that were seen beyond the bounds and are not kept, by table.",
+    ),
+    Named(
+        "evicted_total",
+        "counter",
+        ("cluster", "space"),
+        "Subjects, or claims about one, that left the judge's memory by its bounds: name and id of topics, client, "
+        "link (connections of an endpoint), server, wire, agent.",
+    ),
     Named("judged_lag_seconds", "gauge", CLUSTER, "From the capture time of the newest judged frame to now."),
     Named(
         "frame_to_judged_seconds",

@@ -42,6 +42,7 @@ PER_TOTAL = {
     "connections_total": "connections",
     "messages_total": "messages",
     "undecoded_messages_total": "undecoded_messages",
+    "evicted_total": "evicted",
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
@@ -67,6 +68,8 @@ class Page(Collector):
         """(label, measure, detail) to count."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
+        self.others: dict[str, tuple[Labels, int]] = {}
+        """By label and id the rows `others`: label and table, and how many more each counts."""
         self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
         """What was counted once stays on the page, at 0."""
         self.judged: dict[str, Histogram] = {}
@@ -103,10 +106,14 @@ class Page(Collector):
         """What batches have told; what was counted once stays on the page."""
         with self.lock:
             self.totals.clear()
+            self.others.clear()
             for known in self.open.values():
                 known.clear()
 
     def stand(self, table: str, known: dict[str, tuple[str, ...]], row: Mapping[str, Any]) -> None:
+        if row.get("others") is not None:
+            self.others[f"{row['label']}|{row['id']}"] = ((row["label"], table), row["others"])
+            return
         gone = row.get("withdrawn") or row.get("state") == "withdrawn"
         name, counted = f"{row['label']}|{row['id']}", counts_as(table, row)
         self.once[table].add(counted)
@@ -158,6 +165,8 @@ class Page(Collector):
             found["clients_on_removed_versions"][label,] = clients[label, "removed"]
         for label in {label for label, _ in self.once["topics"]}:
             found["topics_recreated_total"][label,] = found["topics"].get((label, "replaced"), 0)
+        for labels, count in self.others.values():
+            found["others"][labels] = found["others"].get(labels, 0.0) + count
         return found | self.times()
 
     def total(self, measure: str, *, detailed: bool = True) -> Samples:

@@ -6,7 +6,7 @@ Rule: nothing is computed here that is not in the tables; the JSON is a view of 
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,9 @@ ALWAYS = (  # measures that are shown even where there is nothing to count
     "encrypted_connections",
     "undecoded_messages",
 )
-HIDDEN = ("id", "revision", "label", "withdrawn")  # what the JSON does not show of topics and clients
+HIDDEN = ("id", "revision", "label", "withdrawn", "others")  # what the JSON does not show of topics and clients
+COUNTING = ("topics", "clients")
+"""Tables whose row `others` is about none in particular; that of findings says which check, and is a finding."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,15 @@ class Result:
     """Open last revisions, by table."""
 
     rows: dict[str, list[Row]]
+    """Without the rows `others` of topics and clients, which stand for many and describe none."""
+    others: tuple[Row, ...] = ()
+    """These, each with its table."""
     batches: tuple[dict[str, int], ...] = ()
     """Milliseconds of each batch by what Spark did, for measurements."""
 
     @classmethod
     def read(cls, out: Path | str, run: str) -> "Result":
-        return cls(
-            {table: list(last(revisions(f"{out}/{table}/run={run}"))) for table in TABLES if table not in UNSHOWN}
-        )
+        return cls.told({table: revisions(f"{out}/{table}/run={run}") for table in TABLES if table not in UNSHOWN})
 
     @classmethod
     def latest(cls, out: Path) -> "Result":
@@ -57,17 +60,32 @@ class Result:
     @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
         """From rows in the order they were told."""
-        return cls({table: list(last(iter(rows.get(table, [])))) for table in TABLES if table not in UNSHOWN})
+        return cls.told({table: iter(rows.get(table, [])) for table in TABLES if table not in UNSHOWN})
+
+    @classmethod
+    def told(cls, rows: Mapping[str, Iterator[Row]]) -> "Result":
+        """From all revisions."""
+        held = {table: list(last(every)) for table, every in rows.items()}
+        others = [{"table": table, **row} for table in COUNTING for row in held[table] if row.get("others") is not None]
+        for table in COUNTING:
+            held[table] = [row for row in held[table] if row.get("others") is None]
+        return cls(held, tuple(others))
 
     def json(self) -> Row:
-        """Coverage comes first: what a verdict rests on."""
+        """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached."""
         return {
             "coverage": coverage(self.rows["coverage"]),
             "clusters": [cluster(row) for row in by_columns(self.rows["clusters"], "label", "cluster_id")],
             "topics": [shown(row) for row in by_columns(self.rows["topics"], "cluster", "name", "first_seen")],
             "clients": [client(row) for row in by_columns(self.rows["clients"], "cluster", "client_id", "address")],
             "findings": [finding(row) for row in by_columns(self.rows["findings"], "first_seen", "code", "id")],
+            **self.uncounted(*COUNTING),
         }
+
+    def uncounted(self, *tables: str) -> Row:
+        """`others`: of each table and label how many more there were than are kept; nothing where all are."""
+        found = [more(row) for row in self.others if row["table"] in tables]
+        return {"others": found} if found else {}
 
     def connections(self) -> list[Row]:
         """One row per connection: its protocol and every measure that was counted on it, without details."""
@@ -100,6 +118,12 @@ def coverage(rows: list[Row]) -> Row:
     }
 
 
+def more(row: Row) -> Row:
+    """How many more topics or clients were seen than are kept."""
+    columns = ("table", "label", "cluster", "first_seen", "last_seen")
+    return {**{name: plain(row[name]) for name in columns}, "count": row["others"]}
+
+
 def cluster(row: Row) -> Row:
     return {"label": row["label"], **shown(row)}
 
@@ -109,7 +133,8 @@ def client(row: Row) -> Row:
 
 
 def finding(row: Row) -> Row:
-    return {name: plain(value) for name, value in row.items() if name not in {"revision", "label", "state"}}
+    hidden = {"revision", "label", "state", *(["others"] if row.get("others") is None else [])}
+    return {name: plain(value) for name, value in row.items() if name not in hidden}
 
 
 def shown(row: Row) -> Row:

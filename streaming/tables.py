@@ -48,6 +48,7 @@ FINDINGS: Columns = (
     *SPAN,
     ("count", pa.int64(), "How often it was seen."),
     ("sides", pa.list_(SIGHTING), "The claims that contradict each other, each with its exchange and frames."),
+    ("others", pa.int64(), "Null; on a check's one row beyond its bound: how many more findings were not kept."),
 )
 TOPICS: Columns = (
     *REVISION,
@@ -57,8 +58,9 @@ TOPICS: Columns = (
     ("topic_id", pa.string(), "Topic id; null for a topic that was only seen without one."),
     *SPAN,
     ("sources", TEXTS, "Who bound the id to the name, from a closed list."),
-    ("state", pa.string(), "current, replaced, deleted or unresolved."),
+    ("state", pa.string(), "current, replaced, deleted or unresolved; others: no topic, see there."),
     ("earlier_ids", TEXTS, "Ids the name had before, oldest first; on the current row."),
+    ("others", pa.int64(), "Null; on the one row beyond the bound: how many more topics were not kept."),
 )
 DESCRIBED: Columns = (
     ("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it."),
@@ -105,6 +107,7 @@ CLIENTS: Columns = (
     ),
     ("requests", pa.int64(), "Requests seen."),
     *SPAN,
+    ("others", pa.int64(), "Null; on the one row beyond the bound: how many more clients were not kept."),
 )
 CLUSTERS: Columns = (
     *REVISION,

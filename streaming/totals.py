@@ -6,7 +6,7 @@ Rule: a total is part of the batch that moved it: a batch that Spark repeats, or
 counts nothing twice. Details come from closed sets: what the layouts do not know is `other`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from decode.message import Status
@@ -75,6 +75,11 @@ class Totals:
         for mark in said.marks:
             if mark.kind in MARKS:
                 self.add(MARKS[mark.kind], "", max(1, mark.count))
+
+    def left(self, by_space: Mapping[str, int]) -> None:
+        """What bounds made leave the ledger."""
+        for space, count in by_space.items():
+            self.add("evicted", space, count)
 
     def told(self, rows: Iterable[Row]) -> None:
         for row in rows:

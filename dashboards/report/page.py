@@ -36,7 +36,7 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
         environment(axis)
         .get_template("page.html.j2")
         .render(
-            **result,
+            **{"others": [], **result},
             style=style,
             script=script,
             policy=policy(style, script),
@@ -77,6 +77,7 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         "ranges": matrix.ranges,
         "file": lambda path: path.rpartition("/")[2],
         "plural": verdict.plural,
+        "beyond": verdict.beyond,
         "counted": lambda count, kind: verdict.counted(kind, count),
     }
     return made

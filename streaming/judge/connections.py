@@ -5,6 +5,7 @@ Rule: a connection on which nobody was recognised may be anybody's. One gap, one
 beginning that was not seen, and nothing is known to be missing.
 """
 
+from streaming.judge.bounds import CUT
 from streaming.judge.claim import Claim
 from streaming.judge.clusters import Group
 from streaming.judge.coverage import protocol_of
@@ -20,10 +21,11 @@ def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Gro
 
 
 def theirs(client_id: str | None, host: str, endpoint: str, group: Group, scene: Scene) -> list[Claim]:
-    """The connections that are a client's, or may be."""
+    """The connections that are a client's, or may be: also those on which more spoke than are kept."""
     spoken: dict[tuple[object, ...], set[str | None]] = {}
     for claim in scene.claims("spoken", group, "link", endpoint):
-        spoken.setdefault(claim.key[:IDENTITY], set()).add(claim["client_id"])
+        who = {claim["client_id"], client_id} if CUT in claim.peak else {claim["client_id"]}
+        spoken.setdefault(claim.key[:IDENTITY], set()).update(who)
     return [
         claim
         for claim in scene.claims("connection", group, "link", endpoint)

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from streaming.judge.claim import Cell, Claim
 from streaming.judge.kinds import SPACES
-from streaming.judge.shard import Claims, Shard
+from streaming.judge.shard import Claims, Glance, Shard
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 Load = Callable[[str], bytes | None]
 
 
@@ -24,8 +24,9 @@ class StateVersionError(Exception):
 
 
 class Ledger:
-    def __init__(self, load: Load) -> None:
-        self.load = load
+    def __init__(self, load: Load, sizes: dict[str, int] | None = None) -> None:
+        self.load, self.sizes = load, {} if sizes is None else sizes
+        """How many cells each shard of the spaces that are counted had when it was last given back."""
         self.loaded: dict[str, Shard] = {}
         self.changed: set[str] = set()
         self.touched: set[Cell] = set()
@@ -54,6 +55,25 @@ class Ledger:
             del self.shard(name)[cell]
         self.changed.add(name)
 
+    def forget(self, cell: Cell) -> None:
+        """Forget a subject with all that was said about it."""
+        name = shard_of(cell)
+        del self.shard(name)[cell]
+        self.changed.add(name)
+        self.touched.discard(cell)
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell in self.shard(shard_of(cell))
+
+    def count(self, space: str) -> int:
+        """How many subjects a space has; shards that nobody asked for stay where they are."""
+        names = [f"{space}-{number:02d}" for number in range(SPACES[space])]
+        return sum(len(self.loaded[name]) if name in self.loaded else self.sizes.get(name, 0) for name in names)
+
+    def glance(self, cell: Cell) -> Iterator[Glance]:
+        """What was said about one subject, as far as it says whether the subject stays."""
+        return self.shard(shard_of(cell)).glance(cell)
+
     def cell(self, *cell: str) -> Claims:
         """The claims about one subject; empty where nothing was said about it."""
         return self.shard(shard_of(cell)).get(cell, {})
@@ -75,6 +95,7 @@ class Ledger:
     def shards(self) -> dict[str, bytes]:
         """The shards that have changed since they were last asked for, as bytes."""
         changed = {name: versioned(self.loaded[name].packed()) for name in sorted(self.changed)}
+        self.sizes.update({name: len(self.loaded[name]) for name in changed})
         self.changed.clear()
         return changed
 

@@ -30,6 +30,16 @@ class Settings:
     """
     ageing_s: int = 3600
     """So often, by capture time, the ledger is looked through for what has left: it costs a pass over all of it."""
+    most_topics: int = 120_000
+    """Topic names, and topic ids, kept by the rules of `bounds.py`: a cluster has at most some 100,000 partitions."""
+    most_clients: int = 50_000
+    """Clients, each a client id at an address; large clusters have 10,000."""
+    most_connections: int = 50_000
+    """Connections to one endpoint within the horizon; large clusters have 20,000 open ones."""
+    most_claims: int = 100_000
+    """Claims of one kind about one subject: partitions of the largest topics times their followers, and more."""
+    most_findings: int = 10_000
+    """Findings of one check that stand; nobody reads more of them than that."""
     stuck_answers: int = 10
     """At least so many error answers without a success make a client stuck."""
     stuck_s: int = 30

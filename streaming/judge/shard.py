@@ -13,6 +13,8 @@ import orjson
 from streaming.judge.claim import Cell, Claim, Key, Sighting
 
 Claims = dict[tuple[str, Key], Claim]
+Glance = tuple[str, dict[str, int], dict[str, Any], int, int]
+"""Of a claim: kind, tally, peak, when it was made first and last."""
 FIRST, LAST = 2, 3
 """Where a stored claim has the numbers of its sightings."""
 
@@ -49,6 +51,13 @@ class Shard(MutableMapping[Cell, Claims]):
         kind, key, first, last, count, tally, peak = row
         begin, end = Sighting(*self.sightings[first]), Sighting(*self.sightings[last])
         return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak)
+
+    def glance(self, cell: Cell) -> Iterator[Glance]:
+        """A cell's claims without making them."""
+        for kind, _, first, last, _, tally, peak in self.stored.get(cell, ()):
+            yield kind, tally, peak, self.sightings[first][0], self.sightings[last][0]
+        for claim in self.asked.get(cell, {}).values():
+            yield claim.kind, claim.tally, claim.peak, claim.first.ts_ns, claim.last.ts_ns
 
     def packed(self) -> bytes:
         """All cells as bytes; sightings that nobody has any more are left out."""

@@ -18,13 +18,15 @@ from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Clusters
 from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger, Load, unversioned, versioned
+from streaming.judge.overflow import Overflow
+from streaming.judge.room import Room
 from streaming.judge.scene import Scene
 from streaming.judge.settings import Settings
 from streaming.judge.snapshots import CHUNK, Snapshots
 from streaming.judge.tables import Body
-from streaming.judge.told import NEVER, Before
+from streaming.judge.told import NEVER, Before, withdrawn
 
-MAIN, SNAPSHOTS = "main", "snapshots"
+MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
 SERVERS: Cell = ("server",)
 
 
@@ -68,8 +70,10 @@ class Judge:
     def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
         self.label, self.settings = label, settings or Settings()
         self.load: Load = load or (lambda _name: None)
-        self.ledger = Ledger(self.load)
+        self.overflow = Overflow(self.settings, self.stored(BEYOND))
+        self.ledger = Ledger(self.load, self.overflow.sizes)
         self.before = Before(self.stored)
+        self.room = Room(self.ledger, self.before, self.overflow)
         stored = self.stored(MAIN) or {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0}
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
         self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
@@ -123,13 +127,24 @@ class Judge:
 
     def rows(self) -> list[Row]:
         """The revisions of rows that are new or have changed since the last call."""
+        left = [row for cell in self.room.crowd() for row in self.left(cell)]
+        lessened = self.room.lessen()
         before, scene = self.clusters, self.scene()
         moved = self.clusters.moved(before)
         cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
         self.ledger.touched.clear()
-        told = [row for cell in sorted(cells) for row in self.retold(cell, scene)]
+        told = [row for cell in sorted(cells) for row in self.retold(cell, scene, settle=cell in lessened)]
         self.waiting(scene)
-        return [*told, *self.aged()]
+        told += self.aged()
+        return [*left, *told, *(Row(*row) for row in self.overflow.rows(self.label, self.clusters.unknown.key))]
+
+    def left(self, cell: Cell) -> Iterator[Row]:
+        """What a topic or client that there is no room for told is withdrawn."""
+        self.due.pop(cell, None)
+        self.pending.discard(cell)
+        for name, number, body in self.room.withdraw(cell):
+            route, _, key = name.partition("|")
+            yield Row(route, key, number, body)
 
     def told_apart(self) -> Clusters:
         return Clusters(self.label, self.ledger.cell(*SERVERS).values(), self.connections)
@@ -190,13 +205,17 @@ class Judge:
         self.pending.discard(cell)
         now = {f"{told.route}|{told.id}": told for told in units.told(cell, scene)}
         known = self.before.rows(cell)
+        stranger = self.room.admitted(cell, known, now)
         for name in sorted({*known, *now}):
             before, told = known.get(name, NEVER), now.get(name)
+            if told is None:
+                self.room.closes(name, before)
             if settle and told is None:
                 self.before.settle(cell, name)
                 continue
             body = told.body if told else withdrawn(before.body)
             if (told or before.open) and body != before.body:
+                before = before if before.open else before._replace(stranger=stranger)
                 number = self.before.tell(cell, name, before, body, is_open=told is not None)
                 route, _, key = name.partition("|")
                 yield Row(route, key, number, body)
@@ -214,15 +233,11 @@ class Judge:
             "late": self.late,
             "aged_ns": self.aged_ns,
         }
-        told: dict[str, Any] = {MAIN: main, **self.before.taken()}
+        ledger = self.ledger.shards()
+        told: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.before.taken()}
         if self.snapshots.changed:
             told[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
-        return {**self.ledger.shards(), **{name: as_bytes(state) for name, state in told.items()}}
-
-
-def withdrawn(body: Body) -> Body:
-    """The last revision of a row that nothing says any more."""
-    return {**body, "state": "withdrawn"} if "code" in body else {**body, "withdrawn": True}
+        return {**ledger, **{name: as_bytes(state) for name, state in told.items()}}
 
 
 def as_bytes(state: Any) -> bytes:

@@ -14,9 +14,9 @@ import orjson
 from streaming.judge.claim import Cell
 from streaming.judge.ledger import shard_of
 
-CONNECTIONS = "coverage"
-"""The table whose rows never come again: a connection ends for ever."""
 FINDINGS = "findings"
+BLAMED = {"violation", "anomaly"}
+"""Kinds of findings that keep a subject in the ledger longer."""
 Stored = dict[str, Any]
 
 
@@ -26,6 +26,8 @@ class Revision(NamedTuple):
     number: int
     open: bool
     body: dict[str, Any]
+    stranger: bool = False
+    """A finding about what was never answered without error when it was told (`overflow.py`)."""
 
 
 NEVER = Revision(0, open=False, body={})
@@ -48,22 +50,26 @@ class Before:
         """Whether a finding stands that this cell told."""
         return any(table_of(name) == FINDINGS and told.open for name, told in self.rows(cell).items())
 
+    def blamed(self, cell: Cell) -> bool:
+        """Whether a violation or an anomaly stands that this cell told; every topic has its information."""
+        told = (told for name, told in self.rows(cell).items() if table_of(name) == FINDINGS)
+        return any(row.open and row.body["kind"] in BLAMED for row in told)
+
     def tell(self, cell: Cell, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
         """The number of a row's new revision."""
         shard = self.shard(cell, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["cells"].setdefault(key_of(cell), {})[name] = (number, is_open, body)
+        shard["cells"].setdefault(key_of(cell), {})[name] = (number, is_open, body, before.stranger)
         return number
 
     def settle(self, cell: Cell, name: str) -> None:
-        """Forget a row that stands for ever as it was told last."""
+        """Forget a row that stands as it was told last, or was withdrawn."""
         shard = self.shard(cell, changing=True)
         rows = shard["cells"][key_of(cell)]
         number, table = rows.pop(name)[0], table_of(name)
         if not rows:
             del shard["cells"][key_of(cell)]
-        if table != CONNECTIONS:
-            shard["floors"][table] = max(number, shard["floors"].get(table, 0))
+        shard["floors"][table] = max(number, shard["floors"].get(table, 0))
 
     def shard(self, cell: Cell, *, changing: bool = False) -> Stored:
         name = f"told-{shard_of(cell)}"
@@ -78,6 +84,11 @@ class Before:
         changed = {name: self.shards[name] for name in sorted(self.changed)}
         self.changed.clear()
         return changed
+
+
+def withdrawn(body: dict[str, Any]) -> dict[str, Any]:
+    """The last revision of a row that nothing says any more."""
+    return {**body, "state": "withdrawn"} if "code" in body else {**body, "withdrawn": True}
 
 
 def key_of(cell: Cell) -> str:

@@ -165,3 +165,13 @@ def test_a_browser_runs_the_script_and_nothing_of_the_capture(tmp_path):
     assert re.search(r'<form class="filter" id="filter">', told.stdout), "the script did not run"
     assert "owned</title>" not in told.stdout
     assert "CONSOLE" not in told.stderr
+
+
+def test_what_is_beyond_the_bounds_stands_below_its_table():
+    said = {"label": "L", "cluster": "C", "first_seen": None, "last_seen": None}
+    others = [{"table": "topics", "count": 12, **said}, {"table": "clients", "count": 1234, **said}]
+    more = {**RESULT["findings"][0], "id": "L|others", "sides": [], "others": 5000, "count": 5000}
+    beyond = {"others": others, "findings": [*RESULT["findings"], more]}
+    text = " ".join(Document(page({**RESULT, "clients": [CLIENT], **beyond})).texts)
+    assert "and 12 more topics of C that were seen and are not kept" in text
+    assert "and 1,234 more clients of C that were seen and are not kept" in text

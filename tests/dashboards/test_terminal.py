@@ -114,3 +114,13 @@ def test_frames_of_several_files_and_ports_are_a_command_each():
 def test_the_span_of_the_capture_has_its_dates():
     (line,) = [line for line in page(RESULT) if line.startswith("Captured")]
     assert line.split(maxsplit=1)[1].strip() == "2026-11-20 22:13:08 to 22:13:46 UTC"
+
+
+def test_what_is_beyond_the_bounds_is_said_with_its_count():
+    others = {"table": "clients", "label": "L", "cluster": "C", "count": 1234, "first_seen": None, "last_seen": None}
+    more = {**RESULT["findings"][0], "id": "L|others", "sides": [], "others": 5000, "count": 5000}
+    before, lines = page(RESULT), page({**RESULT, "others": [others], "findings": [*RESULT["findings"], more]})
+    assert "and 1,234 more clients of C that were seen and are not kept" in lines
+    assert not any("not kept" in line for line in before)
+    tally = next(line for line in lines if line.startswith("Findings"))
+    assert f"500{1} {more['kind']}" in tally

@@ -12,7 +12,7 @@ from streaming.loop import Loop
 from streaming.measured import SECONDS, Histogram
 from streaming.metrics import HANGS_S, Page, Query, healthy, ready, serve
 from streaming.settings import Settings
-from streaming.tables import from_ipc
+from streaming.tables import from_ipc, to_ipc
 
 S = 1_000_000_000
 
@@ -127,3 +127,34 @@ def test_health_stands_beside_the_metrics():
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_rows_others_count_by_table_and_as_no_topic_client_or_finding():
+    page, times = Page(), {"first_seen": S, "last_seen": S}
+    for revision, count in ((1, 5), (2, 9)):
+        more = {"revision": revision, "label": "L", "cluster": "C", **times}
+        check = {**more, "kind": "anomaly", "others": count}
+        findings = [{**check, "id": f"others|{code}", "code": code} for code in ("VER001", "TID005")]
+        batch = {
+            "topics": [{**more, "id": "others|topics", "state": "others", "others": count}],
+            "clients": [{**more, "id": "others|clients", "apis": [], "others": count}],
+            "findings": findings,
+            "totals": [
+                {
+                    "id": "evicted",
+                    "revision": revision,
+                    "label": "L",
+                    "measure": "evicted",
+                    "detail": "client",
+                    "count": count,
+                }
+            ],
+        }
+        page.take({table: from_ipc(to_ipc(table, rows)) for table, rows in batch.items()})
+    found = values(page)
+    assert found['others{cluster="L",table="topics"}'] == found['others{cluster="L",table="clients"}'] == 9
+    assert found['others{cluster="L",table="findings"}'] == 18
+    assert found['evicted_total{cluster="L",space="client"}'] == 9
+    assert not any(name.startswith(("topics{", "clients{", "findings{")) for name in found)
+    page.forget()
+    assert not any(name.startswith("others{") for name in values(page))

@@ -70,3 +70,24 @@ def test_coverage_sums_measures_and_lists_input_errors():
     assert (found["frames"], found["undecoded_messages"], found["decoded_messages"]) == (7, 2, 0)
     assert found["input_errors"] == ["x.pcap: cut at byte 7"]
     assert found["details"] == {"undecoded_messages": {"unknown-api": 2}}
+
+
+def test_rows_others_stand_apart_from_topics_and_clients_and_beside_findings(tmp_path):
+    times = {"first_seen": 1_000_000_000, "last_seen": 2_000_000_000}
+    more = {"id": "L|others|x", "revision": 1, "label": "L", "cluster": "C", "others": 12, **times}
+    kept = {"id": "k", "revision": 1, "label": "L", "cluster": "C", **times}
+    result = written(
+        tmp_path,
+        (0, ("topics", [{**more, "state": "others"}, {**kept, "name": "orders", "state": "current"}])),
+        (1, ("clients", [{**more, "others": 3, "apis": []}, {**kept, "client_id": "app", "apis": []}])),
+        (2, ("findings", [finding(1), finding(1, name="L|others|findings|TID002", others=7, count=7)])),
+    )
+    shown = result.json()
+    assert [topic["name"] for topic in shown["topics"]] == ["orders"]
+    assert [client["client_id"] for client in shown["clients"]] == ["app"]
+    assert [found.get("others") for found in shown["findings"]] == [7, None]
+    said = {"label": "L", "cluster": "C"}
+    said |= {"first_seen": "1970-01-01T00:00:01.000000Z", "last_seen": "1970-01-01T00:00:02.000000Z"}
+    assert shown["others"] == [{"table": "topics", **said, "count": 12}, {"table": "clients", **said, "count": 3}]
+    assert result.uncounted("clients") == {"others": shown["others"][1:]}
+    assert "others" not in written(tmp_path / "none").json()

@@ -1,6 +1,7 @@
 """Claims about clients: who sends which versions, what it calls itself, and where it was cut off.
 
-Knows: request headers, ApiVersions v3+, and what a connection closed by its server with a request open looks like.
+Knows: request headers, ApiVersions v3+, which answers have no error, and what a connection closed by its server with a
+request open looks like.
 Does not know whether a version is allowed.
 Rule: a client is a client id at a host; ports come and go.
 """
@@ -8,15 +9,19 @@ Rule: a client is a client id at a host; ports come and go.
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decode.following.exchanges import CLOSED_BY_SERVER
-from decode.wire import REQUEST
+from decode.wire import REQUEST, RESPONSE
+from streaming.judge.apis import name_of
 from streaming.judge.extract.batch import Batch, connection_key
 from streaming.judge.extract.reduce import Column, Ints, Rows, grouped, texts
 from streaming.judge.releases import removed_in_4
 
 AUTHENTICATION = (17, 36)
 """SaslHandshake, SaslAuthenticate: a failed authentication ends a connection too."""
+GREETINGS = (*AUTHENTICATION, 18)
+"""These and ApiVersions."""
 SOON_NS = 60_000_000_000
 """Closed later than this after a request has nothing to do with it; the check's own limit is a setting."""
 
@@ -37,7 +42,35 @@ def who(batch: Batch, message: Ints) -> list[Column]:
 
 
 def used(batch: Batch, requests: Ints) -> Rows:
-    return Rows("client", who(batch, requests), requests, api_versions(batch, requests))
+    served = {"answered": succeeded(batch)[requests].astype(np.int64)}
+    return Rows("client", who(batch, requests), requests, api_versions(batch, requests), served)
+
+
+def succeeded(batch: Batch) -> NDArray[np.bool_]:
+    """Per message whether it is a request that was answered without error: an answer that has no error code at its top,
+    and none below or one that has none there. A greeting, and a Fetch that fetches nothing, show nothing: everybody
+    gets an answer to them.
+    """
+    found = np.zeros(len(batch.decoded), np.bool_)
+    for key, side in sorted(batch.kinds):
+        if side != RESPONSE or key in GREETINGS:
+            continue
+        name = name_of(key)
+        tables = batch.tables(name, "response")
+        errors = {path: table for path, table in tables.items() if "error_code" in table.names and len(table)}
+        good = np.zeros(len(found), np.bool_)
+        good[tables[""].message] = True
+        within, fine = np.zeros(len(found), np.bool_), np.zeros(len(found), np.bool_)
+        for path, table in errors.items():
+            if path:
+                within[table.message] = True
+                fine[table.message[table["error_code"] == 0]] = True
+            else:
+                good[table.message[table["error_code"] != 0]] = False
+        good &= fine | (~within & (name != "Fetch"))
+        request = batch.partner(np.flatnonzero(good), REQUEST)
+        found[request[request >= 0]] = True
+    return found
 
 
 def api_versions(batch: Batch, message: Ints) -> Column:

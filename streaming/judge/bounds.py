@@ -1,0 +1,140 @@
+"""Bounds by number: what leaves the ledger when there is too much in it, however young it is.
+
+Knows: which claims show that somebody got an answer without error, and in which order subjects leave. Does not know
+what became of their rows (`overflow.py`), nor what leaves by age (`ageing.py`).
+The rules, at the end of a batch and before it is judged, per cluster label; each bound is a setting:
+- Of topic names, topic ids and clients (a client id at an address) so many are kept each. What was never answered
+  without error leaves first, newest first; then what no violation or anomaly stands about, unseen longest first; then
+  the rest.
+- Of an endpoint's connections so many are kept. Those that nothing was answered on leave first, then those that are
+  closed, then the rest: unseen longest first. Of the client ids on one connection CLIENT_IDS are kept, the first.
+- Of the topic ids an endpoint spoke of, by which endpoints are joined, the CARRIED least are kept: a bottom-k sample,
+  so that of two endpoints that share many some shared ones stay.
+- Of one kind of claims about one subject so many are kept, those that were made first.
+Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
+only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streaming.judge.ageing import IDENTITY, OF_CONNECTION
+from streaming.judge.claim import Cell, Claim, Key
+from streaming.judge.ledger import Ledger
+from streaming.judge.settings import Settings
+from streaming.judge.shard import Claims
+from streaming.judge.told import Before
+
+SLACK = 10
+CLIENT_IDS = 16
+"""Kept of one connection; a client has one, a proxy may have many."""
+CARRIED = 256
+"""Kept of one endpoint; twice as many make it worth looking."""
+CUT = "cut"
+"""A peak of what is kept of a connection's client ids when there were more: nobody knows whose it is then."""
+UNANSWERED = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
+UNANSWERED |= {"partition_use", "follows", "offset_gone", "replica_answer"}
+"""Claims about topics that a request, or an error answer, makes alone."""
+
+
+class Standing(NamedTuple):
+    """By what a subject stays or leaves."""
+
+    answered: bool
+    first_ns: int
+    last_ns: int
+
+
+def bounded(settings: Settings) -> dict[str, int]:
+    """Spaces whose subjects are counted, and how many are kept."""
+    return {"name": settings.most_topics, "id": settings.most_topics, "client": settings.most_clients}
+
+
+def over(space: str, ledger: Ledger, before: Before, most: int) -> list[Cell]:
+    """The subjects that leave; none while there are not too many."""
+    count = ledger.count(space)
+    if count <= most + most // SLACK:
+        return []
+    known = {cell: standing(cell, ledger) for cell in ledger.cells(space)}
+    never = sorted(((s.first_ns, cell) for cell, s in known.items() if not s.answered), reverse=True)
+    gone = [cell for _, cell in never[: count - most]]
+    more = count - most - len(gone)
+    if more > 0:
+        rest = sorted((before.blamed(cell), s.last_ns, cell) for cell, s in known.items() if s.answered)
+        gone += [cell for *_, cell in rest[:more]]
+    return gone
+
+
+def standing(cell: Cell, ledger: Ledger) -> Standing:
+    answered, first_ns, last_ns = False, 1 << 63, 0
+    for kind, tally, peak, begin_ns, end_ns in ledger.glance(cell):
+        answered = answered or shows_answer(cell[0], kind, tally, peak)
+        first_ns, last_ns = min(first_ns, begin_ns), max(last_ns, end_ns)
+    return Standing(answered, first_ns, last_ns)
+
+
+def shows_answer(space: str, kind: str, tally: dict[str, int], peak: dict[str, object]) -> bool:
+    """Whether a claim shows that somebody was answered without error about its subject."""
+    if space == "client":
+        return bool(peak.get("answered"))
+    if kind == "use":
+        return any(name.endswith(":0") for name in tally)
+    return kind not in UNANSWERED
+
+
+def stranger(cell: Cell, ledger: Ledger) -> bool:
+    """Whether a cell is about a topic or client that was never answered without error."""
+    return cell[0] in {"name", "id", "client"} and not standing(cell, ledger).answered
+
+
+def surplus(claims: Claims, settings: Settings) -> list[Claim]:
+    """The claims of one subject that are too many. What is kept of a connection's client ids is marked."""
+    if len(claims) <= min(CLIENT_IDS, settings.most_claims, settings.most_connections):
+        return []
+    by_kind: dict[str, list[Claim]] = defaultdict(list)
+    for claim in claims.values():
+        by_kind[claim.kind].append(claim)
+    gone = [*carried(by_kind["carries"]), *spoken(by_kind["spoken"])]
+    left = unanswered_first(by_kind["connection"], settings.most_connections)
+    if left:
+        gone += [claim for kind in sorted(OF_CONNECTION) for claim in by_kind[kind] if claim.key[:IDENTITY] in left]
+    for kind, found in by_kind.items():
+        if kind != "connection" and len(found) > settings.most_claims + settings.most_claims // SLACK:
+            found.sort(key=lambda claim: (claim.first, repr(claim.key)))
+            gone += found[settings.most_claims :]
+    return gone
+
+
+def carried(claims: list[Claim]) -> Iterator[Claim]:
+    for found in parted(claims, 1):
+        if len(found) > 2 * CARRIED:
+            yield from sorted(found, key=lambda claim: str(claim["topic_id"]))[CARRIED:]
+
+
+def spoken(claims: list[Claim]) -> Iterator[Claim]:
+    for found in parted(claims, IDENTITY):
+        if len(found) > CLIENT_IDS:
+            found.sort(key=lambda claim: (claim.first, repr(claim.key)))
+            found[0].peak[CUT] = 1
+            yield from found[CLIENT_IDS:]
+
+
+def parted(claims: Iterable[Claim], parts: int) -> Iterable[list[Claim]]:
+    """By the first parts of their keys."""
+    found: dict[Key, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        found[claim.key[:parts]].append(claim)
+    return found.values()
+
+
+def unanswered_first(connections: list[Claim], most: int) -> set[Key]:
+    """The connections that leave."""
+    if len(connections) <= most + most // SLACK:
+        return set()
+
+    def order(claim: Claim) -> tuple[object, ...]:
+        closed = claim.peak.get("closed_by", [""])[-1]
+        return claim.peak.get("responses", 0) > 0, not closed, claim.last.ts_ns, repr(claim.key)
+
+    return {claim.key[:IDENTITY] for claim in sorted(connections, key=order)[: len(connections) - most]}

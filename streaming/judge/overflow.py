@@ -1,0 +1,121 @@
+"""What is beyond the bounds: counted, and said in one row `others` per table, and per check of findings.
+
+Knows: how many findings of each check stand, for which there is room, and how many different topics, clients and
+findings were not kept (`distinct.py`). Does not know why something was not kept (`bounds.py`).
+Rule: a finding that stands makes no room; one that comes when there is none is counted. Findings about what was never
+answered without error take at most half of the room of a check. What was counted stays counted for the run.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from streaming.judge.catalogue import CHECKS
+from streaming.judge.claim import Cell
+from streaming.judge.distinct import Distinct
+from streaming.judge.settings import Settings
+from streaming.judge.tables import Body
+from streaming.judge.told import FINDINGS
+
+OTHERS = "others"
+TOPICS, CLIENTS = "topics", "clients"
+Stored = dict[str, Any]
+
+
+class Uncounted(NamedTuple):
+    """What one `others` row stands for."""
+
+    table: str
+    code: str = ""
+    kind: str = ""
+
+
+class Beyond:
+    """How many there are of it, and when they were seen."""
+
+    def __init__(self, revision: int = 0, first_ns: int = 1 << 62, last_ns: int = 0, least: Any = None) -> None:
+        self.revision, self.first_ns, self.last_ns, self.sketch = revision, first_ns, last_ns, Distinct(least)
+
+
+class Overflow:
+    def __init__(self, settings: Settings, stored: Stored | None) -> None:
+        known = stored or {"sizes": {}, "standing": {}, "beyond": []}
+        self.settings = settings
+        self.sizes: dict[str, int] = known["sizes"]
+        """Cells per shard of the ledger, so that they are counted without being loaded."""
+        self.standing: dict[str, list[int]] = known["standing"]
+        """Per check the findings that stand; and of these, those about what was never answered without error."""
+        self.beyond = {Uncounted(*about): Beyond(*told) for about, told in known["beyond"]}
+        self.moved: set[Uncounted] = set()
+        self.left: Counter[str] = Counter()
+        """What this batch made leave, by space of the ledger."""
+
+    def count(self, about: Uncounted, thing: str, first_ns: int, last_ns: int) -> None:
+        beyond = self.beyond.setdefault(about, Beyond())
+        if beyond.sketch.add(thing):
+            self.moved.add(about)
+        beyond.first_ns, beyond.last_ns = min(first_ns, beyond.first_ns), max(last_ns, beyond.last_ns)
+
+    def opens(self, name: str, body: Body, *, stranger: bool) -> bool:
+        """Whether there is room for a finding that is new."""
+        standing = self.standing.setdefault(body["code"], [0, 0])
+        most = self.settings.most_findings
+        if standing[0] >= most or (stranger and standing[1] >= most // 2):
+            self.missed(name, body)
+            return False
+        standing[0] += 1
+        standing[1] += stranger
+        return True
+
+    def closes(self, body: Body, *, stranger: bool) -> None:
+        standing = self.standing[body["code"]]
+        standing[0] -= 1
+        standing[1] -= stranger
+
+    def missed(self, name: str, body: Body) -> None:
+        about = Uncounted(FINDINGS, body["code"], body["kind"])
+        self.count(about, name, body["first_seen"], body["last_seen"])
+
+    def leaves(self, cell: Cell, first_ns: int, last_ns: int) -> None:
+        """A topic or client that is not kept."""
+        self.left[cell[0]] += 1
+        table = CLIENTS if cell[0] == "client" else TOPICS
+        self.count(Uncounted(table), "|".join(cell), first_ns, last_ns)
+
+    def rows(self, label: str, cluster: str) -> Iterator[tuple[str, str, int, Body]]:
+        """The `others` rows that have changed: table, id, revision, body."""
+        for about in sorted(self.moved):
+            beyond = self.beyond[about]
+            beyond.revision += 1
+            key = "|".join((label, OTHERS, *(part for part in about if part)))
+            body = {"cluster": cluster, "first_seen": beyond.first_ns, "last_seen": beyond.last_ns}
+            yield about.table, key, beyond.revision, {**body, **columns(about, len(beyond.sketch), self.settings)}
+        self.moved.clear()
+
+    def state(self) -> Stored:
+        beyond = [[about, [b.revision, b.first_ns, b.last_ns, b.sketch.least]] for about, b in self.beyond.items()]
+        return {"sizes": self.sizes, "standing": self.standing, "beyond": beyond}
+
+
+def columns(about: Uncounted, count: int, settings: Settings) -> Body:
+    named: Body
+    if about.table == TOPICS:
+        named = {"name": None, "topic_id": None, "state": OTHERS, "sources": [], "earlier_ids": []}
+        return {"withdrawn": False, **named, OTHERS: count}
+    if about.table == CLIENTS:
+        named = {"client_id": None, "address": None, "software_name": None, "software_version": None}
+        return {"withdrawn": False, **named, "apis": [], "requests": 0, OTHERS: count}
+    return {
+        "state": "open",
+        "code": about.code,
+        "name": CHECKS[about.code].name,
+        "kind": about.kind,
+        "topic": None,
+        "topic_ids": [],
+        "client_ids": [],
+        "brokers": [],
+        "summary": f"{count:,} more findings of this check are not kept: the bound is {settings.most_findings:,}.",
+        "count": count,
+        "sides": [],
+        OTHERS: count,
+    }

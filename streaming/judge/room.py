@@ -1,0 +1,76 @@
+"""Room is made: what is too much leaves before a batch is judged, and a finding for which there is no room is not told.
+
+Knows: what becomes of the rows of what leaves. Does not know what leaves first (`bounds.py`) or how it is counted
+(`overflow.py`).
+Rule: the rows of a topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single
+claims that leave stands as it was told last. What leaves in the batch it came in is never judged.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from streaming.judge import bounds, units
+from streaming.judge.claim import Cell
+from streaming.judge.ledger import Ledger
+from streaming.judge.overflow import Overflow
+from streaming.judge.tables import Body, Told
+from streaming.judge.told import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
+
+
+class Room:
+    def __init__(self, ledger: Ledger, before: Before, overflow: Overflow) -> None:
+        self.ledger, self.before, self.overflow = ledger, before, overflow
+        self.settings = overflow.settings
+
+    def crowd(self) -> list[Cell]:
+        """The topics and clients that are too many; what looks at them is to be judged again."""
+        found: list[Cell] = []
+        for space, most in bounds.bounded(self.settings).items():
+            gone = bounds.over(space, self.ledger, self.before, most)
+            near = {cell for lost in gone for cell in units.neighbours(lost, self.ledger)}
+            for cell in gone:
+                self.leaves(cell)
+            self.ledger.touched |= {cell for cell in near if cell in self.ledger}
+            found += gone
+        return found
+
+    def leaves(self, cell: Cell) -> None:
+        first_ns, last_ns = bounds.standing(cell, self.ledger)[1:]
+        if cell[0] != "id" or not any(kind == "binding" for kind, *_ in self.ledger.glance(cell)):
+            self.overflow.leaves(cell, first_ns, last_ns)  # an id that has a name is counted by it
+        self.ledger.forget(cell)
+
+    def withdraw(self, cell: Cell) -> Iterator[tuple[str, int, Body]]:
+        """The last revisions of what a subject that has left told; nothing of it is remembered."""
+        for name, told in sorted(self.before.rows(cell).items()):
+            if told.open:
+                self.closes(name, told)
+                if table_of(name) == FINDINGS:
+                    self.overflow.missed(name, told.body)
+                body = withdrawn(told.body)
+                yield name, self.before.tell(cell, name, told, body, is_open=False), body
+            self.before.settle(cell, name)
+
+    def lessen(self) -> set[Cell]:
+        """The subjects of which there were too many claims; these have left."""
+        found = set()
+        for cell in sorted(self.ledger.touched):
+            gone = bounds.surplus(self.ledger.cell(*cell), self.settings)
+            if gone:
+                self.ledger.remove(cell, gone)
+                self.overflow.left[cell[0]] += len(gone)
+                found.add(cell)
+        return found
+
+    def admitted(self, cell: Cell, known: Mapping[str, Revision], now: dict[str, Told]) -> bool:
+        """Take new findings that are too many out of what a cell tells now; whether the others are a stranger's."""
+        new = sorted(name for name in now if table_of(name) == FINDINGS and not known.get(name, NEVER).open)
+        stranger = bool(new) and bounds.stranger(cell, self.ledger)
+        for name in new:
+            if not self.overflow.opens(name, now[name].body, stranger=stranger):
+                del now[name]
+        return stranger
+
+    def closes(self, name: str, told: Revision) -> None:
+        """A row is withdrawn, or forgotten."""
+        if told.open and table_of(name) == FINDINGS:
+            self.overflow.closes(told.body, stranger=told.stranger)

@@ -1,0 +1,259 @@
+"""What leaves when there is too much: strangers first, newest first; what is left out is counted, and costs nothing."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.judge import bounds
+from streaming.judge.connections import theirs
+from streaming.judge.distinct import Distinct, K
+from streaming.judge.settings import Settings
+from streaming.judge.step import Judge, open_rows
+from tests.streaming.judge.lab import B1, Lab
+from tests.streaming.judge.made import EAST, ID_1, S, bound, claim, cluster
+
+SMALL = Settings(most_topics=10, most_clients=10, most_connections=10, most_claims=50, most_findings=10)
+HOST = "10.0.0.9"
+
+
+def client(name, at, *, answered=True, api="Fetch", version=13):
+    peak = {"answered": int(answered)}
+    return claim("client", name, HOST, EAST, at=at, tally={f"{api}:{version}": 1}, peak=peak)
+
+
+def old_version(name, at):
+    """A client of an old version, as its requests state it: VER005."""
+    return [client(name, at, answered=False, version=1), claim("request_version", name, HOST, EAST, "Fetch", 1, at=at)]
+
+
+def numbered(number):
+    return f"{number:05d}" + "u" * 16 + "A"
+
+
+def unknown_id(number, at):
+    return claim("use", numbered(number), "Fetch", "c", HOST, EAST, at=at, tally={"asked": 1})
+
+
+def absent(name, at):
+    return claim("absence", name, "metadata", EAST, 3, at=at)
+
+
+def judged(batches, settings=SMALL, *, restarts=False):
+    """All rows over batches of claims, by one judge, or by a new one per batch; and the last judge."""
+    judge, rows, store = Judge("lab", settings=settings), [], {}
+    for number, batch in enumerate(batches):
+        if restarts and number:
+            judge = Judge("lab", store.get, settings)
+        judge.absorb(part.copy() for part in batch)
+        judge.progress("agent", (number + 1) * 100 * S, ended=False)
+        rows += judge.rows()
+        store.update(judge.shards())
+    return rows, judge
+
+
+def standing(rows, table):
+    """The rows that stand, and the count of the row `others`."""
+    every = open_rows(rows)[table].values()
+    return [row for row in every if row.get("others") is None], sum(row.get("others") or 0 for row in every)
+
+
+def names(rows, table, column):
+    return {row[column] for row in standing(rows, table)[0]}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_clients_that_were_never_answered_leave_first_and_newest_first(restarts):
+    known = [client(f"app-{n}", 50 + n) for n in range(5)]
+    strangers = [client(f"evil-{n}", n, answered=False) for n in range(20)]
+    rows, _ = judged([[cluster(), *strangers[:6]], known, strangers[6:]], restarts=restarts)
+    kept = names(rows, "clients", "client_id")
+    assert kept == {*(f"app-{n}" for n in range(5)), *(f"evil-{n}" for n in range(5))}
+    assert standing(rows, "clients")[1] == 15
+
+
+def test_of_clients_that_were_answered_those_with_a_finding_stay_and_of_the_others_those_seen_last():
+    bad = claim("zero_use", "app-0", HOST, EAST, "Fetch", at=0)
+    apps = [client(f"app-{n}", n) for n in range(15)]
+    rows, judge = judged([[cluster(), bound("t", ID_1, 1), apps[0], bad], apps[1:]])
+    assert judge.before.found(("client", "app-0", HOST))
+    assert names(rows, "clients", "client_id") == {"app-0", *(f"app-{n}" for n in range(6, 15))}
+
+
+def test_what_is_only_told_for_information_keeps_no_client_and_no_new_one_away():
+    apps = [[*old_version(f"app-{n}", n), client(f"app-{n}", n)] for n in range(30)]
+    rows, _ = judged([[cluster()], *apps])
+    assert {f"app-{n}" for n in range(20, 30)} <= names(rows, "clients", "client_id")
+
+
+def test_topics_by_name_and_by_id_leave_and_their_rows_are_withdrawn():
+    ours = [bound(f"ours-{n}", numbered(900 + n), 90) for n in range(8)]
+    rows, judge = judged([[cluster(), *(unknown_id(n, n) for n in range(10))], ours])
+    assert names(rows, "topics", "name") == {*(f"ours-{n}" for n in range(8)), None}
+    unresolved = {row["topic_id"] for row in standing(rows, "topics")[0] if row["name"] is None}
+    assert unresolved == {numbered(0), numbered(1)}
+    assert standing(rows, "topics")[1] == 8
+    assert judge.overflow.left == {"id": 8}
+    (others,) = [row for row in open_rows(rows)["topics"].values() if row.get("others")]
+    assert (others["state"], others["name"], others["topic_id"], others["last_seen"]) == ("others", None, None, 9 * S)
+
+
+def test_what_leaves_waits_for_nothing_and_comes_back_as_a_later_revision():
+    rows, judge = judged(
+        [
+            [cluster(), *(unknown_id(n, n) for n in range(10))],
+            [bound(f"o-{n}", numbered(90 + n), 90) for n in range(10)],
+        ]
+    )
+    gone = ("id", numbered(9))
+    assert gone not in judge.due
+    assert gone not in judge.pending
+    assert not judge.before.rows(gone)
+    before = max(row.revision for row in rows if row.body.get("topic_id") == numbered(9))
+    judge.absorb([claim("use", numbered(9), "Fetch", "c", HOST, EAST, at=300, tally={"30:0": 1})])
+    back = [row for row in judge.rows() if row.route == "topics" and row.body["topic_id"] == numbered(9)]
+    assert all(row.revision > before for row in back)
+
+
+def test_findings_of_a_check_beyond_its_bound_are_one_row():
+    batches = [[cluster()], *([*old_version(f"c-{n}", n), client(f"c-{n}", n)] for n in range(30))]
+    rows, judge = judged(batches, Settings(most_findings=10))
+    found, more = standing(rows, "findings")
+    assert [row["code"] for row in found] == ["VER005"] * 10
+    assert more == 20
+    (others,) = [row for row in open_rows(rows)["findings"].values() if row.get("others")]
+    assert (others["code"], others["kind"], others["count"], others["sides"]) == ("VER005", "information", 20, [])
+    assert "20 more" in others["summary"]
+    assert judge.overflow.standing["VER005"] == [10, 0]
+
+
+def test_strangers_leave_half_of_the_room_for_findings_to_those_who_were_answered():
+    strangers = [part for n in range(30) for part in old_version(f"evil-{n}", n)]
+    ours = [part for n in range(5) for part in [*old_version(f"app-{n}", 50), client(f"app-{n}", 51)]]
+    rows, _ = judged([[cluster(), *strangers], ours], Settings(most_findings=10))
+    found, more = standing(rows, "findings")
+    assert {f"app-{n}" for n in range(5)} < {row["client_ids"][0] for row in found}
+    assert (len(found), more) == (10, 25)
+
+
+def test_a_finding_that_is_withdrawn_makes_room():
+    first = [unknown_id(n, n) for n in range(10)]
+    settings = Settings(most_findings=20)
+    _, judge = judged([[cluster(), *first]], settings)
+    judge.progress("agent", 2000 * S, ended=False)
+    judge.rows()
+    assert judge.overflow.standing["TID014"] == [10, 10]
+    judge.absorb(bound(f"o-{n}", numbered(n), 1999) for n in range(10))
+    judge.rows()
+    assert judge.overflow.standing["TID014"] == [0, 0]
+
+
+def connection(number, at, *, responses=1, closed=""):
+    peak = {"requests": 1, "responses": responses, "frames": 9, "from_start": 1, "closed_by": [at, 1, closed]}
+    return claim("connection", HOST, EAST, f"{HOST}:{number}", at * S, at=at, peak=peak)
+
+
+def test_connections_that_nothing_was_answered_on_leave_first_then_closed_ones_and_their_rows_stand():
+    half = [connection(n, 60, responses=0) for n in range(6)]
+    closed = [connection(n, n, closed="client") for n in range(10, 16)]
+    live = [connection(n, 1) for n in range(20, 26)]
+    rows, judge = judged([[cluster(), *half], closed, live])
+    kept = {c["client"] for c in judge.ledger.claims("connection", "link", EAST)}
+    assert kept == {f"{HOST}:{n}" for n in (12, 13, 14, 15, *range(20, 26))}
+    frames = [row["count"] for row in open_rows(rows)["coverage"].values() if row["measure"] == "frames"]
+    assert sum(frames) == 18 * 9
+    assert not any(row.body.get("withdrawn") for row in rows if row.route == "coverage")
+
+
+def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
+    one = connection(1, 1)
+    spoken = [claim("spoken", *one.key, f"c-{n}", at=n) for n in range(100)]
+    _, judge = judged([[cluster(), one, *spoken]])
+    assert len(judge.ledger.claims("spoken", "link", EAST)) == bounds.CLIENT_IDS
+    scene = judge.scene()
+    group = scene.clusters.of(EAST, S)
+    assert theirs("c-99", HOST, EAST, group, scene)
+    assert theirs("never heard", HOST, EAST, group, scene)
+    few = judged([[cluster(), one, *spoken[:3]]])[1].scene()
+    assert not theirs("c-99", HOST, EAST, few.clusters.of(EAST, S), few)
+
+
+def test_of_the_ids_an_endpoint_spoke_of_the_least_are_kept_whatever_the_cuts():
+    told = [claim("carries", EAST, f"{n:05d}", at=n) for n in range(2000)]
+    random.Random(3).shuffle(told)
+    _, judge = judged([[cluster()], *(told[at : at + 300] for at in range(0, 2000, 300))], Settings())
+    kept = {c["topic_id"] for c in judge.ledger.claims("carries", "server")}
+    assert {f"{n:05d}" for n in range(bounds.CARRIED)} <= kept
+    assert len(kept) <= 2 * bounds.CARRIED
+
+
+def test_of_one_kind_of_claims_about_a_subject_the_first_are_kept():
+    bad = [
+        claim("malformed", "Fetch", 13, "request", "truncated", f"c-{n}", HOST, EAST, "c", 0, at=n) for n in range(99)
+    ]
+    _, judge = judged([[cluster(), *bad]])
+    kept = judge.ledger.claims("malformed", "wire")
+    assert [c["client_id"] for c in kept] == [f"c-{n}" for n in range(50)]
+    assert judge.overflow.left["wire"] == 49
+
+
+@given(st.data(), st.randoms(use_true_random=False))
+def test_no_number_of_strangers_makes_a_client_or_topic_leave_that_was_answered(data, rng):
+    many = data.draw(st.integers(0, 200))
+    apps = data.draw(st.integers(0, 10))
+    ours = [part for n in range(apps) for part in (client(f"app-{n}", n), bound(f"ours-{n}", numbered(900 + n), n))]
+    evil = [absent(f"evil-{n}", rng.randrange(99)) for n in range(many)]
+    evil += [client(f"evil-{n}", rng.randrange(99), answered=False) for n in range(many)]
+    evil += [unknown_id(n, rng.randrange(99)) for n in range(many)]
+    story = [*ours, *evil]
+    rng.shuffle(story)
+    cuts = sorted(rng.sample(range(len(story) + 1), min(4, len(story))))
+    batches = [[cluster()], *(story[a:b] for a, b in zip([0, *cuts], [*cuts, len(story)], strict=True))]
+    rows, judge = judged(batches, restarts=data.draw(st.booleans()))
+    assert {f"app-{n}" for n in range(apps)} <= names(rows, "clients", "client_id")
+    assert {f"ours-{n}" for n in range(apps)} <= names(rows, "topics", "name")
+    assert all(judge.ledger.count(space) <= 11 for space in ("name", "id", "client"))
+
+
+def test_below_the_bounds_nothing_is_counted_and_nothing_leaves():
+    story = [client(f"app-{n}", n, answered=False) for n in range(11)]
+    rows, judge = judged([[cluster(), *story]])
+    assert standing(rows, "clients")[1] == 0
+    assert (len(standing(rows, "clients")[0]), judge.overflow.left) == (11, {})
+
+
+def test_an_answer_without_error_shows_that_a_client_is_none_of_the_strangers():
+    lab = Lab()
+    partition = {"topicId": ID_1, "partitions": [{"errorCode": 0}]}
+    refused = {"topicId": ID_1, "partitions": [{"errorCode": 100}]}
+    answers = {
+        "greets": ("ApiVersions", 3, {"errorCode": 0}),
+        "fails": ("Fetch", 13, {"errorCode": 0, "responses": [refused]}),
+        "empty": ("Fetch", 13, {"errorCode": 0, "responses": []}),
+        "reads": ("Fetch", 13, {"errorCode": 0, "responses": [refused, partition]}),
+        "asks": ("Metadata", 12, {"topics": [{"errorCode": 3, "name": "no"}]}),
+        "knows": ("Metadata", 12, {"topics": [{"errorCode": 3, "name": "no"}, {"errorCode": 0, "name": "t"}]}),
+        "beats": ("Heartbeat", 4, {"errorCode": 0}),
+        "beaten": ("Heartbeat", 4, {"errorCode": 25}),
+    }
+    for client_id, (api, version, answer) in answers.items():
+        lab.talk(B1, client_id).ask(1, api, version, {}, answer)
+    found = {c["client_id"] for c in lab.claims() if c.kind == "client" and c.peak["answered"]}
+    assert found == {"reads", "knows", "beats"}
+
+
+def test_a_sketch_counts_a_few_exactly_and_many_nearly_whatever_the_order():
+    few, many, again = Distinct(), Distinct(), Distinct()
+    for n in [*range(K - 1), *range(K - 1)]:
+        few.add(str(n))
+    assert len(few) == K - 1
+    things = [str(n) for n in range(50_000)]
+    for thing in things:
+        many.add(thing)
+    random.Random(1).shuffle(things)
+    for thing in things:
+        again.add(thing)
+    assert many.least == again.least
+    assert len(many.least) == K
+    assert abs(len(many) - 50_000) < 10_000
