@@ -42,6 +42,7 @@ PER_TOTAL = {
     "connections_total": "connections",
     "messages_total": "messages",
     "undecoded_messages_total": "undecoded_messages",
+    "check_failures_total": "check_failures",
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
