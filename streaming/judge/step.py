@@ -82,6 +82,8 @@ class Judge:
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.failures = Failures(stored.get("failing", ()))
+        self.without: str | None = None
+        """The endpoint that had to be left out to tell who belongs together."""
         self.clusters = self.told_apart()
 
     def absorb(self, claims: Iterable[Claim]) -> None:
@@ -134,8 +136,8 @@ class Judge:
 
     def rows(self) -> list[Row]:
         """The revisions of rows that are new or have changed since the last call."""
-        before, scene = self.clusters, self.scene()
-        moved = self.clusters.moved(before)
+        before, without, scene = self.clusters, self.without, self.scene()
+        moved = self.clusters.moved(before) or self.without != without
         cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
         self.ledger.touched.clear()
         told = list(self.judged(cells, scene))
@@ -154,14 +156,17 @@ class Judge:
         """Who belongs together; without the endpoint of which what was said makes that impossible to tell."""
         claims = list(self.ledger.cell(*SERVERS).values())
         self.failures.forget(CLUSTERS)
+        self.without = None
         try:
             return Clusters(self.label, claims, self.connections)
         except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
             self.failures.add(failure(CLUSTERS, (CLUSTERS,), error))
         for endpoint in sorted({str(claim.server()) for claim in claims}):
+            self.without = endpoint
             with suppress(Exception):
                 kept = [claim for claim in claims if str(claim.server()) != endpoint]
                 return Clusters(self.label, kept, self.connections)
+        self.without = "all of them"
         return Clusters(self.label)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
