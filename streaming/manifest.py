@@ -22,6 +22,8 @@ from streaming.settings import Settings
 from streaming.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
+SET_ASIDE = "set-aside.json"
+"""Beside the manifest: names of frames files that killed a worker, and how."""
 QUERY = "query"
 """Spark's own folder, beside the manifest."""
 LISTED = "sources/0"
@@ -114,6 +116,21 @@ def write(checkpoint: str, now: dict[str, Any]) -> None:
     system, folder = at(checkpoint)
     system.create_dir(folder, recursive=True)
     batches.put(system, f"{folder}/{NAME}", (json.dumps(now, indent=1) + "\n").encode())
+
+
+def set_aside(checkpoint: str) -> dict[str, str]:
+    """The files that are not to be opened again, and why. Raises CheckpointRefused where that cannot be read."""
+    system, folder = at(checkpoint)
+    there = suppress(FileNotFoundError)
+    with refused(checkpoint, SET_ASIDE), there, system.open_input_file(f"{folder}/{SET_ASIDE}") as file:
+        return {str(name): str(why) for name, why in dict(json.loads(file.read())).items()}
+    return {}
+
+
+def remember(checkpoint: str, files: dict[str, str]) -> None:
+    """Before the query goes on, so that no later start opens them either."""
+    system, folder = at(checkpoint)
+    batches.put(system, f"{folder}/{SET_ASIDE}", (json.dumps(files, indent=1) + "\n").encode())
 
 
 def run_of(checkpoint: str) -> str | None:

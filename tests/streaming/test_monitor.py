@@ -6,6 +6,7 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
+from pyspark.errors import PySparkException
 
 from streaming import manifest, monitor
 from streaming.listing import agents_of
@@ -310,3 +311,53 @@ def once(spark, plan, said):
     page = Page()
     job, settings = prepared(plan, Settings(), page)
     return page, attend(spark, job, settings, Watch(plan, page, Event(), said.append))
+
+
+DIED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+
+
+def dying(monkeypatch, plan, found, deaths):
+    """A query whose worker dies so many times over one batch; what each start of it had set aside."""
+    prepared(plan, Settings(), Page())
+    listed = monitor.local(plan.checkpoint) / "query" / manifest.LISTED
+    listed.mkdir(parents=True)
+    (listed / "0").write_text('v1\n{"path":"file:///f/a-0000000001.parquet","timestamp":1,"batchId":0}\n')
+    starts = []
+
+    def attend(_spark, _job, settings, _watch):
+        starts.append((settings.set_aside, manifest.set_aside(plan.checkpoint)))
+        if len(starts) <= deaths:
+            raise PySparkException(DIED)
+
+    monkeypatch.setattr(monitor, "attend", attend)
+    monkeypatch.setattr(monitor, "killers", lambda paths, _: {n: "dies" for n in found if any(n in p for p in paths)})
+    return starts
+
+
+def outlived(plan, said):
+    job, settings = prepared(plan, Settings(), Page())
+    monitor.outlive(None, job, settings, Watch(plan, Page(), Event(), said.append))
+
+
+def test_a_file_that_kills_a_worker_is_remembered_before_the_query_goes_on(plan, monkeypatch):
+    said, name = [], "a-0000000001.parquet"
+    starts = dying(monkeypatch, plan, [name], 1)
+    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
+    outlived(plan, said)
+    assert starts == [({}, {}), ({name: "dies"}, {name: "dies"})]
+    assert said == [f"a worker died: the batch is repeated without {name}"]
+    assert prepared(plan, Settings(), Page())[1].set_aside == {name: "dies"}
+    (monitor.local(plan.checkpoint) / manifest.SET_ASIDE).write_text("{")
+    assert "set-aside.json is damaged" in refusal(plan)
+
+
+def test_a_batch_over_which_a_worker_dies_without_a_culprit_is_repeated_once(plan, monkeypatch):
+    starts = dying(monkeypatch, plan, [], 1)
+    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
+    outlived(plan, [])
+    assert len(starts) == 2
+    starts.clear()
+    monkeypatch.setattr(monitor, "attend", lambda *_: (_ for _ in ()).throw(PySparkException(DIED)))
+    with pytest.raises(PySparkException) as failed:
+        outlived(plan, [])
+    assert "a worker died twice over one batch" in monitor.in_one_line(str(failed.value), plan)
