@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pyspark
 
-from streaming import batches, follow
+from streaming import batches, follow, state_files
 from streaming.judge import ledger
 from streaming.plan import Plan
 from streaming.settings import Settings
@@ -192,6 +192,19 @@ def readable(checkpoint: str) -> None:
         done = committed(checkpoint)
         if done > max(numbered(checkpoint, "offsets"), default=-1):
             raise Strange(f"cannot be read (Spark's offsets/{done} is missing)")
+        begun = max(numbered(checkpoint, "offsets"), default=-1)
+        if done < begun - 1:
+            raise Strange(f"cannot be read (Spark's commits/{begun - 1} is missing)")
+    said = newest(checkpoint, "offsets")
+    with refused(checkpoint, f"Spark's {LISTED}"):
+        last = said[-1].get("logOffset", -1) if said and isinstance(said[-1], dict) else -1
+        if last > max(numbered(checkpoint, LISTED), default=-1):
+            raise Strange(f"cannot be read (Spark's {LISTED}/{last} is missing)")
+    if done >= 0:
+        system, folder = at(checkpoint)
+        with refused(checkpoint, "Spark's state"):
+            if wrong := state_files.damaged(system, f"{folder}/{QUERY}/state", done + 1):
+                raise Strange(f"cannot be read (Spark's {wrong})")
 
 
 def lock(checkpoint: str) -> int | None:

@@ -73,6 +73,13 @@ def test_a_damaged_checkpoint_is_refused(plan):
     assert "wirecheck.json is damaged" in refusal(plan)
 
 
+def with_state(query):
+    """As Spark keeps it of a step without partitions."""
+    folder = query / "state" / "0" / "_metadata" / "v2"
+    folder.mkdir(parents=True)
+    (folder / "0").write_text('v2\n{"stateStoreInfo":[{"numPartitions":0,"stateSchemaFilePaths":[]}]}')
+
+
 @pytest.mark.parametrize("log", manifest.LOGS)
 @pytest.mark.parametrize("text", ['v1\n{"path":', "", "{}"])
 def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
@@ -82,7 +89,10 @@ def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
     for there in {folder, query / "offsets"}:
         there.mkdir(parents=True)
         (there / "6").write_text("v1\n")
+    (query / "commits").mkdir(exist_ok=True)
+    (query / "commits" / "5").write_text("v1\n")
     (query / "metadata").write_text('{"id": "x"}')
+    with_state(query)
     (folder / ".7.crc").touch()
     prepared(plan, Settings(), Page())
     (folder / "7").write_text(text)
@@ -97,10 +107,18 @@ def test_a_log_of_sparks_that_is_gone_is_refused(plan):
         (query / log).mkdir(parents=True)
         (query / log / "0").write_text("v1\n")
     assert "Spark's metadata is missing" in refusal(plan)
+    with_state(query)
     (query / "metadata").write_text('{"id": "x"}')
     prepared(plan, Settings(), Page())
+    (query / "offsets" / "0").write_text('v1\n{"conf":{}}\n{"logOffset":1}')
+    assert "Spark's sources/0/1 is missing" in refusal(plan)
     (query / "offsets" / "0").unlink()
     assert "Spark's offsets/0 is missing" in refusal(plan)
+    (query / "offsets" / "2").write_text("v1\n")
+    assert "Spark's commits/1 is missing" in refusal(plan)
+    (query / "commits" / "1").write_text("v1\n")
+    (query / "state" / "0" / "_metadata" / "v2" / "0").unlink()
+    assert "Spark's state/0/_metadata/v2 is missing" in refusal(plan)
 
 
 def test_a_file_is_no_checkpoint_and_no_folder_of_tables(plan, tmp_path):
