@@ -2,21 +2,39 @@
 
 Knows: that one cell of exchanges is decoded in one run of the interpreter and reduced to claims at once, so that only
 claims travel on. What a message says is `decode.message`'s affair, what it claims `streaming.judge.claims`'.
-Rule: one row in, one row out, whatever is in it; a message that cannot be decoded is a value, never an exception. Its
+Rule: one row in, one row out, whatever is in it; a message that cannot be decoded is a value, never an exception. Where
+one of ours is raised all the same, the cell is halved until the exchange is alone that brought it about: that one is
+set aside and named among the input errors, all others are claimed as if it were not there. A message's
 dialect is what its connection was heard to speak by then, in whatever cell (`follow.py`): how a connection is cut into
 cells does not change what is claimed.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from capture.frames import INPUT_ERROR
 from decode.dialect import read
-from decode.following.exchanges import Connection, Exchanges
+from decode.following.exchanges import Connection, Exchanges, endpoint
 from decode.message import Messages
-from streaming.exchange_rows import exchange_rows
+from streaming.exchange_rows import lines
+from streaming.judge.apis import name_of
+from streaming.judge.claim import Claim, Sighting, merged
 from streaming.judge.claims import claims, pack
+from streaming.judge.failures import described as error_of
+from streaming.judge.step import MARKS
 from streaming.packed import from_cell, to_cell
 from streaming.settings import Settings
+from streaming.tables import to_ipc
 from streaming.tagged import CLAIMS, EXCHANGES, Tagged
+
+Dialects = NDArray[np.integer[Any]]
+Stated = tuple[list[Claim], list[dict[str, Any]]]
+DECODING = "decoding"
+"""Who says that an exchange was set aside, in place of an agent."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +52,42 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     if row.route != EXCHANGES:
         return row
     exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection)
-    decoded = read(exchanges.messages, spoken, settings.dialect)
-    rows = exchange_rows(exchanges, decoded) if settings.exchanges else None
-    return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(claims(exchanges, decoded)), rows)))
+    parts = list(stated(exchanges, spoken, settings))
+    found = parts[0][0] if len(parts) == 1 else merged(claim for part, _ in parts for claim in part)
+    rows = to_ipc("exchanges", [line for _, lines in parts for line in lines]) if settings.exchanges else None
+    return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(found), rows)))
+
+
+def stated(exchanges: Exchanges, spoken: Dialects, settings: Settings) -> Iterator[Stated]:
+    """What exchanges claim, and their lines if they are wanted: in one part, unless one of them raises."""
+    try:
+        decoded = read(exchanges.messages, spoken, settings.dialect)
+        yield claims(exchanges, decoded), list(lines(exchanges, decoded)) if settings.exchanges else []
+    except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+        if len(exchanges) < 2:
+            yield [set_aside(exchanges, error)], []
+            return
+        for half in np.array_split(np.arange(len(exchanges)), 2):
+            rows = np.unique(np.concatenate([exchanges.request[half], exchanges.response[half]]))
+            yield from stated(exchanges.only(half), spoken[rows[rows >= 0]], settings)
+
+
+def set_aside(exchanges: Exchanges, error: Exception) -> Claim:
+    """The exchange that raised, as the mark that names it: what it was, between whom, and what was raised where."""
+    named = error_of(error)
+    if not len(exchanges.messages):
+        seen = Sighting(max((c.last_ns for c in exchanges.connections), default=0), "", "", -1, -1, "", 0, 0)
+        return mark("", named, seen)
+    connection = exchanges.connections[int(exchanges.connection[0])]
+    messages = exchanges.messages
+    api, version = name_of(int(messages.key[0])), int(messages.version[0])
+    frames_of = int(exchanges.frame_first[0]), int(exchanges.frame_last[0])
+    source = exchanges.names[int(exchanges.source[0])]
+    said = (connection.name, api, version, int(messages.correlation_id[0]), source, *frames_of)
+    host = connection.name.partition(">")[0].rpartition(":")[0]
+    why = f"{api} v{version} of {host} to {endpoint(connection.server)} could not be judged: {named}"
+    return mark(source, why, Sighting(int(exchanges.ts_ns[0]), *said))
+
+
+def mark(source: str, why: str, seen: Sighting) -> Claim:
+    return Claim("mark", (DECODING, MARKS[INPUT_ERROR], source or None, why), seen, tally={"count": 1})

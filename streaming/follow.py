@@ -3,12 +3,14 @@
 Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
 exchanges is `decode.following.connection`'s affair, which draft a connection speaks `decode.dialect`'s.
 Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
-snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows.
+snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows. What raises is left out, file
+by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import methodcaller
 
 import numpy as np
 
@@ -16,16 +18,17 @@ from capture import frames
 from decode.dialect import Heard, hear
 from decode.following.connection import Follower
 from decode.following.exchanges import Exchanges
-from decode.following.segments import Segments
 from streaming import unreadable
-from streaming.pack import FrameFile, read_file, together
+from streaming.calls import FRAMES_A_CALL, calls, name_of
+from streaming.judge.failures import described
+from streaming.pack import FrameFile, read_file
 from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
 from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
 STATE_VERSION = 5
-FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
 TOO_LATE = "it came after later files of its agent had been judged"
+Call = Callable[[Follower], Exchanges]
 Turns = dict[str, deque[bytes]]
 """The files to follow by agent, in order, as they came."""
 
@@ -81,31 +84,68 @@ class Bucket:
         self.follower = Follower(ports=settings.ports)
         self.agents: dict[str, Agent] = {}
         self.heard: Heard = {}
+        self.before: bytes | None = None
+        """The follower's snapshot, as it was restored."""
+        self.done: list[Callable[[Follower], object]] = []
+        """What it was called for since."""
+        self.left_out: list[tuple[str, str]] = []
+        """What could not be followed, as (agent, file's name), and why."""
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
         turns, missing, late = self.in_order(cells)
         refused = self.follower.refused
-        self.follower.expect(self.agents)
+        self.expect([*self.agents])
         ready: list[FrameFile] = []
         for files in rounds(turns):
             yield from self.exchanges(self.followed(files))
             ready += [replace(file, segments=None) for file in files]
             del files
         if self.all_ended():
-            yield from self.exchanges([self.follower.drain()])
+            yield from self.exchanges(self.tried(Follower.drain, *turns))
         yield from self.progress(ready)
         yield from self.marks(ready, missing)
         yield from self.passed_over(late)
+        yield from self.set_aside()
         yield from self.not_followed(ready, self.follower.refused - refused)
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
-        pieces = [file.segments for file in files if file.segments is not None]
-        for part in by_time(together(pieces)).parts(FRAMES_A_CALL) if pieces else ():
-            yield self.follower.receive(part)
+        held = [file for file in files if file.segments is not None]
+        for part, whose in calls(held):
+            learned, _ = self.call(methodcaller("receive", part))
+            if learned is not None:
+                yield learned
+                continue
+            for number in np.unique(whose).tolist():  # one of the files cannot be followed: which?
+                yield from self.tried(methodcaller("receive", part.take(whose == number)), name_of(held[number]))
         for file in files:
             yield from self.advance(file)
+
+    def expect(self, agents: list[str]) -> None:
+        self.follower.expect(agents)
+        self.done.append(methodcaller("expect", agents))
+
+    def call(self, call: Call) -> tuple[Exchanges | None, Exception | None]:
+        """What a call of the follower gives; where it raises, the follower is again as it was before."""
+        try:
+            learned = call(self.follower)
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+            empty = Follower(ports=self.settings.ports)
+            self.follower = Follower.restore(self.before, ports=self.settings.ports) if self.before else empty
+            for done in self.done:
+                done(self.follower)
+            return None, error
+        self.done.append(call)
+        return learned, None
+
+    def tried(self, call: Call, *files: str) -> Iterator[Exchanges]:
+        """The same; these files are said not to have been followed where it raises."""
+        learned, error = self.call(call)
+        if learned is not None:
+            yield learned
+        elif error is not None:
+            self.left_out += [(file, f"not followed in bucket {self.number}: {described(error)}") for file in files]
 
     def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[FrameFile]]:
         """The files that can be followed now, each agent's in order; the number of files given up per agent; and those
@@ -129,7 +169,7 @@ class Bucket:
                 turns.setdefault(name, deque()).append(agent.held.pop(seq))
         return turns, missing, late
 
-    def advance(self, file: FrameFile) -> list[Exchanges]:
+    def advance(self, file: FrameFile) -> Iterable[Exchanges]:
         agent, known = self.agents[file.agent], self.settings.agents.get(file.agent)
         for mark in file.marks:  # an agent that ended may begin again, in a later file
             agent.ended = (agent.ended and mark.kind != frames.STARTED) or mark.kind == frames.ENDED
@@ -138,7 +178,7 @@ class Bucket:
         if shown <= agent.ts_ns and not agent.ended:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
-        return [self.follower.advance(file.agent, agent.ts_ns, ended=agent.ended)]
+        return self.tried(methodcaller("advance", file.agent, agent.ts_ns, ended=agent.ended), name_of(file))
 
     def all_ended(self) -> bool:
         known = {name for name, files in self.settings.agents.items() if files.label in {"", self.label}}
@@ -149,7 +189,12 @@ class Bucket:
         """Each with the draft that its messages' connections were heard to speak by then."""
         for exchanges in learned:
             if len(exchanges.connections):
-                spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
+                try:
+                    spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
+                except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                    spoken = np.zeros(len(exchanges.messages), np.int8)  # as released
+                    why = f"drafts not looked for in bucket {self.number}: {described(error)}"
+                    self.left_out.append((exchanges.names[0] if exchanges.names else "", why))
                 yield Tagged(self.label, self.number, EXCHANGES, to_cell((exchanges, spoken)))
 
     def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
@@ -167,8 +212,16 @@ class Bucket:
     def passed_over(self, late: list[FrameFile]) -> Iterator[Tagged]:
         """Their frames would come behind what is judged already: they are named instead."""
         for file in late if self.number == 0 else ():
-            said = unreadable.marks(f"{file.agent}-{file.file_seq:010d}.parquet", TOO_LATE)
+            said = unreadable.marks(name_of(file), TOO_LATE)
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(file.agent, said, 0)))
+
+    def set_aside(self) -> Iterator[Tagged]:
+        """What could not be followed in this bucket, by file: each bucket says its own."""
+        for file, why in self.left_out:
+            agent = (unreadable.whose(file) or (file, 0))[0]
+            mark = frames.Mark(frames.INPUT_ERROR, 0, file, 1, why)
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
+        self.left_out.clear()
 
     def not_followed(self, ready: list[FrameFile], count: int) -> Iterator[Tagged]:
         """Frames of connections beyond the follower's bound, as this batch's last agent would have said it."""
@@ -187,6 +240,7 @@ class Bucket:
             raise StateVersionMismatch(msg)
         self.agents, self.heard = from_cell(known, Agent)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
+        self.before, self.done = follower, []
 
 
 def rounds(turns: Turns) -> Iterator[list[FrameFile]]:
@@ -208,13 +262,6 @@ def rounds(turns: Turns) -> Iterator[list[FrameFile]]:
             some.append(file)
     if some:
         yield some
-
-
-def by_time(segments: Segments) -> Segments:
-    """Frames of several agents as their clocks have them, so that one heals what another lost while it is awaited."""
-    if len(np.unique(segments.agent)) < 2:
-        return segments
-    return segments.take(np.argsort(segments.ts_ns, kind="stable"))
 
 
 def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:

@@ -3,8 +3,10 @@
 Knows: which state the judge has touched, and how far all buckets have come together. What is a finding is
 `streaming.judge`'s affair.
 Rule: the judge hears an agent's progress only once every bucket has passed it, and only what changed is written back.
+What a check raised is counted with the batch in which it did, and logged with its traceback once per process.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -14,6 +16,7 @@ from streaming import tagged
 from streaming.decode_udf import Claimed
 from streaming.follow import Marks, Progress
 from streaming.judge.claim import unpack
+from streaming.judge.failures import Failure, attempted, failure
 from streaming.judge.pauses import collector_paused
 from streaming.judge.step import Judge, Row
 from streaming.packed import from_cell, to_cell
@@ -25,6 +28,8 @@ from streaming.totals import Totals
 FRONTS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself
 Load = Callable[[str], bytes | None]
 Shards = dict[str, bytes]
+LOG = logging.getLogger("wirecheck.judge")
+LOGGED: set[str] = set()
 
 
 class Fronts:
@@ -80,14 +85,39 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
     told = judge.rows()
     totals.told(told)
     totals.left(judge.overflow.left)
-    tables = [Tagged(label, -1, table, to_ipc(table, lines)) for table, lines in by_table(label, told, totals).items()]
+    tables = [row for table, lines in by_table(label, told).items() for row in written(label, table, lines, judge)]
+    for one in judge.failures.taken():
+        totals.add("check_failures", one.check, 1)
+        log(one)
+    sums = [{"label": label, **total, "id": f"{label}|{total['id']}"} for total in totals.rows()]
+    tables += [Tagged(label, -1, "totals", to_ipc("totals", sums))] if sums else []
     return tables + passing, {**judge.shards(), FRONTS: fronts.cell(), TOTALS: totals.cell()}
 
 
-def by_table(label: str, told: Iterable[Row], totals: Totals) -> dict[str, list[dict[str, Any]]]:
+def by_table(label: str, told: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
     lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in told:
         lines[row.route].append({"id": row.key, "revision": row.revision, "label": label, **row.body})
-    for total in totals.rows():
-        lines["totals"].append({"label": label, **total, "id": f"{label}|{total['id']}"})
     return lines
+
+
+def written(label: str, table: str, lines: list[dict[str, Any]], judge: Judge) -> Iterator[Tagged]:
+    """Rows as one cell; those with a value that does not fit its column are left out and counted."""
+    made, error = attempted(lambda: [to_ipc(table, lines)])
+    if error is not None:
+        fitting = []
+        for line in lines:
+            _, wrong = attempted(lambda line=line: [to_ipc(table, [line])])
+            if wrong is None:
+                fitting.append(line)
+            else:
+                judge.failures.add(failure(str(line.get("code", "rows")), ("rows", table), wrong))
+        made = [to_ipc(table, fitting)]
+    yield from (Tagged(label, -1, table, cell) for cell in made)
+
+
+def log(one: Failure) -> None:
+    """Where workers log, and no more than once of a check: one that fails does so over many subjects."""
+    if one.check not in LOGGED:
+        LOGGED.add(one.check)
+        LOG.warning("%s over %s: %s; further ones are counted only\n%s", one.check, one.about, one.error, one.trace)

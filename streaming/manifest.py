@@ -15,13 +15,15 @@ from urllib.parse import unquote
 
 import pyspark
 
-from streaming import batches, follow
+from streaming import batches, follow, state_files
 from streaming.judge import ledger
 from streaming.plan import Plan
 from streaming.settings import Settings
 from streaming.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
+SET_ASIDE = "set-aside.json"
+"""Beside the manifest: names of frames files that killed a worker, and how."""
 QUERY = "query"
 """Spark's own folder, beside the manifest."""
 LISTED = "sources/0"
@@ -116,6 +118,21 @@ def write(checkpoint: str, now: dict[str, Any]) -> None:
     batches.put(system, f"{folder}/{NAME}", (json.dumps(now, indent=1) + "\n").encode())
 
 
+def set_aside(checkpoint: str) -> dict[str, str]:
+    """The files that are not to be opened again, and why. Raises CheckpointRefused where that cannot be read."""
+    system, folder = at(checkpoint)
+    there = suppress(FileNotFoundError)
+    with refused(checkpoint, SET_ASIDE), there, system.open_input_file(f"{folder}/{SET_ASIDE}") as file:
+        return {str(name): str(why) for name, why in dict(json.loads(file.read())).items()}
+    return {}
+
+
+def remember(checkpoint: str, files: dict[str, str]) -> None:
+    """Before the query goes on, so that no later start opens them either."""
+    system, folder = at(checkpoint)
+    batches.put(system, f"{folder}/{SET_ASIDE}", (json.dumps(files, indent=1) + "\n").encode())
+
+
 def run_of(checkpoint: str) -> str | None:
     """The run's id, once Spark has given it one. Raises CheckpointRefused where it cannot be read."""
     system, folder = at(checkpoint)
@@ -175,6 +192,19 @@ def readable(checkpoint: str) -> None:
         done = committed(checkpoint)
         if done > max(numbered(checkpoint, "offsets"), default=-1):
             raise Strange(f"cannot be read (Spark's offsets/{done} is missing)")
+        begun = max(numbered(checkpoint, "offsets"), default=-1)
+        if done < begun - 1:
+            raise Strange(f"cannot be read (Spark's commits/{begun - 1} is missing)")
+    said = newest(checkpoint, "offsets")
+    with refused(checkpoint, f"Spark's {LISTED}"):
+        last = said[-1].get("logOffset", -1) if said and isinstance(said[-1], dict) else -1
+        if last > max(numbered(checkpoint, LISTED), default=-1):
+            raise Strange(f"cannot be read (Spark's {LISTED}/{last} is missing)")
+    if done >= 0:
+        system, folder = at(checkpoint)
+        with refused(checkpoint, "Spark's state"):
+            if wrong := state_files.damaged(system, f"{folder}/{QUERY}/state", done + 1):
+                raise Strange(f"cannot be read (Spark's {wrong})")
 
 
 def lock(checkpoint: str) -> int | None:

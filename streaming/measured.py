@@ -43,6 +43,7 @@ METRICS = (
     Named("undecoded_messages_total", "counter", ("cluster", "reason"), "Messages that were not decoded, by reason."),
     Named("findings", "gauge", ("cluster", "code", "kind"), "Findings that stand open, by check."),
     Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "Times a finding was told or changed."),
+    Named("check_failures_total", "counter", ("cluster", "check"), "Times a check, or a step, could not be judged."),
     Named("topics", "gauge", ("cluster", "state"), "Topics by state: current, replaced, deleted or unresolved."),
     Named("topics_recreated_total", "counter", CLUSTER, "Topic ids that were replaced by another of the same name."),
     Named("clients", "gauge", CLUSTER, "Clients (client id at an address) seen."),
@@ -126,7 +127,9 @@ started).
 """
 TAIL = """
 `cluster` is the label given to the agent; `api` and `version` are those of the layouts, `other` where they know none;
-`code` and `kind` are those of [CHECKS.md](../CHECKS.md). No label is taken from a client id, a topic or an address.
+`code` and `kind` are those of [CHECKS.md](../CHECKS.md), as is `check`, which may also be a step of judging (`filing`,
+`snapshots`, `clusters`, `ageing`, `sorting`, a table, `rows`): what raised an exception there is VIS006. No label is
+taken from a client id, a topic or an address.
 
 Counters are totals kept with the query's checkpoint and written with each batch (table `totals`): they go on over a
 restart, and a batch that is repeated after a crash counts once. The two histograms belong to the process and begin

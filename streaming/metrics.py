@@ -43,6 +43,7 @@ PER_TOTAL = {
     "messages_total": "messages",
     "undecoded_messages_total": "undecoded_messages",
     "evicted_total": "evicted",
+    "check_failures_total": "check_failures",
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Event
@@ -23,7 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streaming import batches, compaction, manifest
-from streaming.failure import in_one_line
+from streaming.failure import in_one_line, worker_died
 from streaming.gateway import JavaDiedError
 from streaming.held import served, stop_signals, taken, workplace
 from streaming.java import JavaMissing
@@ -37,6 +38,7 @@ from streaming.session import Session, close_session, open_session
 from streaming.settings import AgentFiles, Settings
 from streaming.sinks import Told
 from streaming.storage import at, is_local, local, why
+from streaming.suspects import killers
 from streaming.unreadable import whose
 
 Say = Callable[[str], None]
@@ -71,11 +73,31 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
         try:
             spark = open_session(Session(work, verbose=settings.verbose))
             watch = Watch(plan, page, stopping, say)
-            retried(lambda: attend(spark, job, settings, watch))
+            outlive(spark, job, settings, watch)
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
             raise MonitorError(in_one_line(str(failure), plan)) from failure
         finally:
             close_session()
+
+
+def outlive(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -> None:
+    """Attend the query; again where a worker died, without the files that kill, or once more as it was."""
+    repeated: set[str] = set()
+    while True:
+        try:
+            retried(partial(attend, spark, job, settings, watch))
+        except PySparkException as failure:
+            batch = manifest.listed_last(watch.plan.checkpoint) if worker_died(str(failure)) else []
+            found = killers(batch, settings)
+            if not found and (not batch or repeated.issuperset(batch)):
+                raise
+            repeated.update(batch)
+            watch.say("a worker died: the batch is repeated" + (f" without {', '.join(found)}" if found else ""))
+            if found:
+                settings = replace(settings, set_aside={**settings.set_aside, **found})
+                manifest.remember(watch.plan.checkpoint, settings.set_aside)
+        else:
+            return
 
 
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
@@ -87,7 +109,7 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     recall(page, plan)
     page.hear(measured(None, plan, page))  # what waits is shown from the start, not once the query has begun
     job = Job(escaped(plan.frames), plan.out, checkpoint, trigger(plan), plan.max_batch_bytes, REMEMBERED)
-    return job, replace(settings, agents=agents)
+    return job, replace(settings, agents=agents, set_aside=manifest.set_aside(plan.checkpoint))
 
 
 def writable(out: str) -> None:

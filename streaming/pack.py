@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from capture import frames
 from decode.following.segments import Segments, segments
 from streaming import unreadable
+from streaming.judge.failures import described
 from streaming.packed import from_cell, to_cell
 from streaming.storage import at, is_local, local
 from streaming.tagged import FRAMES, Tagged
@@ -52,10 +53,24 @@ def read_file(cell: bytes) -> FrameFile:
 def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[Iterable[Tagged]]:
     """The rows of one file after the other, made as they are taken: a worker holds one file, and one row of it."""
     for path in paths:
+        if (why := settings.set_aside.get(path.rpartition("/")[2])) is not None:
+            yield set_aside(path, why, settings)
+            continue
         try:
-            yield pack(read(path), settings)
+            yield packed(path, read(path), settings)
         except NotFramesError as wrong:
             yield set_aside(path, str(wrong), settings)
+
+
+def packed(path: str, table: pa.Table, settings: Settings) -> Iterator[Tagged]:
+    """A file's rows; those of the buckets that are still to come say so, where making one raises."""
+    made = 0
+    try:
+        for row in pack(table, settings):
+            yield row
+            made += 1
+    except Exception as error:  # noqa: BLE001 - whatever a file can bring about
+        yield from set_aside(path, f"its frames could not be dealt out: {described(error)}", settings)[made:]
 
 
 class NotFramesError(Exception):
@@ -78,6 +93,8 @@ def read(path: str) -> pa.Table:
         if isinstance(wrong, OSError) and wrong.errno is not None:
             raise
         raise NotFramesError(str(wrong).splitlines()[0]) from wrong
+    except Exception as wrong:
+        raise NotFramesError(f"not a file of frames: {described(wrong)}") from wrong
     check(table)
     return table
 

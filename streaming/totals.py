@@ -50,6 +50,8 @@ class Totals:
             if claim.kind == "connection":
                 cell = next(claim.cells())
                 self.connection(claim, ledger.cell(*cell).get(claim.identity))
+            elif claim.kind == "mark":  # what decoding set aside
+                self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
                     self.add("exchanges", spoken(word), count)

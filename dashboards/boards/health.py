@@ -247,6 +247,12 @@ LOSS = (
         ),
     ),
     Panel(
+        "Checks that failed, by check",
+        "Did a check end with an exception? It is our mistake (VIS006); what it had told stands, the rest is judged.",
+        "short",
+        (Query(f"sum by (check) (wirecheck_check_failures_total{{{ON}}})", "{{check}}"),),
+    ),
+    Panel(
         "Versions of wirecheck",
         "Do agents and monitor run the same release? Frames of a newer agent may not be read by an older monitor.",
         "short",

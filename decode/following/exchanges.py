@@ -7,7 +7,7 @@ Rule: an exchange appears once, when its outcome is known; a connection appears 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,6 +110,22 @@ class Exchanges:
 
     def __len__(self) -> int:
         return len(self.outcome)
+
+    def only(self, numbers: Ints) -> Exchanges:
+        """These exchanges with their messages, in that order; connections stay as they are."""
+        halves = self.request[numbers], self.response[numbers]
+        rows = np.unique(np.concatenate(halves))
+        rows = rows[rows >= 0]
+        request, response = (np.where(half >= 0, np.searchsorted(rows, half), -1) for half in halves)
+        per_message = ("connection", "ts_ns", "ts_last_ns", "source", "frame_first", "frame_last", "stream_offset",
+                       "gap_bytes", "serial", "direction")  # fmt: skip
+        return replace(
+            self,
+            messages=self.messages.take(rows),
+            **{name: getattr(self, name)[rows] for name in per_message},
+            request=request, response=response,
+            outcome=self.outcome[numbers], out_of_order=self.out_of_order[numbers],
+        )  # fmt: skip
 
     @property
     def exchange(self) -> Ints:

@@ -15,7 +15,8 @@ Rule: findings and rows that rest on what has left stand as they were told last;
 told of it is forgotten. A use of an id, or a client, that comes back after longer than the horizon is new to us.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from streaming.judge.claim import SLOT_NS, Cell, Claim, without_slots
 from streaming.judge.kinds import SPACES
@@ -25,37 +26,63 @@ LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries",
 OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session_begun"}
 """Their keys begin with the connection's: host, endpoint, client, start."""
 IDENTITY = 4
+Raised = Callable[[Cell, Exception], None]
+"""Told of a cell that could not be looked through; it stays as it is."""
 
 
-def age(ledger: Ledger, oldest_ns: int) -> set[Cell]:
+def again(_cell: Cell, error: Exception) -> None:
+    raise error
+
+
+def attempt(raised: Raised, cell: Cell, look: Callable[..., Any], *about: Any) -> Any:
+    """What is found in one cell; None where looking raises."""
+    try:
+        return look(*about)
+    except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+        raised(cell, error)
+    return None
+
+
+def age(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Cell]:
     """Take out what has left by the rules; the cells that lost something."""
-    dead = {cell for cell in ledger.cells("id") if ended(cell, ledger, oldest_ns)}
+    dead = {cell for cell in ledger.cells("id") if attempt(raised, cell, ended, cell, ledger, oldest_ns)}
     dead_ids = {cell[1] for cell in dead}
     changed: set[Cell] = set()
     for space in SPACES:
         for cell in list(ledger.cells(space)):
             claims = list(ledger.cell(*cell).values())
-            gone = claims if cell in dead else [*departed(claims, oldest_ns), *of_ids(claims, dead_ids)]
+            gone = claims if cell in dead else attempt(raised, cell, leaving, claims, oldest_ns, dead_ids)
             if gone:
                 ledger.remove(cell, gone)
                 changed.add(cell)
     return changed
 
 
-def shorten(ledger: Ledger, oldest_ns: int) -> set[Cell]:
+def leaving(claims: list[Claim], oldest_ns: int, dead_ids: set[str]) -> list[Claim]:
+    return [*departed(claims, oldest_ns), *of_ids(claims, dead_ids)]
+
+
+def shorten(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Cell]:
     """Take slots older than this out of every claim; the cells that lost some."""
     slot = oldest_ns // SLOT_NS
     changed: set[Cell] = set()
     for space in SPACES:
         for cell in ledger.cells(space):
-            for claim in ledger.cell(*cell).values():
-                if claim.tally and claim.first.ts_ns < oldest_ns:
-                    kept = without_slots(claim.tally, slot)
-                    if len(kept) < len(claim.tally):
-                        claim.tally = kept
-                        changed.add(cell)
+            if attempt(raised, cell, shortened, ledger.cell(*cell).values(), oldest_ns, slot):
+                changed.add(cell)
     ledger.changed.update(map(shard_of, changed))
     return changed
+
+
+def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
+    """Whether any of one cell's claims lost slots."""
+    found = False
+    for claim in claims:
+        if claim.tally and claim.first.ts_ns < oldest_ns:
+            kept = without_slots(claim.tally, slot)
+            if len(kept) < len(claim.tally):
+                claim.tally, found = kept, True
+    return found
 
 
 def departed(claims: list[Claim], oldest_ns: int) -> Iterator[Claim]:

@@ -5,7 +5,7 @@ Rule: a check asks `passed` and never compares with the watermark itself; so a v
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Clusters, Group
 from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from streaming.judge.failures import Failure
 
 
 @dataclass
@@ -38,6 +43,10 @@ class Scene:
         self.agents: dict[str, tuple[int, bool]] = {}
         """How far each agent has shown its traffic, and whether it has ended."""
         self.cell: Cell = ()
+        self.failed: list[Failure] = []
+        """What raised about the cell in hand."""
+        self.failures: Iterable[Failure] = ()
+        """All that cannot be judged now."""
         self.filed: dict[Cell, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}
         """Topics made so far (`topic_of`)."""
@@ -66,11 +75,11 @@ class Scene:
         """The groups in which something was said about a subject, in a stable order."""
         return self.filed_in(cell).groups
 
-    def filed_in(self, cell: Cell) -> "Filed":
+    def filed_in(self, cell: Cell) -> Filed:
         """A cell's claims by group and kind: sorted once, however many checks ask."""
         filed = self.filed.get(cell)
         if filed is None:
-            filed = self.filed[cell] = Filed()
+            filed = Filed()
             groups: dict[int, Group] = {}
             for claim in in_order(self.ledger.cell(*cell).values()):
                 for group, said in self.clusters.parts(claim):
@@ -82,6 +91,7 @@ class Scene:
             if not self.clusters.alone:
                 filed.claims = {kind: in_order(claims) for kind, claims in filed.claims.items()}
             filed.groups = sorted(groups.values(), key=lambda group: (group.key, group.endpoints))
+            self.filed[cell] = filed  # whole, or, where this raises, not at all
         return filed
 
     def fate(self, claim: Claim, group: Group) -> int:

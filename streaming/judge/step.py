@@ -3,11 +3,13 @@
 Knows: what must be judged again (what was touched, what waited for the watermark, what moved to another cluster), and
 which rows were told before. Does not know what a finding is: that is each check's affair.
 Rule: what is told is a pure function of the ledger, the settings and the watermark; a row is told again only if it
-differs, and withdrawn when nothing says it any more. Time is capture time.
+differs, and withdrawn when nothing says it any more. Time is capture time. What raises is a value (`failures.py`): it
+ends nothing else, and what was told of its subject stands.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -16,6 +18,7 @@ from capture import frames
 from streaming.judge import ageing, units
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Clusters
+from streaming.judge.failures import AGEING, ASSEMBLY, CLUSTERS, FILING, Failures, failure
 from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger, Load, unversioned, versioned
 from streaming.judge.overflow import Overflow
@@ -82,18 +85,28 @@ class Judge:
         self.aged_ns: int = stored["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
+        self.failures = Failures(stored.get("failing", ()))
+        self.without: str | None = None
+        """The endpoint that had to be left out to tell who belongs together."""
         self.clusters = self.told_apart()
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
         for claim in claims:
-            if claim.last.ts_ns < oldest_ns:
-                self.late += 1
-            elif claim.kind == CHUNK:
-                for said in self.snapshots.receive(claim):
-                    self.ledger.absorb(said)
-            else:
-                self.ledger.absorb(claim)
+            try:
+                self.take(claim, oldest_ns)
+            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                step = ASSEMBLY if claim.kind == CHUNK else FILING
+                self.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
+
+    def take(self, claim: Claim, oldest_ns: int) -> None:
+        if claim.last.ts_ns < oldest_ns:
+            self.late += 1
+        elif claim.kind == CHUNK:
+            for said in self.snapshots.receive(claim):
+                self.ledger.absorb(said)
+        else:
+            self.ledger.absorb(claim)
 
     @property
     def oldest_ns(self) -> int:
@@ -129,13 +142,11 @@ class Judge:
         """The revisions of rows that are new or have changed since the last call."""
         left = [row for cell in self.room.crowd() for row in self.left(cell)]
         lessened = self.room.lessen()
-        before, scene = self.clusters, self.scene()
-        moved = self.clusters.moved(before)
+        before, without, scene = self.clusters, self.without, self.scene()
+        moved = self.clusters.moved(before) or self.without != without
         cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
         self.ledger.touched.clear()
-        told = [row for cell in sorted(cells) for row in self.retold(cell, scene, settle=cell in lessened)]
-        self.waiting(scene)
-        told += self.aged()
+        told = [*self.judged(cells, scene, settled=lessened), *self.aged()]
         return [*left, *told, *(Row(*row) for row in self.overflow.rows(self.label, self.clusters.unknown.key))]
 
     def left(self, cell: Cell) -> Iterator[Row]:
@@ -146,8 +157,31 @@ class Judge:
             route, _, key = name.partition("|")
             yield Row(route, key, number, body)
 
+    def judged(self, cells: set[Cell], scene: Scene, *, settled: Container[Cell] = ()) -> Iterator[Row]:
+        """The servers come last: with them stands what could not be judged of all others."""
+        for cell in sorted(cells - {SERVERS}):
+            yield from self.retold(cell, scene, settle=cell in settled)
+        if SERVERS in cells or self.failures.changed:
+            yield from self.retold(SERVERS, scene, settle=SERVERS in cells and SERVERS in settled)
+            self.failures.changed = False
+        self.waiting(scene)
+
     def told_apart(self) -> Clusters:
-        return Clusters(self.label, self.ledger.cell(*SERVERS).values(), self.connections)
+        """Who belongs together; without the endpoint of which what was said makes that impossible to tell."""
+        claims = list(self.ledger.cell(*SERVERS).values())
+        self.failures.forget(CLUSTERS)
+        self.without = None
+        try:
+            return Clusters(self.label, claims, self.connections)
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+            self.failures.add(failure(CLUSTERS, (CLUSTERS,), error))
+        for endpoint in sorted({str(claim.server()) for claim in claims}):
+            self.without = endpoint
+            with suppress(Exception):
+                kept = [claim for claim in claims if str(claim.server()) != endpoint]
+                return Clusters(self.label, kept, self.connections)
+        self.without = "all of them"
+        return Clusters(self.label)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
         """When the connections to an endpoint that carried requests began, and were seen last."""
@@ -159,6 +193,7 @@ class Judge:
         """What checks see now."""
         self.clusters = self.told_apart()
         scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns)
+        scene.failures = self.failures
         scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
         return scene
 
@@ -175,15 +210,19 @@ class Judge:
         self.aged_ns = self.watermark_ns
         if not before_ns:
             return []
-        cells = self.beside(ageing.age(self.ledger, self.oldest_ns))
+        self.failures.forget(AGEING)
+        cells = self.beside(self.attempt(ageing.age))
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
-            shortened = self.beside(ageing.shorten(self.ledger, self.oldest_ns))
+            shortened = self.beside(self.attempt(ageing.shorten))
             cells |= {cell for cell in shortened if self.before.found(cell)}  # only findings rest on slots
-        scene = self.scene()
-        told = [row for cell in sorted(cells) for row in self.retold(cell, scene, settle=True)]
-        self.waiting(scene)
-        return told
+        return list(self.judged(cells, self.scene(), settled=cells))
+
+    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Cell]]) -> set[Cell]:
+        def raised(cell: Cell, error: Exception) -> None:
+            self.failures.add(failure(AGEING, (AGEING, *cell), error))
+
+        return age(self.ledger, self.oldest_ns, raised)
 
     def beside(self, cells: set[Cell]) -> set[Cell]:
         """Cells with those that look at them."""
@@ -203,11 +242,16 @@ class Judge:
         scene.cell = cell
         self.due.pop(cell, None)
         self.pending.discard(cell)
+        scene.failed = []
         now = {f"{told.route}|{told.id}": told for told in units.told(cell, scene)}
+        self.failures.judged(cell, scene.failed)
+        failed = {one.check for one in scene.failed}
         known = self.before.rows(cell)
         stranger = self.room.admitted(cell, known, now)
         for name in sorted({*known, *now}):
             before, told = known.get(name, NEVER), now.get(name)
+            if failed and told is None and units.untold(name, before.body, failed):
+                continue  # it stands as it was told: nobody knows better now
             if told is None:
                 self.room.closes(name, before)
             if settle and told is None:
@@ -232,6 +276,7 @@ class Judge:
             "pending": sorted(self.pending),
             "late": self.late,
             "aged_ns": self.aged_ns,
+            "failing": self.failures.stored(),
         }
         ledger = self.ledger.shards()
         told: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.before.taken()}

@@ -72,7 +72,7 @@ def topics_of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
     if topic_id in RESERVED or any(claim.kind == "binding" for claim in claims):
         return
     for group in scene.groups(cell):
-        uses = [claim for claim in claims if scene.clusters.group_of(claim) is group]
+        uses = [said for claim in claims for other, said in scene.clusters.parts(claim) if other is group]
         yield topic_row(
             group,
             None,

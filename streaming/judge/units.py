@@ -3,39 +3,77 @@
 Knows: for each space, the rows that its cells tell, and which other cells a change may concern. Does not know what a
 check thinks.
 Rule: a row is told by one cell only, so that its revisions have one owner; what a check reads beyond its own cell lies
-in a neighbour.
+in a neighbour. A check or table that raises about a cell says nothing of it, not even what it had said before it
+raised: its rows there stay as they were told (`untold`), and all others are told as if it were not there.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from typing import Any, NamedTuple
 
 from streaming.judge import catalogue, coverage, descriptions, tables
-from streaming.judge.claim import Cell
+from streaming.judge.claim import Cell, Sighting
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, finding, identity
+from streaming.judge.failures import SORTING, attempted, failure
 from streaming.judge.ledger import Ledger
 from streaming.judge.scene import Scene
-from streaming.judge.tables import Told
+from streaming.judge.tables import Body, Told
 
-TABLES: Mapping[str, Callable[[Cell, Scene], Iterator[Told]]] = {
-    "name": lambda cell, scene: chain(tables.topics_of_name(cell, scene), descriptions.of_name(cell, scene)),
-    "id": lambda cell, scene: chain(tables.topics_of_id(cell, scene), descriptions.of_id(cell, scene)),
-    "client": tables.clients,
-    "link": coverage.connections,
-    "server": lambda _cell, scene: tables.clusters(scene),
-    "agent": lambda _cell, scene: coverage.marks(scene),
+
+class Table(NamedTuple):
+    """What tells rows that are no findings, and what its failures are counted under."""
+
+    name: str
+    tell: Callable[[Cell, Scene], Iterator[Told]]
+    routes: tuple[str, ...]
+
+
+TABLES: Mapping[str, tuple[Table, ...]] = {
+    "name": (
+        Table("topics", tables.topics_of_name, ("topics",)),
+        Table("descriptions", descriptions.of_name, ("partitions", "descriptions")),
+    ),
+    "id": (
+        Table("topics", tables.topics_of_id, ("topics",)),
+        Table("descriptions", descriptions.of_id, ("partitions", "descriptions")),
+    ),
+    "client": (Table("clients", tables.clients, ("clients",)),),
+    "link": (Table("coverage", coverage.connections, ("coverage",)),),
+    "server": (Table("clusters", lambda _cell, scene: tables.clusters(scene), ("clusters",)),),
+    "agent": (Table("coverage", lambda _cell, scene: coverage.marks(scene), ("coverage",)),),
 }
+OWNER = {route: table.name for found in TABLES.values() for table in found for route in table.routes}
+"""Which table tells a row, by its route."""
 
 
 def told(cell: Cell, scene: Scene) -> Iterator[Told]:
-    """Every row that one cell tells now."""
-    if cell[0] in TABLES:
-        yield from TABLES[cell[0]](cell, scene)
-    groups = scene.groups(cell)
+    """Every row that one cell tells now; what raised instead is among the scene's failures."""
+    for table in TABLES.get(cell[0], ()):
+        yield from contained(table.name, cell, scene, table.tell, cell, scene)
+    groups = contained(SORTING, cell, scene, scene.groups, cell)
     for check in catalogue.CHECKS.values():
         if check.function is not None and cell[0] in check.units:
-            yield from findings(check, cell, groups, scene)
+            yield from contained(check.code, cell, scene, findings, check, cell, groups, scene)
+
+
+def contained(name: str, cell: Cell, scene: Scene, tell: Callable[..., Iterable[Any]], *about: Any) -> list[Any]:
+    """All that a check or table tells of a cell; nothing if it raises. The one place that catches what either does."""
+    rows, error = attempted(tell, *about)
+    if error is not None:
+        seen = [claim.last for claim in scene.ledger.cell(*cell).values() if isinstance(claim.last, Sighting)]
+        groups = scene.filed[cell].groups if cell in scene.filed else []
+        scene.failed.append(failure(name, cell, error, cluster=groups[0].key if groups else "", seen=seen))
+        scene.watch()  # it is tried again whenever anything is learned of the servers
+    return rows
+
+
+def untold(row: str, body: Body, failed: set[str]) -> bool:
+    """Whether a row that nothing tells now is of what failed: nobody knows whether it still holds."""
+    route = row.partition("|")[0]
+    if route == "findings":
+        return SORTING in failed or body.get("code") in failed
+    return OWNER.get(route) in failed
 
 
 def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Scene) -> Iterator[Told]:

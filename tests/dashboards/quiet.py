@@ -78,6 +78,11 @@ QUIET = {
         {'wirecheck_undecoded_messages_total{cluster="prod",reason="unknown version"}': FALLS},
         ({'{reason="unknown version"}': 1},),
     ),
+    "Checks that failed, by check": Quiet(
+        "no check fails",
+        {'wirecheck_check_failures_total{cluster="prod",check="CTL011"}': STANDS},
+        ({'{check="CTL011"}': 60},),
+    ),
     "Messages not read": Quiet(
         "the same",
         {'wirecheck_messages_total{cluster="prod",outcome="undecoded"}': FALLS},

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decode.following.connection import Follower
-from streaming.follow import by_time
+from streaming.calls import by_time
 from streaming.pack import together
 from tests.decode.following.conversations import FETCH, answered, facts, request, response, segments, told
 from tests.laws.test_following import conversations, follow

@@ -2,12 +2,20 @@
 
 import gc
 
-from streaming.decode_udf import decode_row
+import numpy as np
+
+from decode.dialect import read
+from decode.following.exchanges import Connection, Exchanges
+from decode.message import Messages
+from streaming import decode_udf
+from streaming.decode_udf import Claimed, decode_row
 from streaming.follow import Bucket
+from streaming.judge.claims import unpack
 from streaming.judge.extract.batch import Batch
 from streaming.pack import pack_files
+from streaming.packed import from_cell, to_cell
 from streaming.settings import AgentFiles, Settings
-from streaming.tagged import CLAIMS
+from streaming.tagged import CLAIMS, EXCHANGES
 
 
 def test_nothing_of_a_batch_outlives_it(frames_files):
@@ -17,3 +25,49 @@ def test_nothing_of_a_batch_outlives_it(frames_files):
     gc.collect()
     assert CLAIMS in routes
     assert Batch not in map(type, gc.get_objects())  # isinstance would look through weak proxies of what is gone
+
+
+def claims_of(row, settings):
+    return unpack(from_cell(decode_row(row, settings).cell, Claimed).claims)
+
+
+def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed(frames_files, monkeypatch):
+    settings = Settings(buckets=1, exchanges=True, agents={"a": AgentFiles()})
+    cells = [row.cell for rows in pack_files(map(str, frames_files[:1]), settings) for row in rows]
+    cell = max(
+        (row for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES), key=lambda r: len(r.cell)
+    )
+    exchanges, spoken = from_cell(cell.cell, Exchanges, Messages, Connection)
+    culprit = len(exchanges) // 3
+    key, number = (
+        column[exchanges.request[culprit]] for column in (exchanges.messages.key, exchanges.messages.correlation_id)
+    )
+    others = np.flatnonzero(
+        (exchanges.messages.key[exchanges.request] != key)
+        | (exchanges.messages.correlation_id[exchanges.request] != number)
+    )
+    without = cell._replace(cell=to_cell((exchanges.only(others), spoken[kept_of(exchanges, others)])))
+    expected = claims_of(without, settings)
+
+    def raising(messages, *rest):
+        if ((messages.key == key) & (messages.correlation_id == number)).any():
+            raise IndexError(number)
+        return read(messages, *rest)
+
+    monkeypatch.setattr(decode_udf, "read", raising)
+    found = claims_of(cell, settings)
+    marks = [claim for claim in found if claim.kind == "mark"]
+    assert [claim["what"] for claim in marks] == ["input_errors"] * len(marks)
+    assert all("IndexError in test_decode_udf.py" in claim["reason"] for claim in marks)
+    assert sum(claim.tally["count"] for claim in marks) == len(exchanges) - len(others)
+    assert facts_of(claim for claim in found if claim.kind != "mark") == facts_of(expected)
+
+
+def kept_of(exchanges, numbers):
+    rows = np.unique(np.concatenate([exchanges.request[numbers], exchanges.response[numbers]]))
+    return rows[rows >= 0]
+
+
+def facts_of(claims):
+    """What is stated and counted; when it was heard first and last depends a little on how cells are cut."""
+    return sorted(repr((claim.kind, claim.key, sorted(claim.tally.items()), sorted(claim.peak))) for claim in claims)

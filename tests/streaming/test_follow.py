@@ -1,6 +1,7 @@
 """An agent's files are followed in their order, whatever order they come in."""
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -169,3 +170,66 @@ def messages(rows):
             at = part.messages.at
             found += [bytes(part.messages.data[at[i] : at[i + 1]]) for i in range(len(at) - 1)]
     return found
+
+
+def follower_that_raises_over(monkeypatch, source):
+    """From frames of one file on: what a mistake of ours would do, half-way through a call."""
+    receive = Follower.receive
+
+    def raising(self, segments):
+        learned = receive(self, segments)
+        if source in {segments.names[i] for i in set(segments.source.tolist())}:
+            raise IndexError(source)
+        return learned
+
+    monkeypatch.setattr(Follower, "receive", raising)
+
+
+def files_of(frames_files, buckets=1):
+    settings = Settings(buckets=buckets, agents={"a": AgentFiles()})
+    return settings, [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+
+
+def renamed(cell, source):
+    """The same file, its frames from another source."""
+    file = read_file(cell)
+    return to_cell(replace(file, segments=replace(file.segments, names=(*file.segments.names[:1], source))))
+
+
+def test_what_cannot_be_followed_is_left_out_by_file_and_the_follower_is_as_before(frames_files, monkeypatch):
+    settings, cells = files_of(frames_files)
+    odd = [renamed(cell, "odd") if number == 1 else cell for number, cell in enumerate(cells)]
+    left_out = [to_cell(replace(read_file(c), segments=None)) if n == 1 else c for n, c in enumerate(cells)]
+    without = Bucket("L", 0, settings)
+    expected = list(without.receive(left_out))
+    follower_that_raises_over(monkeypatch, "odd")
+    bucket = Bucket("L", 0, settings)
+    rows = list(bucket.receive(odd))
+    assert exchanged(rows) == exchanged(expected)
+    marks = [(m.kind, m.source) for said_ in said(rows) for m in said_.marks if m.kind == INPUT_ERROR]
+    assert marks == [(INPUT_ERROR, "a-0000000002.parquet")]
+
+
+def test_a_follower_that_was_restored_goes_back_to_its_snapshot(frames_files, monkeypatch):
+    settings, cells = files_of(frames_files)
+    bucket = Bucket("L", 0, settings)
+    list(bucket.receive(cells[:1]))
+    snapshot = bucket.follower.snapshot()
+    follower_that_raises_over(monkeypatch, "odd")
+    again = restored(bucket)
+    rows = list(again.receive([renamed(cells[1], "odd")]))
+    assert [m.reason for said_ in said(rows) for m in said_.marks if m.kind == INPUT_ERROR]
+    known = Follower.restore(snapshot)
+    known.expect(["a"])
+    known.advance("a", again.agents["a"].ts_ns, ended=again.agents["a"].ended)
+    assert again.follower.snapshot() == known.snapshot()
+
+
+def exchanged(rows):
+    """Exchanges by what they are: how they are cut into cells is not told."""
+    found = [from_cell(row.cell, Exchanges, Messages, Connection)[0] for row in rows if row.route == EXCHANGES]
+    return sorted(
+        (e.connections[c].name, int(m), int(o))
+        for e in found
+        for c, m, o in zip(e.connection[e.request], e.messages.correlation_id[e.request], e.outcome, strict=True)
+    )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
+from pyspark.errors import PySparkException
 
 from streaming import manifest, monitor
 from streaming.listing import agents_of
@@ -72,6 +73,13 @@ def test_a_damaged_checkpoint_is_refused(plan):
     assert "wirecheck.json is damaged" in refusal(plan)
 
 
+def with_state(query):
+    """As Spark keeps it of a step without partitions."""
+    folder = query / "state" / "0" / "_metadata" / "v2"
+    folder.mkdir(parents=True)
+    (folder / "0").write_text('v2\n{"stateStoreInfo":[{"numPartitions":0,"stateSchemaFilePaths":[]}]}')
+
+
 @pytest.mark.parametrize("log", manifest.LOGS)
 @pytest.mark.parametrize("text", ['v1\n{"path":', "", "{}"])
 def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
@@ -81,7 +89,10 @@ def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
     for there in {folder, query / "offsets"}:
         there.mkdir(parents=True)
         (there / "6").write_text("v1\n")
+    (query / "commits").mkdir(exist_ok=True)
+    (query / "commits" / "5").write_text("v1\n")
     (query / "metadata").write_text('{"id": "x"}')
+    with_state(query)
     (folder / ".7.crc").touch()
     prepared(plan, Settings(), Page())
     (folder / "7").write_text(text)
@@ -96,10 +107,18 @@ def test_a_log_of_sparks_that_is_gone_is_refused(plan):
         (query / log).mkdir(parents=True)
         (query / log / "0").write_text("v1\n")
     assert "Spark's metadata is missing" in refusal(plan)
+    with_state(query)
     (query / "metadata").write_text('{"id": "x"}')
     prepared(plan, Settings(), Page())
+    (query / "offsets" / "0").write_text('v1\n{"conf":{}}\n{"logOffset":1}')
+    assert "Spark's sources/0/1 is missing" in refusal(plan)
     (query / "offsets" / "0").unlink()
     assert "Spark's offsets/0 is missing" in refusal(plan)
+    (query / "offsets" / "2").write_text("v1\n")
+    assert "Spark's commits/1 is missing" in refusal(plan)
+    (query / "commits" / "1").write_text("v1\n")
+    (query / "state" / "0" / "_metadata" / "v2" / "0").unlink()
+    assert "Spark's state/0/_metadata/v2 is missing" in refusal(plan)
 
 
 def test_a_file_is_no_checkpoint_and_no_folder_of_tables(plan, tmp_path):
@@ -310,3 +329,53 @@ def once(spark, plan, said):
     page = Page()
     job, settings = prepared(plan, Settings(), page)
     return page, attend(spark, job, settings, Watch(plan, page, Event(), said.append))
+
+
+DIED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+
+
+def dying(monkeypatch, plan, found, deaths):
+    """A query whose worker dies so many times over one batch; what each start of it had set aside."""
+    prepared(plan, Settings(), Page())
+    listed = monitor.local(plan.checkpoint) / "query" / manifest.LISTED
+    listed.mkdir(parents=True)
+    (listed / "0").write_text('v1\n{"path":"file:///f/a-0000000001.parquet","timestamp":1,"batchId":0}\n')
+    starts = []
+
+    def attend(_spark, _job, settings, _watch):
+        starts.append((settings.set_aside, manifest.set_aside(plan.checkpoint)))
+        if len(starts) <= deaths:
+            raise PySparkException(DIED)
+
+    monkeypatch.setattr(monitor, "attend", attend)
+    monkeypatch.setattr(monitor, "killers", lambda paths, _: {n: "dies" for n in found if any(n in p for p in paths)})
+    return starts
+
+
+def outlived(plan, said):
+    job, settings = prepared(plan, Settings(), Page())
+    monitor.outlive(None, job, settings, Watch(plan, Page(), Event(), said.append))
+
+
+def test_a_file_that_kills_a_worker_is_remembered_before_the_query_goes_on(plan, monkeypatch):
+    said, name = [], "a-0000000001.parquet"
+    starts = dying(monkeypatch, plan, [name], 1)
+    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
+    outlived(plan, said)
+    assert starts == [({}, {}), ({name: "dies"}, {name: "dies"})]
+    assert said == [f"a worker died: the batch is repeated without {name}"]
+    assert prepared(plan, Settings(), Page())[1].set_aside == {name: "dies"}
+    (monitor.local(plan.checkpoint) / manifest.SET_ASIDE).write_text("{")
+    assert "set-aside.json is damaged" in refusal(plan)
+
+
+def test_a_batch_over_which_a_worker_dies_without_a_culprit_is_repeated_once(plan, monkeypatch):
+    starts = dying(monkeypatch, plan, [], 1)
+    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
+    outlived(plan, [])
+    assert len(starts) == 2
+    starts.clear()
+    monkeypatch.setattr(monitor, "attend", lambda *_: (_ for _ in ()).throw(PySparkException(DIED)))
+    with pytest.raises(PySparkException) as failed:
+        outlived(plan, [])
+    assert "a worker died twice over one batch" in monitor.in_one_line(str(failed.value), plan)

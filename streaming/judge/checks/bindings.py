@@ -10,6 +10,7 @@ from itertools import pairwise
 from streaming.judge.checks.topic_ids import recreation
 from streaming.judge.claim import ZERO, Cell, Claim
 from streaming.judge.clusters import Group
+from streaming.judge.descriptions import integers
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.runs import by_slot, start_ns
 from streaming.judge.scene import Scene
@@ -61,7 +62,7 @@ def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
     found: dict[int, set[int]] = {}
     for claim in history.partitions:
         if claim["partition"] in partitions and claim["source"] in CONTROL:
-            found[claim["partition"]] = set(map(int, claim["replicas"].split(",")))
+            found[claim["partition"]] = set(integers(claim["replicas"]))
     return found
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from streaming.judge.checks.control import turned_away
+from streaming.judge.checks.topic_id_uses import broker_number
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
@@ -83,7 +84,7 @@ def stale_broker_epoch_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[
         run = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
         if run is not None:
             refuses = claim["api"] in ORDERS
-            sender = int(claim["client_id"]) if (claim["client_id"] or "").isdigit() else None
+            sender = broker_number(claim["client_id"] or "")
             broker = scene.node(claim) if refuses else claim["client_id"]
             yield Evidence(
                 (broker, claim["client_id"]) if refuses else (broker,),

@@ -120,8 +120,12 @@ def leads(session: Claim, state: Claim, scene: Scene) -> bool:
 
 
 def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], scene: Scene) -> int | None:
-    """Since when a replica fetches from the leader without this partition; None if it cannot be said."""
-    if not mine or any(claim.peak["full"] < 0 for claim in mine):
+    """Since when a replica fetches from the leader without this partition; None if it cannot be said.
+
+    A session is known from its full fetch. Where a claim was cut because its endpoint became another cluster's, the
+    last full fetch may lie behind the end of the first part: of that one nobody knows how it began.
+    """
+    if not mine or any(not 0 <= claim.peak["full"] <= claim.last.ts_ns for claim in mine):
         return None
     full = max(claim.peak["full"] for claim in mine)
     last = max((claim.last.ts_ns for claim in asked), default=0)

@@ -21,7 +21,8 @@ from streaming.judge.topic import name_of, topic_of
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""
 
-FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+$")
+HIGHEST_ID, SHORT = (1 << 31) - 1, 11
+FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+$", re.ASCII)
 LOG_NAME = "__cluster_metadata"
 VERSION_BITS, RANDOM = 76, 4
 VARIANT_BITS, LEACH_SALZ = 62, 2
@@ -93,8 +94,14 @@ def broker_of(claim: Claim) -> int | None:
     client_id = claim["client_id"] or ""
     fetcher = FETCHER.match(client_id)
     if fetcher:
-        return int(fetcher[1])
-    return int(client_id) if claim["api"] in BROKERS_OWN and client_id.isdigit() else None
+        return broker_number(fetcher[1])
+    return broker_number(client_id) if claim["api"] in BROKERS_OWN else None
+
+
+def broker_number(text: str) -> int | None:
+    """A broker id as brokers write it into client ids: digits of ASCII, and an int32 as every broker id is."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < SHORT else None
+    return number if number is not None and number <= HIGHEST_ID else None
 
 
 def used_ns(claim: Claim) -> int:

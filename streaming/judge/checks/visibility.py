@@ -4,13 +4,15 @@ Knows what a connection lacks. Blames nobody: what we did not see says nothing a
 Rule: findings are per client host and server endpoint; the client's port is no part of what a connection is.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from streaming.judge.checks.wire import gathered, sides
-from streaming.judge.claim import Cell, Claim
+from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Group
 from streaming.judge.coverage import protocol_of
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.failures import Failure
 from streaming.judge.runs import end_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
@@ -160,3 +162,51 @@ def agent_silent(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
             seen = next(iter(scene.ledger.cell(*cell).values())).first._replace(ts_ns=ts_ns, source=agent)
             said = f"agent {agent} shows its last traffic"
             yield Evidence((agent,), (Side(seen, said),), words={"agent": agent, "since": clock(ts_ns)})
+
+
+def not_judged(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A check, or another step of judging, that ended with an exception over something on the wire: a mistake in
+    wirecheck, not in the cluster. The code of the check is in the sentence; its sides show what was said last of the
+    subjects it could not judge.
+
+    Why it matters. What the check would have found there is missing. What it had told of these subjects stands as it
+    was told, and may no longer be so; every other check of them, and every other subject, is judged.
+
+    When it is innocent. Never, but the cluster is: report it, with the kind and place of the exception. Bytes that
+    nobody sane sends are the likeliest cause, so look who sent them.
+
+    Source. The judge's own exceptions (streaming/judge/failures.py).
+    """
+    by_check: dict[str, list[Failure]] = defaultdict(list)
+    for failure in scene.failures:
+        if home_of(failure, cell, scene) is group:
+            by_check[failure.check].append(failure)
+    for check, failures in sorted(by_check.items()):
+        subjects = f"{len(failures)} subject{'s' if len(failures) > 1 else ''}"
+        yield Evidence(
+            (check,),
+            tuple(
+                Side(last_seen(failure, scene), f"{check} over {failure.about}: {failure.error}")
+                for failure in failures
+            ),
+            count=len(failures),
+            words={
+                "check": check,
+                "subjects": subjects,
+                "errors": ", ".join(sorted({failure.error for failure in failures})[:SHOWN]),
+            },
+        )
+
+
+SHOWN = 3
+"""So many kinds of exceptions a summary names."""
+
+
+def home_of(failure: Failure, cell: Cell, scene: Scene) -> Group:
+    """The group that speaks of it: the first of its cluster, or of all where that is not known."""
+    groups = scene.groups(cell)
+    return next((group for group in groups if group.key == failure.cluster), groups[0])
+
+
+def last_seen(failure: Failure, scene: Scene) -> Sighting:
+    return failure.seen or Sighting(scene.watermark_ns, "", "", -1, -1, "", 0, 0)

@@ -2,7 +2,7 @@
 
 from decode.following.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
 from decode.program import Dialect
-from tests.streaming.judge.lab import START
+from tests.streaming.judge.lab import ID_1, START
 
 LIBRDKAFKA = b"\0\0\0\0\1\0\0"
 
@@ -198,6 +198,23 @@ def vis005_near_miss(lab):
 def vis005_cannot_know(lab):
     """It ended in order."""
     two_agents(lab, 20, ended=True)
+
+
+def vis006_fires(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.planted = ("TID001",)
+
+
+def vis006_near_miss(lab):
+    """A check that would raise, and that nothing asks: no topic has an id."""
+    lab.metadata(0, [("orders", None)], version=5)
+    lab.planted = ("FET001", "CTL011")
+
+
+def vis006_cannot_know(lab):
+    """What was not seen, or cannot be told, is no exception."""
+    lab.fetches([0, 50], ID_1)
+    lab.talk(from_start=False, unseen_response_bytes=100).ask(1, "Metadata", 12, {"topics": None})
 
 
 def drafted(lab, error=0):

@@ -4,7 +4,8 @@ Knows how the messages that checks speak about look when brokers, controllers an
 of capture time; every connection was seen from its start unless told otherwise.
 """
 
-from dataclasses import MISSING, dataclass, field, fields
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields, replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from decode.following.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, E
 from decode.message import decode
 from decode.program import Dialect
 from decode.wire import REQUEST, RESPONSE, pack
+from streaming.judge import catalogue
 from streaming.judge.claims import claims
 from streaming.judge.settings import Settings
 from streaming.judge.step import Judge, open_rows
@@ -138,6 +140,8 @@ class Lab:
         self.ports = iter(range(40000, 60000))
         self.until = 0.0
         self.agents = {}
+        self.planted = ()
+        """Codes of checks that raise, whatever they are asked."""
 
     def talk(self, server=B1, client_id="app", host="10.0.0.99", **facts):
         talk = Talk(f"{host}:{next(self.ports)}", server, client_id, facts=facts)
@@ -155,7 +159,8 @@ class Lab:
         for agent, (at, ended) in ends.items():
             judge.progress(agent, ns(at), ended=ended)
             judge.hear(Said(agent))
-        return open_rows(judge.rows())
+        with raising(*self.planted):
+            return open_rows(judge.rows())
 
     def findings(self, code=None, until=None):
         found = self.judge(until)["findings"].values()
@@ -231,6 +236,22 @@ class Lab:
         self.until = max(self.until, at)
         software = {"clientSoftwareName": "librdkafka", "clientSoftwareVersion": "2.1"}
         return self.talk(server, client_id).ask(at, "ApiVersions", 3, software, {"apiKeys": keys})
+
+
+@contextmanager
+def raising(*codes):
+    """These checks end with an exception, about whatever they are asked."""
+    kept = dict(catalogue.CHECKS)
+    try:
+        catalogue.CHECKS.update({code: replace(kept[code], function=broken) for code in codes})
+        yield
+    finally:
+        catalogue.CHECKS.update(kept)
+
+
+def broken(cell, _group, _scene):
+    yield from ()
+    raise LookupError(cell)
 
 
 def exchanged(talk):

@@ -1,8 +1,11 @@
 """One address, two clusters after each other: each has its own time, its brokers, its part of what both said."""
 
-from streaming.judge.claim import SLOT_NS
+from streaming.judge.checks.leadership import silent_since
+from streaming.judge.claim import SLOT_NS, Claim, Sighting
 from streaming.judge.clusters import Clusters
 from streaming.judge.incarnations import cut
+from streaming.judge.scene import Scene
+from streaming.judge.settings import Settings
 from tests.streaming.judge.made import EAST, S, claim
 
 OTHER = "10.0.0.2:9092"
@@ -73,3 +76,17 @@ def test_tallies_by_time_go_with_their_time():
     first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, tally={**slots, "is_new": 1}), 90 * S)
     assert list(first.tally.values()) == [10, 80, 1]
     assert list(last.tally.values()) == [90, 150, 1]
+
+
+def test_a_session_that_was_cut_in_two_began_nobody_knows_when():
+    """A full fetch is the latest there was: of the part before an address was taken over it may be none."""
+    begun, last = sighting(10, "1"), sighting(100, "1")
+    session = Claim("follower", (2, "10.0.0.1:9092", "broker-2-fetcher-0"), begun, last, peak={"full": 90})
+    early, late = cut(session, 50)
+    state = Claim("partition", ("id", 0, "metadata", 1, 1, "1,2", "1"), begun, last)
+    assert silent_since(state, [], [early], Scene(None, None, Settings(), 200)) is None
+    assert silent_since(state, [], [early, late], Scene(None, None, Settings(), 200)) is None
+
+
+def sighting(ts_ns, client):
+    return Sighting(ts_ns, f"{client}>10.0.0.1:9092", "Fetch", 12, 1, "x", 1, 1)

@@ -4,6 +4,9 @@ import random
 
 from streaming.judge.claim import ZERO
 from streaming.judge.step import Judge, open_rows
+from tests.streaming.judge.lab import CLUSTER, Lab, ns, raising
+from tests.streaming.judge.lab import ID_1 as LAB_1
+from tests.streaming.judge.lab import ID_2 as LAB_2
 from tests.streaming.judge.made import EAST, ID_1, ID_2, ID_3, WEST, S, bound, claim, cluster
 
 STORY = [
@@ -128,3 +131,34 @@ def test_a_late_file_that_refutes_an_absence_withdraws_the_finding():
         (1, "open"), (2, "withdrawn"),
     ]  # fmt: skip
     assert "findings" not in open_rows(told)
+
+
+def test_what_a_check_told_stands_while_it_raises_and_is_judged_again_once_it_does_not():
+    lab, state = Lab(), {}
+    lab.metadata(0, [("orders", LAB_1)])
+    lab.deleted(5, "orders", LAB_1)
+    lab.metadata(10, [("orders", LAB_2)])
+    told = batch_of(lab, state)
+    (name,) = (row.key for row in told if row.body.get("code") == "TID001")
+    lab.metadata(20, [("orders", LAB_2)])
+    with raising("TID001"):
+        told = batch_of(lab, state)
+    assert not [row for row in told if row.key == name]
+    (said,) = (row.body for row in told if row.body.get("code") == "VIS006")
+    assert "TID001 could not be judged for 1 subject: LookupError in lab.py:" in said["summary"]
+    assert said["cluster"] == CLUSTER
+    lab.metadata(30, [("orders", LAB_2)])
+    told = batch_of(lab, state)
+    assert [row.body["state"] for row in told if row.body.get("code") == "VIS006"] == ["withdrawn"]
+    assert not [row for row in told if row.key == name and row.body["state"] == "withdrawn"]
+
+
+def batch_of(lab, state):
+    """What a judge that goes on from its state tells of all that the lab has seen since."""
+    judge = Judge("lab", state.get)
+    judge.absorb(lab.claims())
+    judge.progress("agent", ns(lab.until), ended=False)
+    told = judge.rows()
+    state.update(judge.shards())
+    lab.talks.clear()
+    return told

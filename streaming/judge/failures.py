@@ -1,0 +1,104 @@
+"""What could not be judged: an exception as a value, and what there is of them now.
+
+Knows: which check (or other step of judging) raised, about which subject, with what kind of exception and where. Does
+not log, and knows no check.
+Rule: an exception ends what it happened in and nothing else. It is caught once per level: a check about one subject
+(`units.py`), a claim that is filed, a snapshot, the clusters, ageing (`step.py`). Memory of them is bounded; what is
+beyond the bound is still counted in the batch in which it happens.
+"""
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from streaming.judge.claim import Cell, Sighting
+
+Told = TypeVar("Told")
+FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
+STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, "topics", "descriptions", "clients", "coverage", "rows")
+"""What may fail besides checks; with their codes the closed set of what a failure is counted under."""
+MOST = 4096
+"""So many subjects are remembered."""
+
+
+class Failure(NamedTuple):
+    """One exception, about one subject."""
+
+    check: str
+    """Code of the check, or one of STEPS."""
+    cell: Cell
+    cluster: str
+    error: str
+    """Kind of the exception, and where: ValueError in leadership.py:128."""
+    seen: Sighting | None
+    """The last thing said of the subject."""
+    trace: str = ""
+    """For whoever mends it; not kept."""
+
+    @property
+    def about(self) -> str:
+        return " ".join(filter(None, self.cell)) or "all"
+
+
+def failure(check: str, cell: Cell, error: Exception, *, cluster: str = "", seen: Iterable[Sighting] = ()) -> Failure:
+    trace = "".join(traceback.format_exception(error))
+    return Failure(check, cell, cluster, described(error), max(seen, default=None), trace)
+
+
+def described(error: BaseException) -> str:
+    """Kind and place of an exception: the words of one may hold what was on the wire."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"
+
+
+def attempted(tell: Callable[..., Iterable[Told]], *about: Any) -> tuple[list[Told], Exception | None]:
+    """All that something tells, or nothing of it and why."""
+    try:
+        return list(tell(*about)), None
+    except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+        return [], error
+
+
+class Failures:
+    """What cannot be judged now, by subject, and what failed since it was last asked."""
+
+    def __init__(self, stored: Iterable[Any] = ()) -> None:
+        self.standing: dict[Cell, dict[str, Failure]] = {}
+        for check, cell, cluster, error, seen in stored:
+            self.stand(Failure(check, tuple(cell), cluster, error, Sighting(*seen) if seen else None))
+        self.changed = False
+        self.new: list[Failure] = []
+
+    def add(self, *failed: Failure) -> None:
+        for one in failed:
+            self.new.append(one)
+            self.stand(one)
+
+    def stand(self, one: Failure) -> None:
+        if one.cell in self.standing or len(self.standing) < MOST:
+            self.standing.setdefault(one.cell, {})[one.check] = one._replace(trace="")
+            self.changed = True
+
+    def judged(self, cell: Cell, failed: Iterable[Failure]) -> None:
+        """A subject was judged again: what failed now is all that fails there."""
+        self.changed |= self.standing.pop(cell, None) is not None
+        self.add(*failed)
+
+    def forget(self, step: str) -> None:
+        """Before a step is tried again that is about no subject of a check's."""
+        for cell in [cell for cell in self.standing if cell[0] == step]:
+            self.judged(cell, ())
+
+    def __iter__(self) -> Iterator[Failure]:
+        for _, by_check in sorted(self.standing.items()):
+            yield from by_check.values()
+
+    def taken(self) -> list[Failure]:
+        """What failed since the last call."""
+        new, self.new = self.new, []
+        return new
+
+    def stored(self) -> list[Any]:
+        return [[one.check, one.cell, one.cluster, one.error, one.seen] for one in self]
