@@ -114,3 +114,16 @@ def test_frames_of_several_files_and_ports_are_a_command_each():
 def test_the_span_of_the_capture_has_its_dates():
     (line,) = [line for line in page(RESULT) if line.startswith("Captured")]
     assert line.split(maxsplit=1)[1].strip() == "2026-11-20 22:13:08 to 22:13:46 UTC"
+
+
+def test_a_side_without_an_api_names_none():
+    bare = {
+        **SIDE,
+        "api": None,
+        "version": None,
+        "correlation_id": None,
+        "frame": {"source": "", "first": 0, "last": 0},
+    }
+    finding = {**RESULT["findings"][1], "code": "VIS002", "sides": [bare]}
+    line = next(line for line in page(RESULT | {"findings": [finding]}) if SIDE["claim"] in line)
+    assert line.rstrip().endswith(SIDE["connection"])
