@@ -40,9 +40,11 @@ def put(made: Table, console: Console) -> None:
 
 
 def list_topics(topics: list[Row], console: Console) -> None:
-    made = table("topic", "topic id", "state", "parts", "last seen", "remarks")
+    many = several(topics)
+    made = table(*many, "topic", "topic id", "state", "parts", "last seen", "remarks")
     for topic in topics:
         cells = (
+            *(topic[column] for column in many),
             topic["name"] or "(not named)",
             topic["topic_id"] or "(no id)",
             topic["state"],
@@ -55,6 +57,11 @@ def list_topics(topics: list[Row], console: Console) -> None:
         put(made, console)
     else:
         console.print("no topic was seen")
+
+
+def several(rows: list[Row]) -> list[str]:
+    """The column that tells clusters apart, where there are several."""
+    return ["cluster"] if len({row["cluster"] for row in rows}) > 1 else []
 
 
 def troubles(topic: Row) -> str:
@@ -133,10 +140,12 @@ def partitions_table(partitions: list[Row]) -> Table:
 
 
 def list_clients(clients: list[Row], console: Console) -> None:
-    made = table("client id", "address", "software", "requests", "last seen", "API versions")
+    many = several(clients)
+    made = table(*many, "client id", "address", "software", "requests", "last seen", "API versions")
     for client in clients:
         used = ", ".join(f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items())
         cells = (
+            *(client[column] for column in many),
             name(client),
             client["address"],
             software(client),
@@ -156,9 +165,17 @@ def show_gate(refused: list[Row], seen: int, target: str, console: Console) -> N
         console.print(Text(f"{seen} clients seen, none sends a version that {target} refuses", style="green"))
         return
     console.print(Text(f"{len(refused)} of {seen} clients send versions that {target} refuses", style="bold red"))
-    made = table("client id", "address", "software", "refused", "last seen")
+    many = several(refused)
+    made = table(*many, "client id", "address", "software", "refused", "last seen")
     for client in refused:
-        cells = (name(client), client["address"], software(client), versions_of(client), clock(client["last_seen"]))
+        cells = (
+            *(client[column] for column in many),
+            name(client),
+            client["address"],
+            software(client),
+            versions_of(client),
+            clock(client["last_seen"]),
+        )
         made.add_row(*map(Text, cells))
     put(made, console)
 
