@@ -145,12 +145,10 @@ def test_two_clusters_are_told_apart(capsys):
     client = {
         "cluster": "east", "client_id": "app", "address": "10.0.0.7", "software_name": None, "software_version": None,
         "requests": 1, "last_seen": topic["last_seen"], "apis": {"Fetch": [3]}, "between_brokers": False,
-        "rejected_by_target": [["Fetch", 3]],
     }  # fmt: skip
     shows = (
         lambda rows: listing.list_topics([{**topic, **row} for row in rows], Console(width=160)),
         lambda rows: listing.list_clients([{**client, **row} for row in rows], Console(width=160)),
-        lambda rows: listing.show_gate([{**client, **row} for row in rows], 2, "4.0", Console(width=160)),
     )
     for show in shows:
         show([{}, {"cluster": "west"}])
