@@ -17,17 +17,19 @@ help: ## list the verbs
 # A line of set-up, with the seconds since make began; pip shows its progress where somebody looks at a terminal.
 BEGAN_S := $(shell date +%s)
 step = @printf 'set-up %4d s  %s\n' $$(($$(date +%s) - $(BEGAN_S))) "$(1)"
-PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
 	$(call step,environment $(VENV)$(COMMA) once: some minutes and 1.3 GB)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call step,packages of constraints.txt (pip shows its progress only on a terminal))
-	@$(PIP_INSTALL) --editable '.[capture,monitor,dev]'
+	$(call step,packages by the hashes in pins/ (pip shows its progress only on a terminal))
+	@$(PIP_INSTALL) --require-hashes --requirement pins/build.txt
+	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/all.txt
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m streaming.java >/dev/null 2>&1 || \
-	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --editable '.[capture,monitor,dev,jdk]'; }
+	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
 	$(call step,compiling what captures (two minutes of processor time))
 	@$(BIN)/python -m capture.warm >/dev/null
 	$(call step,compiling what judges)
@@ -87,6 +89,10 @@ fuzz: $(READY) ## ten million mutated inputs over the interpreter
 .PHONY: evidence
 evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
 	@$(BIN)/python -m tools.evidence $(FOLDERS)
+
+.PHONY: pins
+pins: $(READY) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
+	@$(BIN)/python -m tools.hashes
 
 .PHONY: release
 release: $(READY) ## wheel and sdist in dist/, built twice and alike, the wheel tried in fresh environments

@@ -84,6 +84,7 @@ class Classic:
         # The upper half of the link type field tells about frame check sequences, which the IP length cuts off.
         link_type = int.from_bytes(head[20:24], "big" if big else "little") & 0xFFFF
         self._layout = (big, fraction_ns, link_type)
+        self.link_types = {link_type}
         rows.state.counters[packet.POSITION] = HEADER_BYTES
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]:

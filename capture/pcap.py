@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from capture import classic, frames, packet, pcapng
+from capture import classic, frames, link, packet, pcapng
 from capture.rows import BATCH_BYTES, Rows
 from capture.windows import Pipe, Windows
 
@@ -31,6 +31,10 @@ _OTHERS = {
     b"PK\x03\x04": "a zip archive; unpack it",
     b"snoo": "a snoop file; Wireshark's editcap makes a pcapng of it",
 }
+
+_LINK_TYPES = {link.LINK_NULL, link.LINK_ETHERNET, link.LINK_LOOP, link.LINK_SLL, link.LINK_SLL2, link.LINK_RAW}
+_LINK_TYPES |= {link.LINK_RAW_BSD, link.LINK_RAW_OPENBSD, link.LINK_IPV4, link.LINK_IPV6}
+_READ = "Ethernet, raw IP, loopback and Linux cooked are (www.tcpdump.org/linktypes.html names the others)"
 
 
 class InputError(Exception):
@@ -51,6 +55,9 @@ class Batch:
 
 class Walk(Protocol):
     """A container format: it knows where packets begin."""
+
+    link_types: set[int]
+    """Those that the file has declared so far."""
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]: ...
 
@@ -126,6 +133,11 @@ class CaptureFile:
         cut, longest = (int(self.rows.state.counters[number]) for number in (packet.CUT, packet.CUT_BYTES))
         if cut:
             reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"
+            marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
+        unread = int(self.rows.state.skipped[link.UNSUPPORTED_LINK_TYPE])
+        if unread:
+            types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
+            reason = f"{unread} packets of link type {types} are not read; {_READ}"
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
         if self.error is not None:
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=self.error[1]))

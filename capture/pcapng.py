@@ -165,6 +165,7 @@ class Blocks:
         self._interfaces = np.zeros((0, 4), np.int64)
         self._dropped: dict[tuple[int, int], int] = {}  # (section, interface) -> the newest of its running totals
         self._sections = 0
+        self.link_types: set[int] = set()
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]:
         """Whole blocks of the window, at most `limit` packets: (is the window used up, what is broken there)."""
@@ -208,6 +209,7 @@ class Blocks:
         body = block[8 : total - 4]
         if kind == _INTERFACE and len(body) >= 8:
             link_type, _, snaplen = struct.unpack(order + "HHI", body[:8])
+            self.link_types.add(link_type)
             unit, offset_s = 6, 0
             for code, value in _options(body[8:], order):
                 if code == 9 and len(value) >= 1:  # if_tsresol: the high bit says a power of two

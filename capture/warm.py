@@ -14,15 +14,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numba.core import event
 
 from capture import frames, link, order, packet, ring
 from capture.rows import Rows
 from capture.trim import Trim
 from decode import machine
 from decode import warm as decode_warm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def warm_ring() -> None:
@@ -74,6 +79,29 @@ def reads_files_compiled() -> bool:
 def reads_frames_compiled() -> bool:
     """The same of what every reader of frames needs."""
     return _is_stored(machine.run)
+
+
+class _Compiling(event.Listener):  # type: ignore[misc]  # numba is not typed
+    """Tells once, at the beginning of the first compilation; of several who want to be told, the last is."""
+
+    def __init__(self) -> None:
+        self.tell: Callable[[], None] | None = None
+        event.register("numba:compile", self)
+
+    def on_start(self, _event: object) -> None:
+        tell, self.tell = self.tell, None
+        if tell is not None:
+            tell()
+
+    def on_end(self, _event: object) -> None: ...
+
+
+_COMPILING = _Compiling()
+
+
+def on_compiling(tell: Callable[[], None]) -> None:
+    """Have it told, once, as soon as anything is compiled in this process; what is only loaded is not told of."""
+    _COMPILING.tell = tell
 
 
 def cache_folder() -> str | None:

@@ -17,13 +17,13 @@ from click.core import ParameterSource
 
 from commands import options
 from commands.ending import Stop
-from commands.inputs import place, told_if_compiling, write_frames
+from commands.inputs import NOT_WHOLE, place, told_if_compiling, write_frames
 from commands.units import duration, size
 
 if TYPE_CHECKING:
     from capture.counts import Counts
 
-OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
+OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 
 @click.command(short_help="The agent: packets of interfaces or pcaps into frames.")
@@ -35,6 +35,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 @click.option("--agent", metavar="NAME", help="Name of this agent, and of its files.  [default: the host's name]")
 @options.ports()
 @click.option("--filter", "bpf", metavar="BPF", help="As tcpdump has it, instead of --port; needs libpcap.")
+@options.strict()
 @click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
 @click.option(
     "--roll-mb", type=click.FloatRange(0.1), default=64, show_default=True, help="Begin a new file at this size (MiB)."
@@ -79,6 +80,9 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
         raise click.UsageError("give -i IFACE or -r FILE, and not both")
     if interfaces and more:
         raise click.UsageError(f"{more[0]}: files are read with -r, and not beside -i")
+    strict = choices.pop("strict")
+    if interfaces and strict:
+        raise click.UsageError("--strict goes with -r, not with -i")
     if choices["ports"] and choices["bpf"]:
         raise click.UsageError("give --port or --filter, and not both")
     if interfaces:
@@ -87,14 +91,14 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
     for name in choices.keys() - OF_FILES:
         if ctx.get_parameter_source(name) not in {ParameterSource.DEFAULT, None}:
             raise click.UsageError(f"{flag(ctx, name)} goes with -i, not with -r")
-    files(first + more, choices["out"], choices["cluster"], keep_records=choices["keep_records"])
+    files(first + more, choices["out"], choices["cluster"], keep_records=choices["keep_records"], strict=strict)
 
 
 def flag(ctx: click.Context, name: str) -> str:
     return next(param.opts[-1] for param in ctx.command.params if param.name == name)
 
 
-def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool) -> None:
+def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool, strict: bool) -> None:
     told_if_compiling()
     from capture.agent import OFFLINE
 
@@ -105,6 +109,8 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
         click.echo(f"wirecheck: {line}", err=True)
     count = len(summary.files)
     click.echo(f"{summary.frames:,} frames in {count:,} file{'' if count == 1 else 's'} under {out}", err=True)
+    if strict and summary.input_errors:
+        raise Stop(NOT_WHOLE)
 
 
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> str:

@@ -11,7 +11,7 @@ import click
 
 from commands import options
 from commands.ending import FOUND
-from commands.inputs import answers
+from commands.inputs import answers, need_whole
 from commands.screen import as_json, console, legible, warn_of
 
 
@@ -22,8 +22,11 @@ from commands.screen import as_json, console, legible, warn_of
     "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."
 )
 @options.cluster()
+@options.strict()
 @options.form("json", "csv")
-def clients(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, target: str | None) -> None:
+def clients(
+    inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, target: str | None, *, strict: bool
+) -> None:
     """Say who speaks what: client id, address, software, API versions, requests; with --target, who must be upgraded.
 
     INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor. A client is refused
@@ -44,10 +47,11 @@ def clients(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, 
             upgrade.lowest(target)
         except LookupError as error:
             raise click.BadParameter(str(error), param_hint="--target") from error
-    result = answers(inputs, out, cluster)
-    others = result.uncounted("clients")
+    answered = answers(inputs, out, cluster)
+    others = answered.uncounted("clients")
     warn_of(others)
-    found = result.json()["clients"]
+    result = answered.json()
+    found = result["clients"]
     for client in found:
         client["between_brokers"] = upgrade.between_brokers(client)
         if target is not None:
@@ -61,4 +65,5 @@ def clients(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, 
         listing.show_gate(legible(refused), len(found), target, console())
     else:
         listing.list_clients(legible(found), console())
+    need_whole(result["coverage"], strict=strict)
     sys.exit(FOUND if refused else 0)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commands import options
-from commands.ending import Stop
-from commands.inputs import place, told_if_compiling
+from commands.ending import FOUND, Stop
+from commands.inputs import NOT_WHOLE, place, told_if_compiling
 from commands.screen import as_json, legible
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from decode import lines
 
-OF_FILES = ("connection", "topic", "frames", "limit")
-OPTION = {"apis": "api", "frames": "frame"}
+OF_FILES = ("connection", "ports", "topic", "frames", "limit", "strict")
+OPTION = {"apis": "api", "frames": "frame", "ports": "port"}
 BETWEEN_DIGITS = re.compile(r"0x|\\x|[\s:,-]", re.IGNORECASE)  # as tshark, Wireshark and Python write bytes
 LARGEST_VERSION = 0x7FFF
 OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, carries some of (repeatable)."
@@ -35,12 +35,14 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version of it.")
 @click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
 @click.option("--connection", metavar="IP[:PORT]", help="Only connections with this end, or IP:PORT>IP:PORT.")
+@options.ports()
 @click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
 @click.option("--frame", "frames", type=click.IntRange(1), multiple=True, metavar="N", help=OF_FRAME)
 @click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect()
 @options.form("json")
+@options.strict()
 @click.option("--hex", "digits", metavar="HEX", help="Decode this one message instead of files; - reads it from stdin.")
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of pcaps or of folders of an agent's frames, or one message in hex.
@@ -48,6 +50,9 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     Files may be packed; - is what is piped in. A topic asked for by its name is found by its id too, once a message has
     said both. A message in hex is a header and a body, with or without its size. A request says its API and version
     itself; of a response, give --side, --api and --version.
+
+    Exit codes: 0 decoded, 1 the message in hex is malformed, 2 wrong use, no Kafka message, or (with --strict)
+    something that could not be read.
 
     \b
     Examples:
@@ -68,14 +73,17 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
         found = of_hex(digits, choices, reading) if digits is not None else of_files(files, choices, reading)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    malformed = False
     for line in found:
         click.echo(as_json(line) if form == "json" else page.text(legible(line)))
+        malformed = malformed or "malformed" in line
+    sys.exit(FOUND if malformed and digits is not None else 0)
 
 
 def of_hex(digits: str, choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
     from decode.single import single
 
-    given = [name for name in OF_FILES if choices[name] not in {None, ()}]
+    given = [name for name in OF_FILES if choices[name] not in {None, (), False}]
     if given:
         raise click.UsageError(f"--{OPTION.get(given[0], given[0])} goes with FILEs: --hex is one message")
     if len(choices["apis"]) > 1:
@@ -102,9 +110,17 @@ def hex_bytes(digits: str) -> bytes:
 def of_files(files: tuple[str, ...], choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
     from decode import lines
 
-    limit, noticed = choices.pop("limit"), lines.Noticed()
-    found = islice(messages(files, lines.Filter(**choices), reading, noticed), limit)
-    return told(found, ", ".join(files), choices, noticed)
+    limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), lines.Noticed(), list[str]()
+    found = islice(messages(files, lines.Filter(**choices), reading, noticed, broken), limit)
+    lines_of_files = told(found, ", ".join(files), choices, noticed)
+    return unless_broken(lines_of_files, broken) if strict else lines_of_files
+
+
+def unless_broken(found: Iterator[dict[str, Any]], broken: list[str]) -> Iterator[dict[str, Any]]:
+    """The same lines. Stop behind them where a file could not be read to its end."""
+    yield from found
+    if broken:
+        raise Stop(NOT_WHOLE)
 
 
 def told(
@@ -128,14 +144,18 @@ def told(
 
 
 def messages(
-    files: tuple[str, ...], wanted: "lines.Filter", reading: "lines.Reading", noticed: "lines.Noticed"
+    files: tuple[str, ...],
+    wanted: "lines.Filter",
+    reading: "lines.Reading",
+    noticed: "lines.Noticed",
+    broken: list[str],
 ) -> Iterator[dict[str, Any]]:
     from capture import pcap
     from decode import lines
 
     told_if_compiling()
     try:
-        yield from lines.of(whole(tables([place(name) for name in files])), wanted, reading, noticed)
+        yield from lines.of(whole(tables([place(name) for name in files]), broken), wanted, reading, noticed)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
 
@@ -182,14 +202,15 @@ def beginning(path: Path) -> int:
     return int(pc.min(opened(path, ["ts_ns"])["ts_ns"]).as_py() or 0)
 
 
-def whole(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
-    """The same tables; of a file that could not be read to its end, that is said."""
+def whole(tables: "Iterator[pa.Table]", broken: list[str]) -> "Iterator[pa.Table]":
+    """The same tables; of a file that could not be read to its end, that is said, and added to the broken ones."""
     import pyarrow.compute as pc
 
     from capture import frames
 
     for table in tables:
-        broken = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])
-        for source, reason in (row.values() for row in broken.to_pylist()):
+        errors = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])
+        for source, reason in (row.values() for row in errors.to_pylist()):
+            broken.append(source)
             click.echo(legible(f"wirecheck: {source}: {reason}"), err=True)
         yield table

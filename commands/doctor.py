@@ -4,6 +4,7 @@ Knows: which rooms have something to look at, and that a failure is exit code 1.
 """
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 
 from commands import options
 from commands.ending import FOUND
+from commands.inputs import tell_unless
 
 Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -29,18 +31,26 @@ def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
     """
     from capture import doctor as capture_room
 
-    lines = capture_room.checks(out, interfaces) + of_streaming()
-    for name, state, said, fix in lines:
-        click.echo(
-            f"{click.style(f'{state:4}', fg=COLOURS[state])}  {name:14} {said}" + (f"; fix: {fix}" if fix else "")
-        )
-    sys.exit(FOUND if any(state == "fail" for _, state, _, _ in lines) else 0)
+    states = [show(line) for line in capture_room.checks(out, interfaces)]
+    states += [show(line) for line in of_streaming()]
+    sys.exit(FOUND if "fail" in states else 0)
+
+
+def show(line: Line) -> str:
+    """Print it, and give back its state."""
+    name, state, said, fix = line
+    click.echo(f"{click.style(f'{state:4}', fg=COLOURS[state])}  {name:14} {said}" + (f"; fix: {fix}" if fix else ""))
+    return state
 
 
 def of_streaming() -> list[Line]:
-    """What replay and monitor need; one line where they are not installed."""
+    """What replay and monitor need; one line where they are not installed. A worker is tried, which may compile."""
     try:
         streaming_room = import_module("streaming.doctor")
     except ImportError:  # that extra is not installed
         return [("judging", "ok", "not installed here: replay and monitor need pip install 'wirecheck[monitor]'", "")]
+    with suppress(RuntimeError):  # where nothing can be stored, the lines say so
+        from capture.warm import reads_frames_compiled
+
+        tell_unless(reads_frames_compiled())
     return list(streaming_room.checks())

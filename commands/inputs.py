@@ -35,10 +35,15 @@ def place(name: str) -> Path:
 
 
 def told_if_compiling() -> None:
-    """Before capture files are read."""
-    from capture.warm import reads_files_compiled
+    """Before capture files are read; and once more where something is compiled all the same, as for the first pcapng
+    after many pcaps.
+    """
+    from capture.warm import on_compiling, reads_files_compiled
 
-    tell_unless(reads_files_compiled())
+    compiled = reads_files_compiled()
+    tell_unless(compiled)
+    if compiled:
+        on_compiling(lambda: click.echo("wirecheck: compiling what was not needed so far, this once", err=True))
 
 
 def tell_unless(compiled: bool) -> None:
@@ -91,14 +96,14 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
     from streaming.result import Result
 
     try:
-        found = Result.latest(tables[0]) if tables else judged(inputs, cluster)
+        found, busy_ports = (Result.latest(tables[0]), "") if tables else judged(inputs, cluster)
     except LookupError as error:
         raise Stop(str(error)) from error
-    tell_unread(found)
+    tell_unread(found, busy_ports)
     return found
 
 
-def tell_unread(found: "Result") -> None:
+def tell_unread(found: "Result", busy_ports: str = "") -> None:
     """On stderr what an answer does not rest on. Stop where it rests on nothing."""
     from dashboards.verdict import not_read
 
@@ -107,26 +112,57 @@ def tell_unread(found: "Result") -> None:
         click.echo(legible(f"wirecheck: {line}"), err=True)
     if missing := not_read(coverage):
         click.echo(f"wirecheck: not in this answer: {', '.join(missing)}", err=True)
-    need_kafka(coverage)
+    need_kafka(coverage, busy_ports)
 
 
-def need_kafka(coverage: dict[str, Any]) -> None:
+def need_kafka(coverage: dict[str, Any], busy_ports: str = "") -> None:
     """Stop where there was none: then nothing is well, and nothing was looked at."""
-    if not coverage["messages"] and not coverage["encrypted_connections"]:
-        raise Stop(f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections")
+    if not found_kafka(coverage):
+        said = f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections"
+        raise Stop("; ".join(filter(None, (said, busy_ports))))
+
+
+def found_kafka(coverage: dict[str, Any]) -> bool:
+    return bool(coverage["messages"] or coverage["encrypted_connections"])
+
+
+UNREAD = ("input_errors", "quarantined_files", "missing_files")
+"""Measures of what was there and could not be read."""
+
+
+def need_whole(coverage: dict[str, Any], *, strict: bool) -> None:
+    """Stop where that was asked for and some of the input could not be read; the lines that say what went before."""
+    if strict and any(coverage.get(measure) for measure in UNREAD):
+        raise Stop(NOT_WHOLE)
+
+
+NOT_WHOLE = "not all of the input could be read, and --strict asks for all"
+
+
+def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str:
+    """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
+    if found_kafka(found.json()["coverage"]):
+        return ""
+    from capture.ports import busiest
+
+    busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest(files))
+    looked = f"only port {', '.join(map(str, ports))} was looked at" if ports else ""
+    return "; ".join(filter(None, (looked, f"busy ports: {busy_ports}" if busy_ports else "")))
 
 
 def holds_tables(path: Path) -> bool:
     return path.is_dir() and next(path.glob("*/run=*"), None) is not None
 
 
-def judged(inputs: tuple[str, ...], cluster: str) -> "Result":
-    """What pcaps and folders of frames say, with nothing kept."""
+def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
+    """What pcaps and folders of frames say, with nothing kept; where none was Kafka's, which ports were busy."""
     from streaming.listing import FramesError, frames_files
 
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         try:
-            return judged_frames(frames_files(frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False)))
+            files = frames_files(frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False))
+            found = judged_frames(files)
+            return found, busy(found, files)
         except FramesError as error:
             raise Stop(str(error)) from error
 

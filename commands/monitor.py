@@ -16,6 +16,7 @@ import click
 from commands import options
 from commands.ending import Stop, need_fitting
 from commands.inputs import tell_unless
+from commands.outputs import for_its_user_alone
 from commands.units import duration, size
 
 
@@ -87,7 +88,8 @@ def monitor(
     plan = Plan(frames, out, checkpoint, interval_s=interval, retain_s=choices.pop("retain"), **choices)
     tell_unless(reads_frames_compiled())
     try:
-        job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))
+        with for_its_user_alone():
+            job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))
     except MonitorError as error:
         raise Stop(str(error)) from error
 

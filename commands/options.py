@@ -48,3 +48,7 @@ def ports() -> Decorator:
         type=click.IntRange(1, 65535),
         help="Only connections with this port (repeatable).",
     )
+
+
+def strict() -> Decorator:
+    return click.option("--strict", is_flag=True, help="Exit with 2 if some of the input could not be read.")

@@ -4,7 +4,6 @@ Knows: the order of the work (frames, query, result) and what exit code a verdic
 is done.
 """
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -14,7 +13,8 @@ import click
 
 from commands import options
 from commands.ending import FOUND, Stop, need_fitting
-from commands.inputs import frames_of, need_kafka
+from commands.inputs import busy, frames_of, need_kafka, need_whole
+from commands.outputs import for_its_user_alone, report_at, tables_at
 from commands.screen import as_json, console, legible, progress
 
 if TYPE_CHECKING:
@@ -36,12 +36,16 @@ if TYPE_CHECKING:
     help="Exit with 1 if something of this kind, or worse, is found.",
 )
 @options.form("json")
+@options.strict()
 @click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
-def replay(inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None, **choices: Any) -> None:
+def replay(
+    inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None, *, strict: bool, **choices: Any
+) -> None:
     """Judge pcaps (packed or not, - for what is piped in), or folders of an agent's frames, as if captured now.
 
-    Exit codes: 0 nothing found of --fail-on's kind, 1 something, 2 wrong use, or nothing to judge.
+    Exit codes: 0 nothing found of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
+    something that could not be read, whatever was found in the rest.
 
     \b
     Examples:
@@ -50,13 +54,13 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
     """
-    claim_report(report, inputs)
-    found = judged(inputs, **choices)
-    result = found.json()
-    if report is not None:
-        from dashboards.report.page import page
+    with for_its_user_alone(), report_at(report, inputs) as write:
+        found, ports = judged(inputs, **choices)
+        result = found.json()
+        if report is not None:
+            from dashboards.report.page import page
 
-        report.write_text(page(legible(result), legible(found.connections())), "utf-8")
+            write(page(legible(result), legible(found.connections())))
     if form == "json":
         click.echo(as_json(result))
         for line in result["coverage"]["input_errors"]:
@@ -65,22 +69,23 @@ def replay(inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None
         from dashboards import terminal
 
         terminal.show(legible(result), console())
-    need_kafka(result["coverage"])
+    need_kafka(result["coverage"], ports)
+    need_whole(result["coverage"], strict=strict)
     kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]
     sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
 
 
 def judged(
     inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], keep_records: bool, **switches: Any
-) -> "Result":
-    """Frames of all inputs, through the query."""
+) -> "tuple[Result, str]":
+    """Frames of all inputs, through the query; where none was Kafka's, which ports were busy."""
     from streaming import replay as query
+    from streaming.listing import frames_files
     from streaming.settings import Settings
 
-    claim_folder(out)
     settings = Settings(ports=frozenset(ports), **switches)
-    with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder:
-        frames, tables, work = Path(folder) / "frames", out or Path(folder) / "tables", Path(folder) / "work"
+    with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder, tables_at(out, Path(folder) / "tables") as tables:
+        frames, work = Path(folder) / "frames", Path(folder) / "work"
         query.prepare(work, settings)
         captures = not any(Path(name).is_dir() for name in inputs)
         early = query.ahead(frames, tables, work, settings) if captures else None
@@ -88,40 +93,9 @@ def judged(
             need_fitting()  # while Java starts
             folders = frames_of(inputs, frames, cluster, keep_records)
             with progress("judging") as advance:
-                return query.run(folders, tables, work, settings, advance, early=early)
+                found = query.run(folders, tables, work, settings, advance, early=early)
+            return found, busy(found, frames_files(folders), ports)
         except query.ReplayError as error:
             raise Stop(str(error)) from error
         finally:
             query.give_up(early)
-
-
-def claim_report(report: Path | None, inputs: tuple[str, ...]) -> None:
-    """Fail before the work, not after it, where the page cannot be written; never write it over what is read."""
-    if report is None:
-        return
-    if any(report.resolve() == Path(path).resolve() for path in inputs):
-        raise Stop(f"{report}: is read by this command; choose another --report")
-    try:
-        with report.open("ab"):
-            pass
-    except OSError as error:
-        raise Stop(f"{report}: {error.strerror}; choose another --report") from error
-
-
-def claim_folder(out: Path | None) -> None:
-    """Make --out ready: a new folder, or one that holds an earlier replay and nothing else."""
-    if out is None:
-        return
-    from streaming.tables import TABLES
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        strangers = sorted(entry.name for entry in out.iterdir() if entry.name not in TABLES)
-        if strangers:
-            raise Stop(f"{out}: holds {strangers[0]}, which is not of an earlier replay; choose another --out")
-        for entry in out.iterdir():
-            shutil.rmtree(entry)
-        (out / ".probe").touch()
-        (out / ".probe").unlink()
-    except OSError as error:
-        raise Stop(f"{error.filename or out}: {error.strerror}; choose another --out") from error

@@ -14,7 +14,7 @@ import click
 
 from commands import options
 from commands.ending import Stop
-from commands.inputs import answers
+from commands.inputs import answers, need_whole
 from commands.screen import as_json, console, legible, warn_of
 
 Row = dict[str, Any]
@@ -46,8 +46,9 @@ class Time(click.ParamType[dt.datetime]):
 )
 @click.option("--at", type=Time(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
 @options.cluster()
+@options.strict()
 @options.form("json", "csv")
-def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, **wanted: Any) -> None:
+def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:
     """Describe topics as they were observed: ids, partitions, leaders, replicas, ISR, each with time and source.
 
     INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor.
@@ -75,6 +76,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
         listing.show_topics(legible(found), console())
     else:
         listing.list_topics(legible(found), console())
+    need_whole(result.json()["coverage"], strict=strict)
 
 
 def chosen(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:

@@ -17,7 +17,16 @@ from rich.text import Text
 
 Row = Mapping[str, Any]
 WIDEST = 1000
-FOLDING = {"topic": 12, "client id": 12, "software": 8, "API versions": 16, "remarks": 8, "refused": 12, "said by": 10}
+FOLDING = {
+    "cluster": 8,
+    "topic": 12,
+    "client id": 12,
+    "software": 8,
+    "API versions": 16,
+    "remarks": 8,
+    "refused": 12,
+    "said by": 10,
+}
 """Columns that fold on narrow terminals, and from where; all others stay whole: whoever copies an id wants it so."""
 
 
@@ -40,9 +49,11 @@ def put(made: Table, console: Console) -> None:
 
 
 def list_topics(topics: list[Row], console: Console) -> None:
-    made = table("topic", "topic id", "state", "parts", "last seen", "remarks")
+    many = several(topics)
+    made = table(*many, "topic", "topic id", "state", "parts", "last seen", "remarks")
     for topic in topics:
         cells = (
+            *(topic[column] for column in many),
             topic["name"] or "(not named)",
             topic["topic_id"] or "(no id)",
             topic["state"],
@@ -55,6 +66,11 @@ def list_topics(topics: list[Row], console: Console) -> None:
         put(made, console)
     else:
         console.print("no topic was seen")
+
+
+def several(rows: list[Row]) -> list[str]:
+    """The column that tells clusters apart, where there are several."""
+    return ["cluster"] if len({row["cluster"] for row in rows}) > 1 else []
 
 
 def troubles(topic: Row) -> str:
@@ -133,10 +149,12 @@ def partitions_table(partitions: list[Row]) -> Table:
 
 
 def list_clients(clients: list[Row], console: Console) -> None:
-    made = table("client id", "address", "software", "requests", "last seen", "API versions")
+    many = several(clients)
+    made = table(*many, "client id", "address", "software", "requests", "last seen", "API versions")
     for client in clients:
         used = ", ".join(f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items())
         cells = (
+            *(client[column] for column in many),
             name(client),
             client["address"],
             software(client),

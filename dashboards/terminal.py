@@ -53,7 +53,7 @@ def show(result: Row, console: Console) -> None:
         put(topics_table(result["topics"], axis, many=many, wide=console.width >= WIDE), console)
     for others in result.get("others", ()):
         console.print(Text(f"and {beyond(others)}", style="magenta"))
-    console.print(tally_text(result["findings"]))
+    console.print(tally_text(result["findings"], result["coverage"]))
     advised: set[str] = set()
     for finding in sorted(result["findings"], key=rank):
         console.print()
@@ -111,9 +111,11 @@ def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -
     return table
 
 
-def tally_text(findings: Iterable[Row]) -> Text:
+def tally_text(findings: Iterable[Row], coverage: Row) -> Text:
     counts = by_kind(findings)
     text = Text("\nFindings  ", style="bold")
+    if not any(counts.values()) and not coverage["messages"]:
+        return text.append("none: no Kafka message was read", style="not bold magenta")
     if not any(counts.values()):
         return text.append("none", style="not bold green")
     for kind in KINDS:

@@ -12,6 +12,19 @@ KINDS = ("violation", "anomaly", "information", "visibility")
 PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
 SINGULARS = {**{kind: kind for kind in KINDS}, "information": "note", "visibility": "blind spot"}
 ORDER = ("topic", "client", "")
+WHY_UNDECODED = {
+    "unknown_api": "of an API that no release has",
+    "unknown_version": "of a version newer than is known",
+    "left_out": "with bytes that were not kept",
+    "no_request": "without their request",
+    "bad_length": "with an impossible length",
+    "bad_varint": "with an impossible varint",
+    "bad_text": "with text that is none",
+    "unexpected_null": "with a null that must not be",
+    "bad_tag": "with tagged fields out of order",
+    "leftover_bytes": "with bytes left over",
+}
+"""What stands behind a count; a reason that reads well itself is not here."""
 
 
 def sentence(result: Row) -> str:
@@ -74,9 +87,17 @@ def not_read(coverage: Row) -> list[str]:
     found = (
         (coverage["unseen_bytes"], "byte", " not captured"),
         (coverage["encrypted_connections"], "encrypted connection", ""),
-        (coverage["undecoded_messages"], "message", " not decoded"),
+        (coverage["undecoded_messages"], "message", f" not decoded{reasons(coverage)}"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
+
+
+def reasons(coverage: Row) -> str:
+    """Why messages were not decoded, most frequent first: ` (3 without their request, 2 truncated)`."""
+    found = coverage.get("details", {}).get("undecoded_messages", {})
+    counts = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    said = ", ".join(f"{count:,} {WHY_UNDECODED.get(reason, reason.replace('_', ' '))}" for reason, count in counts)
+    return f" ({said})" if said else ""
 
 
 def share(coverage: Row) -> str:

@@ -113,7 +113,7 @@ def told(
     """(time, rows of tables, line) of messages as they become known; None for a message that is not wanted."""
     heard: Heard = {}
     names = Names(wanted.topics)
-    for exchanges in followed(noting(tables, wanted.frames, noticed.frames)):
+    for exchanges in followed(noting(tables, wanted.frames, noticed.frames), wanted.ports):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
         decoded = read(exchanges.messages, spoken, reading.dialect)
@@ -136,8 +136,8 @@ def rows_of(decoded: Decoded) -> Ints:
     return sizes
 
 
-def followed(tables: Iterable[pa.Table]) -> Iterator[Exchanges]:
-    follower = Follower()
+def followed(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Iterator[Exchanges]:
+    follower = Follower(ports=frozenset(ports))
     for table in tables:
         here = segments(table)
         if len(here):

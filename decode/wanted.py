@@ -49,6 +49,8 @@ class Filter:
     """Of the API."""
     frames: tuple[int, ...] = ()
     """Numbers of packets in their captures, as Wireshark counts them, that must carry some of the message."""
+    ports: tuple[int, ...] = ()
+    """Of connections with one of these ports; others are not followed."""
 
     def __post_init__(self) -> None:
         _ = self.keys, self.ends  # so that what is wrong is said at once

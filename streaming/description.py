@@ -53,13 +53,22 @@ def description(topic: Row, topics: list[Row], partitions: list[Row], words: lis
         "state": state,
         "earlier_ids": earlier,
         "first_seen": plain(topic["first_seen"]),
-        "last_seen": plain(min(topic["last_seen"], at)),
+        "last_seen": plain(last_seen(topic, [*partitions, *words], at)),
         "internal": internal and internal["internal"],
         "internal_claim": said(internal),
         "authorized_operations": operations and operations["authorized_operations"],
         "authorized_operations_claim": said(operations),
         "partitions": [partition(row) for row in held(partitions, at)],
     }
+
+
+def last_seen(topic: Row, rows: list[Row], at: dt.datetime) -> dt.datetime:
+    """The last time at or before `at` of which a row knows that somebody spoke of the topic; never `at` itself unless
+    somebody did. Of a topic that was seen later too, the rows keep changes only: it may have been seen in between.
+    """
+    told = [row.get(column) for row in rows for column in ("first_seen", "until")]
+    found: list[dt.datetime] = [time for time in (topic["first_seen"], topic["last_seen"], *told) if time]
+    return max(time for time in found if time <= at)
 
 
 def standing(topic: Row, topics: list[Row], at: dt.datetime) -> tuple[str, list[str]]:

@@ -22,7 +22,7 @@ HELD_MB = HEAP_MB + 600
 """Java's heap at its largest, Java beside it, and its Pythons: more than a replay or a monitor was seen to hold."""
 ENOUGH_MB = 2 * HELD_MB
 ROOM_MB = 2000
-PATIENCE_S = 120
+PATIENCE_S = 600  # a first start compiles for minutes
 WARM = """
 import time
 began = time.perf_counter()

@@ -57,7 +57,7 @@ TOPICS: Columns = (
     ("name", pa.string(), "Topic name; null while an id is unresolved."),
     ("topic_id", pa.string(), "Topic id; null for a topic that was only seen without one."),
     *SPAN,
-    ("sources", TEXTS, "Who bound the id to the name, from a closed list."),
+    ("sources", TEXTS, "Who bound the id to the name, or spoke of a topic without one, from a closed list."),
     ("state", pa.string(), "current, replaced, deleted or unresolved; others: no topic, see there."),
     ("earlier_ids", TEXTS, "Ids the name had before, oldest first; on the current row."),
     ("others", pa.int64(), "Null; on the one row beyond the bound: how many more topics were not kept."),

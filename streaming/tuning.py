@@ -42,6 +42,7 @@ QUERY = {
     "spark.sql.adaptive.enabled": "false",  # streaming turns it off with a warning per batch
 }
 LOCAL = {
+    "spark.hadoop.fs.permissions.umask-mode": "077",  # what it writes is its user's alone, as frames are
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",

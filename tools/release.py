@@ -1,6 +1,6 @@
 """Builds the wheel and the sdist twice from clean copies, holds them against each other, and tries the wheel.
 
-    python -m tools.release [--no-try]        dist/ gets the two files and SHA256SUMS
+    python -m tools.release [--no-try]        dist/ gets both, a bill of materials, licences and SHA256SUMS
 
 Knows: what makes a build reproducible (SOURCE_DATE_EPOCH, sorted members, no owner) and what a fresh environment
 must be able to do with each extra. Refuses to know a version: pyproject.toml says it, and nothing else does.
@@ -17,6 +17,8 @@ import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools import bill
+
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 PCAP = str(EXAMPLE)
@@ -32,6 +34,8 @@ JUDGES = [
 ]
 TRIED = {"": DECODES, "capture": CAPTURES, "monitor": JUDGES, "capture,monitor": JUDGES}
 """Per set of extras what must work in an environment that holds nothing else."""
+WHOLE = "capture,monitor"
+"""What the bill of materials is of."""
 
 
 def epoch() -> str:
@@ -82,8 +86,8 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def tried(wheel: Path, extras: str, scratch: Path) -> None:
-    """Install it into an environment that holds nothing, and use it as the README says."""
+def tried(wheel: Path, extras: str, scratch: Path) -> Path:
+    """Install it into an environment that holds nothing, and use it as the README says; that environment's Python."""
     run(sys.executable, "-m", "venv", str(scratch / "env"), cwd=scratch)
     named = f"{wheel}[{extras}]" if extras else str(wheel)
     bin_ = scratch / "env/bin"
@@ -92,6 +96,13 @@ def tried(wheel: Path, extras: str, scratch: Path) -> None:
     for command in TRIED[extras]:
         run(str(bin_ / "wirecheck"), *command, cwd=scratch)
         print(f"  [{extras}] wirecheck {' '.join(command).replace(PCAP, EXAMPLE.name)}")
+    return bin_ / "python"
+
+
+def write_sums(dist: Path, made: list[Path]) -> None:
+    text = "".join(f"{digest(path)}  {path.name}\n" for path in made)
+    (dist / "SHA256SUMS").write_text(text)
+    print(text, end="")
 
 
 def main() -> None:
@@ -107,12 +118,14 @@ def main() -> None:
         for path in first:
             shutil.copy(path, dist / path.name)
     made = sorted(dist.iterdir())
-    (dist / "SHA256SUMS").write_text("".join(f"{digest(path)}  {path.name}\n" for path in made))
-    print((dist / "SHA256SUMS").read_text(), end="")
+    write_sums(dist, made)
     wheel = next(path for path in made if path.suffix == ".whl")
     for extras in () if "--no-try" in sys.argv else TRIED:
         with TemporaryDirectory() as scratch:
-            tried(wheel, extras, Path(scratch))
+            python = tried(wheel, extras, Path(scratch))
+            if extras == WHOLE:
+                made += bill.written(python, Path(scratch), dist, since)
+                write_sums(dist, made)
 
 
 if __name__ == "__main__":

@@ -131,10 +131,10 @@ def lines(panel: Panel) -> timeseries.Panel:
         .tooltip(common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING))
         .axis_soft_min(0)
     )
-    if any("{{kind}}" in query.legend for query in panel.queries):
-        for kind, colour in KIND_COLOURS.items():
-            fixed = {"mode": "fixed", "fixedColor": colour}
-            made.override_by_name(kind, [models.DynamicConfigValue(id_val="color", value=fixed)])
+    for kind in panel.kinds:
+        fixed = {"mode": "fixed", "fixedColor": KIND_COLOURS[kind]}
+        named = f"/(^| ){kind}$/"  # "violation", and "TID002 violation"
+        made.override_by_regexp(named, [models.DynamicConfigValue(id_val="color", value=fixed)])
     return made
 
 

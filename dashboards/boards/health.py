@@ -17,9 +17,9 @@ def quantile(share: float, metric: str, by: str = "", where: str = "") -> str:
 NOW = (
     number(
         "Behind by",
-        "How old is the newest judged frame? Grows without harm while nothing is sent.",
+        "How old is the newest judged frame of the cluster that is worst? A silent one ages: leave it out above.",
         "s",
-        f"min(wirecheck_judged_lag_seconds{{{ON}}})",
+        f"max(wirecheck_judged_lag_seconds{{{ON}}})",
         steps=((60, "orange"), (300, "red")),
         decimals=0,
     ),

@@ -43,9 +43,9 @@ VERDICT = (
     ),
     number(
         "Verdict is behind by",
-        "How old is the newest frame that was judged? Without traffic it grows and means nothing.",
+        "How old is the newest judged frame of the cluster that is worst? A silent one ages: leave it out above.",
         "s",
-        f"min(wirecheck_judged_lag_seconds{{{ON}}})",
+        f"max(wirecheck_judged_lag_seconds{{{ON}}})",
         steps=((60, "orange"), (300, "red")),
         decimals=0,
     ),
@@ -63,6 +63,7 @@ FINDINGS = (
         "short",
         (Query(f"sum by (kind) (wirecheck_findings{{{ON}}})", "{{kind}}"),),
         "stacked",
+        kinds=("violation", "anomaly", "information", "visibility"),
     ),
     Panel(
         "Open findings by code",

@@ -40,6 +40,8 @@ class Panel:
     decimals: int | None = None
     upto: float | None = None
     """The greatest value there can be, where there is one."""
+    kinds: Sequence[str] = ()
+    """Kinds of finding that its series can be, where their names end with one: each has its colour."""
 
 
 @dataclass(frozen=True)

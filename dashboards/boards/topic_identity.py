@@ -86,6 +86,7 @@ HISTORY = (
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"CTL.+"}})', "{{code}} {{kind}}"),),
         wide=12,
+        kinds=("violation", "anomaly"),
     ),
     Panel(
         "Stuck and refused fetches",
@@ -93,6 +94,7 @@ HISTORY = (
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"FET.+"}})', "{{code}} {{kind}}"),),
         wide=12,
+        kinds=("violation", "anomaly"),
     ),
 )
 BOARD = Board(

@@ -60,6 +60,7 @@ CLIENTS = (
         "than this release of wirecheck reads.",
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"VER.+|WIR005"}})', "{{code}} {{kind}}"),),
+        kinds=("violation", "anomaly", "information", "visibility"),
     ),
     Panel(
         "Versions of the chosen API",

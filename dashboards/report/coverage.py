@@ -7,7 +7,7 @@ Rule: what is missing is shown before what is there, and nothing missing is call
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dashboards.verdict import share, size
+from dashboards.verdict import reasons, share, size
 
 Row = Mapping[str, Any]
 CONNECTIONS_SHOWN = 200
@@ -24,12 +24,12 @@ def tiles(coverage: Row) -> list[dict[str, Any]]:
         {"name": "Frames", "value": f"{coverage['frames']:,}", "bad": False},
         {"name": "Never captured", "value": size(coverage["unseen_bytes"]), "bad": bool(coverage["unseen_bytes"])},
         missing("Encrypted connections", coverage["encrypted_connections"]),
-        missing("Messages not decoded", coverage["undecoded_messages"]),
+        missing("Messages not decoded", coverage["undecoded_messages"], reasons(coverage)),
     ]
 
 
-def missing(name: str, count: int) -> dict[str, Any]:
-    return {"name": name, "value": f"{count:,}" if count else "none", "bad": bool(count)}
+def missing(name: str, count: int, why: str = "") -> dict[str, Any]:
+    return {"name": name, "value": f"{count:,}{why}" if count else "none", "bad": bool(count)}
 
 
 def endpoints(connections: Iterable[Row]) -> list[dict[str, Any]]:

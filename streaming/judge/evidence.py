@@ -26,14 +26,16 @@ class Side:
     claim: str
 
     def row(self) -> dict[str, Any]:
+        """What was not seen is null: a connection has no API, an unpaired response neither API nor version."""
         seen = self.sighting
+        named, message = bool(seen.api), bool(seen.api) or seen.frame_first > 0
         return {
             "time": seen.ts_ns,
             "claim": self.claim,
             "connection": seen.connection,
-            "api": seen.api,
-            "version": seen.version,
-            "correlation_id": seen.correlation_id,
+            "api": seen.api if named else None,
+            "version": seen.version if named else None,
+            "correlation_id": seen.correlation_id if message else None,
             "frame": {"source": seen.source, "first": seen.frame_first, "last": seen.frame_last},
         }
 

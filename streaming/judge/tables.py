@@ -8,7 +8,8 @@ without id, revision and label.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from streaming.judge.claim import RESERVED, Cell, Claim
+from decode.log.metadata_log import TOPIC_NAME
+from streaming.judge.claim import RESERVED, ZERO, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.scene import Scene
 from streaming.judge.topic import Topic, topic_of
@@ -45,13 +46,21 @@ def topics_of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
                 first_seen=history.born_ns,
                 last_seen=max(history.last.last_word.ts_ns, ended_ns),
             )
-        if current is None and topic.without_id:
-            yield unnumbered(group, name, topic)
+        if current is None and (told := topic.without_id or served(group, name, scene)):
+            yield unnumbered(group, name, topic, told)
 
 
-def unnumbered(group: Group, name: str, topic: Topic) -> Told:
+def served(group: Group, name: str, scene: Scene) -> list[Claim]:
+    """Partitions that a broker serves by the topic's name: there is one, though nobody described it. The metadata log
+    is fetched like a topic and is none.
+    """
+    claims = [] if name == TOPIC_NAME else scene.claims("serves", group, "name", name)
+    return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
+
+
+def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Told:
     """A topic that was only ever named without an id."""
-    last = max(claim.last.ts_ns for claim in topic.without_id)
+    last = max(claim.last.ts_ns for claim in told)
     ended = [claim for claim in topic.deletions if claim.last.ts_ns >= last]
     return topic_row(
         group,
@@ -59,8 +68,8 @@ def unnumbered(group: Group, name: str, topic: Topic) -> Told:
         None,
         state="deleted" if ended else "current",
         earlier_ids=[],
-        sources=sorted({claim["source"] for claim in topic.without_id}),
-        first_seen=min(claim.first.ts_ns for claim in topic.without_id),
+        sources=sorted({source_of(claim) for claim in told}),
+        first_seen=min(claim.first.ts_ns for claim in told),
         last_seen=max([last, *(claim.last.ts_ns for claim in ended)]),
     )
 
@@ -86,9 +95,10 @@ def topics_of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
 
 
 def source_of(claim: Claim) -> str:
-    if claim.kind == "use":
-        return "".join(f"-{c.lower()}" if c.isupper() else c for c in claim["api"]).lstrip("-")
-    return str(claim["source"]) if claim.kind in {"partition", "deletion"} else "leader-and-isr"
+    if claim.kind in {"use", "serves"}:
+        api = claim["api"] if claim.kind == "use" else claim.first.api
+        return "".join(f"-{c.lower()}" if c.isupper() else c for c in api).lstrip("-")
+    return str(claim["source"]) if claim.kind in {"binding", "partition", "deletion"} else "leader-and-isr"
 
 
 def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> Told:

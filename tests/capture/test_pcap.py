@@ -14,7 +14,7 @@ from capture import frames
 from capture.agent import NothingReadableError
 from capture.pcap import InputError
 from tests import traffic as t
-from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows
+from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows, skipped
 
 TALK = t.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
 MICROSECONDS = t.pcap(t.packets(TALK))
@@ -293,3 +293,14 @@ def test_a_capture_without_packets_is_readable(written):
 def test_a_path_is_named_as_it_was_given(written, monkeypatch):
     monkeypatch.chdir(written(MICROSECONDS).parent)
     assert {row["source"] for row in frames_of(Path("capture.pcap"))} == {"capture.pcap"}
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_packets_of_a_link_type_that_is_not_read_are_said_with_its_number(tmp_path, form):
+    packets = [t.Packet(1, bytes(80)), t.Packet(2, bytes(80))]
+    data = t.pcap(packets, link_type=105) if form == "pcap" else t.pcapng(packets, [t.Interface(105)])
+    (tmp_path / f"air.{form}").write_bytes(data)
+    said = [reason for kind, _, reason in marks_of(tmp_path / f"air.{form}") if kind == frames.INPUT_ERROR]
+    assert len(said) == 1
+    assert said[0].startswith("2 packets of link type 105 are not read; Ethernet, raw IP, ")
+    assert skipped(tmp_path / f"air.{form}") == {"unsupported-link-type": 2}

@@ -61,6 +61,8 @@ def test_bytes_longer_than_a_command_line_come_by_stdin():
         (("--hex", HEX, "--topic", "orders"), "--topic goes with FILEs"),
         (("--hex", HEX, "--connection", "10.0.0.1"), "--connection goes with FILEs"),
         (("--hex", HEX, "--limit", 1), "--limit goes with FILEs"),
+        (("--hex", HEX, "--port", 9092), "--port goes with FILEs"),
+        (("--hex", HEX, "--strict"), "--strict goes with FILEs"),
         (("--hex", HEX, "--frame", 1), "--frame goes with FILEs"),
         ((EXAMPLE, "--frame", 0), "0 is not in the range"),
         ((EXAMPLE, "--connection", "broker-1:9092"), "broker-1:9092: not an address"),
@@ -75,17 +77,17 @@ def test_what_does_not_fit_is_said_in_words(run, arguments, said):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "said", "code"),
     [
-        (ASKED[4:-3], "malformed: Truncated at byte "),
-        (ASKED[4:] + b"\0\0", "malformed: LeftoverBytes at byte "),
-        (b"\0\x63\0\0\0\0\0\1\0\0", "undecoded: unknown-api"),
-        (b"\0\3\0\x63\0\0\0\1\0\0", "undecoded: unknown-version"),
+        (ASKED[4:-3], "malformed: Truncated at byte ", 1),
+        (ASKED[4:] + b"\0\0", "malformed: LeftoverBytes at byte ", 1),
+        (b"\0\x63\0\0\0\0\0\1\0\0", "undecoded: unknown-api", 0),
+        (b"\0\3\0\x63\0\0\0\1\0\0", "undecoded: unknown-version", 0),
     ],
 )
-def test_bytes_that_are_no_message_say_why(run, data, said):
+def test_bytes_that_are_no_message_say_why(run, data, said, code):
     result = run("decode", "--hex", data.hex())
-    assert result.exit_code == 0
+    assert result.exit_code == code
     assert said in result.stdout
 
 
@@ -95,6 +97,7 @@ def test_bytes_that_are_no_message_say_why(run, data, said):
         (("--topic", "nowhere"), " passes --topic"),
         (("--api", "Heartbeat", "--version", 0), " passes --api, --version"),
         (("--connection", "192.0.2.1"), " passes --connection"),
+        (("--port", 9), " passes --port"),
     ],
 )
 def test_where_no_message_passes_that_is_said(run, arguments, said):
@@ -133,6 +136,16 @@ def test_what_is_readable_of_a_file_that_was_cut_off_is_shown_first(run, tmp_pat
     assert "Metadata v12 request  #7" in result.stdout
     assert result.exit_code == 0
     assert f"wirecheck: {tmp_path / 'cut.pcap'}: truncated packet at byte offset " in result.stderr
+    strict = run("decode", tmp_path / "cut.pcap", "--side", "request", "--strict")
+    assert (strict.exit_code, strict.stdout) == (2, result.stdout)
+    assert strict.stderr == result.stderr + "wirecheck: not all of the input could be read, and --strict asks for all\n"
+
+
+def test_files_are_narrowed_by_port(run):
+    asked = ("--api", "LeaderAndIsr", "--format", "json")
+    every, narrowed = told(run("decode", EXAMPLE, *asked)), told(run("decode", EXAMPLE, *asked, "--port", 19093))
+    assert 0 < len(narrowed) < len(every)
+    assert narrowed == [line for line in every if any(line[end].endswith(":19093") for end in ("src", "dst"))]
 
 
 def test_files_are_narrowed_by_side_and_version(run):

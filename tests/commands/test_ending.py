@@ -55,6 +55,26 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(command, tmp_path):
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.parametrize("before", [(), ("out", "report.html")], ids=["nothing", "earlier"])
+def test_ctrl_c_leaves_out_and_report_as_they_were(before, tmp_path):
+    """Nothing where there was nothing; an earlier replay's tables and page where there were some."""
+    (tmp_path / "tmp").mkdir()
+    os.mkfifo(tmp_path / "endless.pcap")
+    if before:
+        (tmp_path / "out/topics/run=1").mkdir(parents=True)
+        (tmp_path / "report.html").write_text("earlier")
+    place = ["--out", tmp_path / "out", "--report", tmp_path / "report.html"]
+    process = started("replay", tmp_path / "endless.pcap", *place, tmp=tmp_path / "tmp")
+    with (tmp_path / "endless.pcap").open("wb"):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, "", "wirecheck: interrupted\n")
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert left == sorted(
+        ["endless.pcap", "tmp", *(("out", "out/topics", "out/topics/run=1", "report.html") if before else ())]
+    )
+
+
 @pytest.mark.parametrize("command", [["decode", EXAMPLE], ["explain", "TID002"]], ids=lambda c: c[0])
 def test_a_reader_that_goes_is_no_error_message_and_no_finding(command, tmp_path):
     process = started(*command, tmp=tmp_path)
@@ -180,6 +200,27 @@ def test_what_is_not_there_is_one_line(run, monkeypatch, command, raised, said):
     told = run(*command)
     assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
     assert told.stderr.startswith(f"wirecheck: {said}")
+
+
+def test_what_is_compiled_later_is_said_once(capsys):
+    from numba import njit
+
+    from commands import inputs
+
+    inputs.told_if_compiling()
+    for number in range(2):
+        made = {}
+        exec(f"def twice(value):\n    return value * 2 + {number}", made)
+        assert njit(made["twice"])(1) == 2 + number
+    assert capsys.readouterr().err == "wirecheck: compiling what was not needed so far, this once\n"
+
+
+def test_doctor_says_that_it_compiles(run, monkeypatch):
+    monkeypatch.setattr("capture.warm._is_stored", lambda _: False)
+    monkeypatch.setattr("streaming.doctor.checks", list)
+    told = run("doctor")
+    assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"
+    assert "packet ring" in told.stdout
 
 
 @pytest.mark.parametrize("command", [["topics", EXAMPLE], ["decode", EXAMPLE, "--limit", "1"]], ids=lambda c: c[0])

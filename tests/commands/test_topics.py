@@ -131,3 +131,30 @@ def test_where_an_agent_runs_neither_spark_nor_pandas_is_needed(command, frames_
     words = [sys.executable, "-c", WITHOUT_SPARK, *command, str(frames_folder)]
     told = subprocess.run(words, cwd=EXAMPLE.parents[2], capture_output=True, text=True, timeout=120, check=False)
     assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_two_clusters_are_told_apart(capsys):
+    from rich.console import Console
+
+    from dashboards import listing
+
+    topic = {
+        "cluster": "east", "name": "orders", "topic_id": SHIPMENTS, "state": "current", "partitions": [],
+        "last_seen": "2026-11-21T00:20:03.000000Z", "internal": None,
+    }  # fmt: skip
+    client = {
+        "cluster": "east", "client_id": "app", "address": "10.0.0.7", "software_name": None, "software_version": None,
+        "requests": 1, "last_seen": topic["last_seen"], "apis": {"Fetch": [3]}, "between_brokers": False,
+    }  # fmt: skip
+    shows = (
+        lambda rows: listing.list_topics([{**topic, **row} for row in rows], Console(width=160)),
+        lambda rows: listing.list_clients([{**client, **row} for row in rows], Console(width=160)),
+    )
+    for show in shows:
+        show([{}, {"cluster": "west"}])
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines if line.startswith(("cluster", "east", "west"))] == [
+            "cluster", "east", "west",
+        ]  # fmt: skip
+        show([{}, {}])
+        assert "cluster" not in capsys.readouterr().out

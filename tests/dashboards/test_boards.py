@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from dashboards.boards.grafana import BOARDS, FOLDER, documents, text
+from streaming.judge.catalogue import CHECKS
 from streaming.measured import METRICS, PREFIX
 from tests.dashboards.expressions import plain
 
@@ -121,6 +122,33 @@ def test_every_query_parses_and_its_metrics_exist(board, panel, query):
         assert "cluster" in labels or "cluster" not in KNOWN[name], "the cluster chosen above is not asked for"
 
 
+def series(panel):
+    """Names of series that a panel of findings can show: legends over every check that its selectors take."""
+    for query in panel.queries:
+        wanted = {name: re.findall(rf'\b{name}=~?"([^"]+)"', query.expr) or [".*"] for name in ("code", "kind")}
+        for check in CHECKS.values():
+            labels = {"code": check.code, "kind": check.kind}
+            if all(re.fullmatch(wanted[name][0], labels[name]) for name in wanted):
+                yield re.sub(r"\{\{(\w+)\}\}", lambda found: labels[found[1]], query.legend)  # noqa: B023 - at once
+
+
+def overrides(board, panel):
+    made = next(one for one in json.loads(text(board))["panels"] if one["title"] == panel.title)
+    for override in made["fieldConfig"].get("overrides", []):
+        matcher = override["matcher"]
+        assert matcher["id"] in {"byName", "byRegexp"}
+        yield matcher["options"].strip("/") if matcher["id"] == "byRegexp" else re.escape(matcher["options"]) + "$"
+
+
+@pytest.mark.parametrize(("board", "panel"), PANELS, ids=lambda it: getattr(it, "title", it))
+def test_every_override_matches_a_series_and_every_kind_in_a_legend_has_its_colour(board, panel):
+    patterns = list(overrides(board, panel))
+    if patterns or (any("{{kind}}" in query.legend for query in panel.queries) and panel.shape != "bars"):
+        names = set(series(panel))
+        assert [pattern for pattern in patterns if not any(re.search(pattern, name) for name in names)] == []
+        assert [name for name in names if not any(re.search(pattern, name) for pattern in patterns)] == []
+
+
 @pytest.mark.parametrize(
     "rule", [*rules("rules.yml"), *rules("alerts.yml")], ids=lambda r: r.get("alert", r.get("record"))
 )
@@ -142,3 +170,9 @@ def test_the_agents_table_is_that_of_its_source():
     names = {node.value for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Constant)}
     bases = {name.removesuffix("_total") for name in AGENT_METRICS}
     assert bases - {str(name).removeprefix("{PREFIX}") for name in names} == set()
+
+
+def test_a_verdict_is_behind_by_what_the_worst_cluster_is():
+    lags = [query.expr for _, _, query in QUERIES if "judged_lag" in query.expr]
+    assert len(lags) == 3
+    assert all(expr.startswith("max") for expr in lags)

@@ -62,6 +62,7 @@ def test_the_agent_has_one_right_and_the_monitor_none():
     rights = {name: container["securityContext"]["capabilities"] for name, container in CONTAINERS.items()}
     assert rights == {"wirecheck-agent": {"drop": ["ALL"], "add": ["NET_RAW"]}, "wirecheck-monitor": {"drop": ["ALL"]}}
     assert all(pod["securityContext"]["runAsNonRoot"] for pod in PODS.values())
+    assert all(pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"} for pod in PODS.values())
     assert "privileged: true" not in (ROOT / "deploy/compose.yml").read_text()
 
 
@@ -72,3 +73,25 @@ def test_what_a_pod_mounts_it_has(name):
     claims = {d["metadata"]["name"] for d in KUBERNETES if d["kind"] == "PersistentVolumeClaim"}
     asked = {v["persistentVolumeClaim"]["claimName"] for v in volumes.values() if "persistentVolumeClaim" in v}
     assert asked <= claims
+
+
+def test_what_is_compiled_for_one_is_run_by_no_other():
+    """Whoever can write into a cache of compiled code runs code as its reader."""
+    users = {}
+    for name, service in SERVICES.items():
+        for mount in service.get("volumes", ()):
+            if mount.split(":")[1] == "/cache":
+                users.setdefault(mount.split(":")[0], []).append(name)
+    assert sorted(users.values()) == [["agent"], ["monitor"]]
+    caches = {name: next(v for v in pod["volumes"] if v["name"] == "cache") for name, pod in PODS.items()}
+    assert all(volume == {"name": "cache", "emptyDir": {}} for volume in caches.values())
+
+
+def test_only_who_needs_the_file_capability_may_gain_a_right_and_roots_are_read_only():
+    gains = {name: container["securityContext"]["allowPrivilegeEscalation"] for name, container in CONTAINERS.items()}
+    assert gains == {"wirecheck-agent": True, "wirecheck-monitor": False}
+    assert all(container["securityContext"]["readOnlyRootFilesystem"] for container in CONTAINERS.values())
+    assert all(SERVICES[name]["read_only"] for name in ("agent", "monitor", "prometheus"))
+    held = {name for name, service in SERVICES.items() if service.get("security_opt") == ["no-new-privileges:true"]}
+    assert held == {"monitor", "prometheus", "grafana"}
+    assert all(SERVICES[name]["cap_drop"] == ["ALL"] for name in (*held, "agent"))

@@ -151,6 +151,24 @@ def test_the_endpoint_that_misses_most_is_the_first_row():
     assert [row["connection"] for row in coverage.incomplete(rows)] == ["a:2>c:1"]
 
 
+def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
+    told = result(1)
+    (finding,) = told["findings"]
+    side = {**finding["sides"][0], "frame": {"source": "capture.pcap", "first": 7, "last": 9}}
+    bare = {
+        **side,
+        "api": None,
+        "version": None,
+        "correlation_id": None,
+        "frame": {"source": "", "first": 0, "last": 0},
+    }
+    text = Document(page(told | {"findings": [{**finding, "sides": [side, bare]}]})).text
+    assert "frames 7\u20139 of capture.pcap" in text
+    assert text.count("correlation") == text.count(f"{side['api']} v{side['version']}") == 1
+    assert "None" not in text
+    assert "\\u" not in text
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page is not opened in a browser")
 def test_a_browser_runs_the_script_and_nothing_of_the_capture(tmp_path):
     (tmp_path / "report.html").write_text(page(legible(hostile())))

@@ -124,3 +124,28 @@ def test_what_is_beyond_the_bounds_is_said_with_its_count():
     assert not any("not kept" in line for line in before)
     tally = next(line for line in lines if line.startswith("Findings"))
     assert f"500{1} {more['kind']}" in tally
+
+
+def test_a_side_without_an_api_names_none():
+    bare = {
+        **SIDE,
+        "api": None,
+        "version": None,
+        "correlation_id": None,
+        "frame": {"source": "", "first": 0, "last": 0},
+    }
+    finding = {**RESULT["findings"][1], "code": "VIS002", "sides": [bare]}
+    line = next(line for line in page(RESULT | {"findings": [finding]}) if SIDE["claim"] in line)
+    assert line.rstrip().endswith(SIDE["connection"])
+
+
+def test_what_was_not_decoded_is_counted_by_its_reason():
+    details = {"undecoded_messages": {"truncated": 2, "no_request": 3, "unknown_version": 2}}
+    first = page(RESULT | {"coverage": {**RESULT["coverage"], "undecoded_messages": 7, "details": details}}, 300)[0]
+    assert "7 messages not decoded (3 without their request, 2 truncated, 2 of a version newer than is known)" in first
+
+
+def test_where_nothing_was_read_it_is_not_said_that_nothing_was_found():
+    unread = {**RESULT["coverage"], "messages": 0, "decoded_messages": 0}
+    lines = page(RESULT | {"findings": [], "coverage": unread})
+    assert any(line.startswith("Findings  none: no Kafka message was read") for line in lines)

@@ -82,3 +82,13 @@ def test_before_anything_was_seen_there_is_nothing():
 def test_what_nobody_said_is_null():
     row = known()[NEW]
     assert (row["internal"], row["authorized_operations"], row["internal_claim"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("second", "old", "new"),
+    [(5, 1, None), (11, 1, 10), (13, 1, 12), (19, 1, 12), (25, 20, 20), (30, 20, 30), (59, 20, 30)],
+)
+def test_at_a_time_a_topic_was_seen_when_it_was_seen_and_not_when_it_is_asked_for(second, old, new):
+    found = {topic_id: row["last_seen"] for topic_id, row in known(second).items()}
+    expected = {OLD: old} | ({NEW: new} if new else {})
+    assert found == {topic_id: f"2026-11-21T00:00:{last:02}.000000Z" for topic_id, last in expected.items()}

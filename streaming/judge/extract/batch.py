@@ -101,6 +101,12 @@ class Batch:
         keys, codes = np.unique(self.decoded.messages.key[message], return_inverse=True)
         return Column(codes.astype(np.int64).ravel(), [name_of(int(key)) for key in keys])
 
+    def api_seen(self, message: Ints) -> Column:
+        """The API, and "" of a response whose request was not seen: nobody knows what it answers."""
+        found = self.api(message)
+        unpaired = self.decoded.status[message] == Status.NO_REQUEST
+        return Column(np.where(unpaired, len(found.values or ()), found.codes), [*(found.values or ()), ""])
+
     def version(self, message: Ints) -> Ints:
         return self.decoded.messages.version[message].astype(np.int64)
 
@@ -117,7 +123,7 @@ class Batch:
             {
                 "ts_ns": Column(exchanges.ts_ns),
                 "connection": Column(exchanges.connection.astype(np.int64), [c.name for c in exchanges.connections]),
-                "api": self.api(every),
+                "api": self.api_seen(every),
                 "version": Column(self.version(every)),
                 "correlation_id": Column(messages.correlation_id.astype(np.int64)),
                 "source": Column(exchanges.source.astype(np.int64), list(exchanges.names)),

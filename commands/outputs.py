@@ -1,0 +1,106 @@
+"""What a command leaves behind: whole, or not at all, and for its user alone.
+
+Knows: where the report page and the tables of a replay go, and that they hold names, addresses and topics of other
+people, as frames do. Refuses to know what is in them.
+Rule: what is wrong with a place is said before the work, and a command that ends early has changed nothing there. A
+name that is a link is replaced, and never followed.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from commands.ending import Stop
+
+OURS_ALONE = 0o077
+"""What nobody else may do with what is written: files are 0600, folders 0700."""
+STAGE = ".replay-"
+"""How the folder begins in which tables are written before they take the place of earlier ones."""
+
+
+@contextmanager
+def for_its_user_alone() -> Iterator[None]:
+    """Whatever is written meanwhile, by this process and by Java and its Pythons, which inherit it."""
+    before = os.umask(OURS_ALONE)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def report_at(place: Path | None, inputs: Iterable[str]) -> Iterator[Callable[[str], None]]:
+    """Give what writes the page; Stop before the work where it cannot be written, or would be over what is read."""
+    if place is None:
+        yield lambda _text: None
+        return
+    if any(place.resolve() == Path(path).resolve() for path in inputs):
+        raise Stop(f"{place}: is read by this command; choose another --report")
+    if place.exists() and not place.is_file():
+        raise Stop(f"{place}: is no file; choose another --report")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".tmp", dir=place.parent)  # 0600
+    except OSError as error:
+        raise Stop(f"{place}: {error.strerror}; choose another --report") from error
+    os.close(handle)
+    hidden = Path(name)
+
+    def write(text: str) -> None:
+        try:
+            hidden.write_text(text, "utf-8")
+            hidden.replace(place)
+        except OSError as error:
+            raise Stop(f"{place}: {error.strerror}; choose another --report") from error
+
+    try:
+        yield write
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+@contextmanager
+def tables_at(out: Path | None, otherwise: Path) -> Iterator[Path]:
+    """Give the folder to write tables to; at the end they are in `out`, instead of those of an earlier replay.
+
+    Stop where `out` cannot be written, or holds anything else. Without one they are written `otherwise`.
+    """
+    if out is None:
+        yield otherwise
+        return
+    from streaming.tables import TABLES
+
+    made = [path for path in (out, *out.absolute().parents) if not path.exists()]
+    try:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            strangers = sorted(e.name for e in out.iterdir() if e.name not in TABLES and not e.name.startswith(STAGE))
+            if strangers:
+                raise Stop(f"{out}: holds {strangers[0]}, which is not of an earlier replay; choose another --out")
+            for left in out.glob(f"{STAGE}*"):  # by one that was killed
+                shutil.rmtree(left)
+            stage = Path(tempfile.mkdtemp(prefix=STAGE, dir=out))
+        except OSError as error:
+            raise Stop(f"{error.filename or out}: {error.strerror}; choose another --out") from error
+        try:
+            yield stage
+            exchange(stage, out)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+    finally:
+        with suppress(OSError):  # what holds tables stays
+            for path in made:
+                path.rmdir()
+
+
+def exchange(stage: Path, out: Path) -> None:
+    """New tables for old ones. Those go with the stage."""
+    new = list(stage.iterdir())
+    old = stage / "earlier"
+    old.mkdir()
+    for entry in [entry for entry in out.iterdir() if entry != stage]:
+        entry.rename(old / entry.name)
+    for entry in new:
+        entry.rename(out / entry.name)
