@@ -37,7 +37,11 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 @click.option("--filter", "bpf", metavar="BPF", help="What to capture, as tcpdump has it, instead of --port.")
 @click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
 @click.option(
-    "--roll-mb", type=click.FloatRange(0.1), default=64, show_default=True, help="Begin a new file at this size (MiB)."
+    "--roll-mb",
+    type=click.FloatRange(0.1, 512),
+    default=64,
+    show_default=True,
+    help="Begin a new file at this size (MiB).",
 )
 @click.option(
     "--roll-s",
