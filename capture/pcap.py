@@ -56,6 +56,8 @@ class Walk(Protocol):
 
     def truncated(self, rest: int) -> str: ...
 
+    def lies(self) -> list[str]: ...
+
 
 class CaptureFile:
     """One capture file, read once from its beginning. Close it, or use it in a with statement."""
@@ -127,8 +129,9 @@ class CaptureFile:
         if cut:
             reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
-        if self.error is not None:
-            marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=self.error[1]))
+        lies = self._walk.lies()
+        told = lies if self.error is None else [*lies, self.error[1]]
+        marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in told]
         return marks
 
     def first_ns(self) -> int:
