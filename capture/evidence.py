@@ -121,8 +121,9 @@ def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str]
     padded = sum(span["length"] for spans in table["left_out"].to_pylist() for span in spans)
     if padded:
         title += f"\n{padded} bytes of payload were not kept when it was captured; zeros stand in their place."
+    hidden.unlink(missing_ok=True)  # what a crash left
     try:
-        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
             write_blocks(file, table, title, comments)
         hidden.replace(path)
     finally:

@@ -30,7 +30,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records"}
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
 @click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, packed ones, - too).")
 @click.argument("more", nargs=-1, metavar="")
-@click.option("--out", required=True, type=options.PATH, help="Folder for the frames (Parquet).")
+@click.option("--out", required=True, type=options.TARGET, help="Folder for the frames (Parquet).")
 @options.cluster()
 @click.option("--agent", metavar="NAME", help="Name of this agent, and of its files.  [default: the host's name]")
 @options.ports()
