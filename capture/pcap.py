@@ -122,7 +122,7 @@ class CaptureFile:
         """What the file did not give, told once it was read to its end."""
         now = self.rows.newest_ns
         marks = self.rows.skipped_marks(self.source, now)
-        dropped = int(self.rows.state.counters[packet.DROPPED])
+        dropped = min(int(self.rows.state.counters[packet.DROPPED]), frames.MOST_COUNT)
         if dropped:
             marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "said by the capture file"))
         cut, longest = (int(self.rows.state.counters[number]) for number in (packet.CUT, packet.CUT_BYTES))
