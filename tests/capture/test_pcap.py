@@ -215,6 +215,13 @@ def test_a_count_that_cannot_be_is_clamped(counts, said, written):
     ]
 
 
+def test_what_comes_on_top_of_such_a_count_stays_clamped(written):
+    """Found by fuzzing: an old packet block says how many packets were dropped before it."""
+    old = t.old_packet(t.packets(TALK)[0], t.Interface(), dropped=3)
+    path = written(NG + statistics((5, struct.pack("<Q", MOST - 1))) + old)
+    assert marks_of(path)[0] == (frames.DROPPED, frames.MOST_COUNT, "said by the capture file")
+
+
 @pytest.mark.parametrize(
     ("block", "said"),
     [
