@@ -129,7 +129,7 @@ def spans(columns: dict[str, list[Any]], rng: np.random.Generator) -> None:
     if rng.random() < 0.3:
         pairs = np.sort(pairs.ravel()).reshape(count, 2)
         pairs[:, 1] = np.maximum(pairs[:, 1] - pairs[:, 0], 1)
-    columns["left_out"][row] = [{"offset": int(a), "length": int(b)} for a, b in pairs]
+    columns["left_out"][row] = [{"offset": int(a), "length": clamped(int(b))} for a, b in pairs]
     if rng.random() < 0.8 and columns["payload"][row] is not None:
         columns["payload_len"][row] = clamped(len(columns["payload"][row]) + int(pairs[:, 1].sum()))
 
