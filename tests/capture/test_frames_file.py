@@ -1,5 +1,8 @@
 """A file of frames is looked at before it is believed: what no agent writes is refused, in a line that says what."""
 
+import gzip
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -214,4 +217,12 @@ def test_a_disk_that_fails_is_not_the_file_s_fault(tmp_path, monkeypatch):
         frames.read(tmp_path / "a.parquet")
     monkeypatch.undo()
     with pytest.raises(FileNotFoundError):
+        frames.read(tmp_path / "a.parquet")
+
+
+def test_a_header_that_arrow_aborts_on_is_refused(tmp_path):
+    """Found by fuzzing: one byte of the footer, and asking for a column's metadata ended the process."""
+    packed = Path(__file__).with_name("abort.parquet.gz").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(gzip.decompress(packed))
+    with pytest.raises(frames.NotFramesError, match="histogram"):
         frames.read(tmp_path / "a.parquet")
