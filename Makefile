@@ -83,8 +83,10 @@ live: $(READY) ## the agent beside real brokers, as root: kills, full disks, its
 cluster: $(READY) ## the monitor by spark-submit on a Spark cluster on loopback, a worker killed meanwhile
 	@$(BIN)/python -m bench.cluster
 
-fuzz: $(READY) ## ten million mutated inputs over the interpreter
-	@$(BIN)/python -m fuzz.machine --inputs 10000000
+fuzz: $(READY) ## mutated messages, capture files, frames files: make fuzz [INPUTS=...] [CAPTURES=...] [FRAMES=...]
+	@$(BIN)/python -m fuzz.machine --inputs $(or $(INPUTS),10000000)
+	@$(BIN)/python -m fuzz.files captures --inputs $(or $(CAPTURES),20000)
+	@$(BIN)/python -m fuzz.files frames --inputs $(or $(FRAMES),5000)
 
 .PHONY: evidence
 evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from io import RawIOBase
 
 MAGIC_BYTES = 6
-_PACKED_BYTES = 1 << 18
+_PACKED_BYTES = 1 << 16  # copied at the end of each stream, of which there may be one every 20 bytes
+_XZ_BYTES = 1 << 28  # of memory: xz -9 asks for 65 MB, a header may ask for 4 GB
 _PIECE_BYTES = (
     1 << 18
 )  # what damage may cost beside itself, and what a cut one of Arrow's is read again by single bytes
@@ -82,6 +83,8 @@ class _Streams:
         try:
             piece: bytes = self._stream.decompress(self._packed, limit)
         except (zlib.error, lzma.LZMAError, OSError) as error:  # bz2 says OSError
+            if "Memory usage limit" in str(error):
+                raise ValueError(f"{self._name} stream that needs more than {_XZ_BYTES >> 20} MB of memory") from error
             if before is None or limit == 1:
                 raise ValueError(f"corrupt {self._name} stream") from error
             self._stream = before
@@ -167,6 +170,6 @@ class _Lent:
 _STREAMS: tuple[tuple[str, bytes, Callable[[], Any]], ...] = (
     ("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
     ("bzip2", b"BZh", bz2.BZ2Decompressor),
-    ("xz", b"\xfd7zXZ\0", lzma.LZMADecompressor),
+    ("xz", b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(memlimit=_XZ_BYTES)),
 )
 _FRAMES = (("zstd", b"\x28\xb5\x2f\xfd"), ("lz4", b"\x04\x22\x4d\x18"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -59,8 +60,7 @@ class Size:
 def connections(files: Iterable[Path], cluster: str) -> dict[Pair, Size]:
     """Every connection of one cluster label in these files of frames."""
     found: dict[Pair, Size] = {}
-    for file in files:
-        table = of_cluster(frames.read(file, [*COLUMNS, "payload_len"]), cluster)
+    for table in tables(files, [*COLUMNS, "payload_len"], cluster):
         keys = ["src_ip", "src_port", "dst_ip", "dst_port"]
         sums = table.group_by(keys).aggregate([("payload_len", "sum"), ("payload_len", "count"), ("ts_ns", "min")])
         for row in sums.to_pylist():
@@ -69,6 +69,13 @@ def connections(files: Iterable[Path], cluster: str) -> dict[Pair, Size]:
             size.bytes += row["payload_len_sum"]
             size.first_ns = min(size.first_ns, row["ts_ns_min"])
     return found
+
+
+def tables(files: Iterable[Path], columns: Sequence[str], cluster: str) -> Iterator[pa.Table]:
+    """Frames of one cluster label, file by file; what is no file of frames has none, as the verdict has said."""
+    for file in files:
+        with suppress(frames.NotFramesError):
+            yield of_cluster(frames.read(file, columns), cluster)
 
 
 def of_cluster(table: pa.Table, cluster: str) -> pa.Table:
@@ -90,8 +97,7 @@ def endpoint(address: str, port: int) -> str:
 def selected(files: Iterable[Path], cluster: str, wanted: set[Pair]) -> pa.Table:
     """The frames of these connections, in the order of their times."""
     parts = []
-    for file in files:
-        table = of_cluster(frames.read(file, [*COLUMNS, *SEGMENT]), cluster)
+    for table in tables(files, [*COLUMNS, *SEGMENT], cluster):
         ends = table.select(["src_ip", "src_port", "dst_ip", "dst_port"]).to_pydict()
         rows = zip(ends["src_ip"], ends["src_port"], ends["dst_ip"], ends["dst_port"], strict=True)
         known: dict[tuple[str, int, str, int], bool] = {}
@@ -115,8 +121,9 @@ def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str]
     padded = sum(span["length"] for spans in table["left_out"].to_pylist() for span in spans)
     if padded:
         title += f"\n{padded} bytes of payload were not kept when it was captured; zeros stand in their place."
+    hidden.unlink(missing_ok=True)  # what a crash left
     try:
-        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
             write_blocks(file, table, title, comments)
         hidden.replace(path)
     finally:

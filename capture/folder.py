@@ -6,7 +6,7 @@ Refuses to know: what is in the files (spool.py).
 Rule: a reader never sees half a file. A file is written as `.NAME.tmp` (a leading dot is what hides it from Spark; a
 suffix does not), synced, renamed, and the folder synced. Numbers are contiguous per agent and folder, over restarts and
 over retention: the last one is in the lock file. Only files of this agent are ever removed. Mode 0600: they hold other
-people's traffic.
+people's traffic. No link that lies in the folder is followed.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Folder:
 
 
 def _lock(path: Path) -> int:
-    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -1,7 +1,9 @@
 """The frames table: what every capture becomes and all that the judging job ever reads.
 
-Knows: the columns, their order and types, the kinds of row, and how a row that is an agent's own mark looks.
-Refuses to know: where frames come from (pcap.py), how files are named and rolled (spool.py), what TCP or Kafka is.
+Knows: the columns, their order and types, the kinds of row, what a number in them may be, and how a row that is an
+agent's own mark looks.
+Refuses to know: where frames come from (pcap.py), how files are named and rolled (spool.py), how a file of them is read
+and what it is believed (frames_file.py), what TCP or Kafka is.
 Rule: a change here changes the contract with every file already on disk. No uint16 and no timestamp[ns]: Spark reads
 the first as negative numbers and refuses the second. Ports are int32, times are int64 nanoseconds since 1970.
 """
@@ -13,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,11 @@ PROGRESS = 4  # last row of every file: nothing older than its time is still to 
 SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for one `reason`
 INPUT_ERROR = 6  # `source` could not be read to its end; `reason` says what, and at which byte
 QUARANTINED = 7  # `source` is a file of frames that could not be read; told by the judging job, in no file
+
+LATEST_NS = 1 << 62  # the year 2116: later times saturate, so that the difference of two is an int64
+EARLIEST_NS = -1  # what an agent promises that has shown nothing, and whose oldest row is of 1970
+MOST_COUNT = 1 << 48  # packets that a mark can count: so many saturate, and a thousand files' still add up
+MOST_PAYLOAD_BYTES = 1 << 20  # of a segment; offloading joins segments up to 512 KiB (Linux, BIG TCP)
 
 SPAN = pa.struct([pa.field("offset", pa.int32(), nullable=False), pa.field("length", pa.int32(), nullable=False)])
 
@@ -105,8 +111,15 @@ def with_file_seq(table: pa.Table, file_seq: int) -> pa.Table:
     return table.set_column(table.schema.get_field_index("file_seq"), "file_seq", column)
 
 
+class NotFramesError(ValueError):
+    """A file among the frames is none; the message is why, in one line."""
+
+
 def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None) -> pa.Table:
-    """One file of frames, its strings as dictionary codes: the cheap way to read it by path."""
-    wanted = list(columns) if columns is not None else None
-    with pq.ParquetFile(path, read_dictionary=list(STRINGS)) as file:  # read_table would take folders for columns
-        return file.read(wanted)
+    """One file of frames, or columns of it, its strings as dictionary codes: looked at before it is believed.
+
+    Raises NotFramesError, or OSError where the disk or network fails.
+    """
+    from capture import frames_file  # it needs this module's contract
+
+    return frames_file.read(path, columns)

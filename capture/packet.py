@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from capture.frames import MOST_PAYLOAD_BYTES
 from capture.link import (
     BAD_HEADER,
     IPV4_FRAGMENT,
@@ -166,7 +167,7 @@ def read_packet(data: NDArray[np.uint8], where: tuple[int, int, int, int, int], 
     if tcp + 20 > end:
         return cut
     payload = tcp + (np.int64(data[tcp + 12]) >> 4) * 4
-    if payload < tcp + 20 or payload > packet_end:
+    if payload < tcp + 20 or payload > packet_end or packet_end - payload > MOST_PAYLOAD_BYTES:
         return BAD_HEADER
     size, src_at, dst_at = (4, ip + 12, ip + 16) if version == 4 else (16, ip + 8, ip + 24)
     src = _address(data, src_at, size, state)

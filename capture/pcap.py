@@ -63,6 +63,8 @@ class Walk(Protocol):
 
     def truncated(self, rest: int) -> str: ...
 
+    def lies(self) -> list[str]: ...
+
 
 class CaptureFile:
     """One capture file, read once from its beginning. Close it, or use it in a with statement."""
@@ -127,20 +129,20 @@ class CaptureFile:
         """What the file did not give, told once it was read to its end."""
         now = self.rows.newest_ns
         marks = self.rows.skipped_marks(self.source, now)
-        dropped = int(self.rows.state.counters[packet.DROPPED])
+        dropped = min(int(self.rows.state.counters[packet.DROPPED]), frames.MOST_COUNT)
         if dropped:
             marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "said by the capture file"))
         cut, longest = (int(self.rows.state.counters[number]) for number in (packet.CUT, packet.CUT_BYTES))
         if cut:
             reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
+        lies = self._walk.lies()
         unread = int(self.rows.state.skipped[link.UNSUPPORTED_LINK_TYPE])
-        if unread:
+        if unread and self._walk.link_types - _LINK_TYPES:
             types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
-            reason = f"{unread} packets of link type {types} are not read; {_READ}"
-            marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
-        if self.error is not None:
-            marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=self.error[1]))
+            lies = [*lies, f"{unread} packets of link type {types} are not read; {_READ}"]
+        told = lies if self.error is None else [*lies, self.error[1]]
+        marks += [frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason) for reason in told]
         return marks
 
     def first_ns(self) -> int:

@@ -3,24 +3,25 @@
 Knows: section, interface and statistics blocks (read in Python: they are rare) and the three packet blocks (walked by
 a jitted loop); time units per interface; what the file itself says was dropped.
 Refuses to know: what is in a packet (packet.py), names, comments, secrets: such blocks are stepped over.
-Rule: `walk` consumes whole blocks only; what it cannot consume it names, with the reason a person reads.
+Rule: `walk` consumes whole blocks only; what it cannot consume it names, with the reason a person reads. What a block
+says is not believed: an impossible option is ignored, an impossible count clamped, a packet that cannot be where its
+block says is stepped over, as long as the blocks themselves follow each other; each kind is told once.
 Source: draft-ietf-opsawg-pcapng-03.
 """
 
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture import link, packet
+from capture import frames, link, packet
 from capture.classic import MAX_PACKET_BYTES, read32
 from decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from capture.rows import Rows
@@ -31,17 +32,18 @@ MAX_BLOCK_BYTES = 16 << 20  # Wireshark's limit
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
 _JOURNAL = 9  # a systemd journal entry: no packet, but Wireshark gives it a frame number
 _MORE, _FULL, _IN_PYTHON, _BAD_LENGTH, _LENGTHS_DISAGREE, _NO_INTERFACE, _BAD_PACKET = range(7)
-_BROKEN = {
-    _BAD_LENGTH: "impossible block length",
-    _LENGTHS_DISAGREE: "block lengths that disagree",
-    _NO_INTERFACE: "packet of an undeclared interface",
-    _BAD_PACKET: "impossible packet length",
-}
+_BROKEN = {_BAD_LENGTH: "impossible block length", _LENGTHS_DISAGREE: "block lengths that disagree"}
+_STEPPED_OVER = {_NO_INTERFACE: "packet of an undeclared interface", _BAD_PACKET: "impossible packet length"}
 # One row per interface: link type, snaplen, unit of time, offset of time.
 # Units: 0..9 are 10^-n seconds, _BINARY + n are 2^-n seconds.
 _LINK_TYPE, _SNAPLEN, _UNIT, _OFFSET_NS = range(4)
 _BINARY = 128
-_LATEST_NS = 1 << 62  # times beyond (the year 2116) saturate: they are damage, and must not overflow
+_LATEST_NS = frames.LATEST_NS  # times beyond saturate: they are damage, and must not overflow
+_FINEST_DECIMAL, _FINEST_BINARY = 18, 62  # 10^-n and 2^-n seconds whose number in a second int64 holds
+_FARTHEST_OFFSET_S = 1 << 31
+_NO_LINK_TYPE = -1
+MOST_INTERFACES = 1 << 16  # of a section; dumpcap and Wireshark write one per interface of a host
+_IF_TSRESOL, _ISB_IFDROP, _IF_TSOFFSET, _ISB_OSDROP = 9, 5, 14, 7
 
 
 @borrowing_njit
@@ -68,7 +70,7 @@ def time_ns(high: int, low: int, unit: int, offset_ns: int) -> link.Number:
         if seconds > _LATEST_NS // 1_000_000_000:
             return _LATEST_NS
         value = seconds * 1_000_000_000 + ((fraction * 1_000_000_000) >> shift)
-    return min(value, _LATEST_NS) + offset_ns
+    return max(min(min(value, _LATEST_NS) + offset_ns, _LATEST_NS), 0)
 
 
 @borrowing_njit
@@ -157,35 +159,69 @@ def _walk(
     return status
 
 
+@dataclass
+class Lie:
+    """Something in the blocks that cannot be: the first such place, and how many there are."""
+
+    first: int
+    count: int = 1
+
+
 class Blocks:
     """The walk over one pcapng file."""
 
     def __init__(self) -> None:
         self._big = 0
-        self._interfaces = np.zeros((0, 4), np.int64)
-        self._dropped: dict[tuple[int, int], int] = {}  # (section, interface) -> the newest of its running totals
-        self._sections = 0
+        self._begin_section()
+        self._lies: dict[str, Lie] = {}
         self.link_types: set[int] = set()
+
+    def _begin_section(self) -> None:
+        self._room = np.zeros((1, 4), np.int64)
+        self._declared = 0
+        self._dropped: dict[int, int] = {}  # by interface the newest of its running totals
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]:
         """Whole blocks of the window, at most `limit` packets: (is the window used up, what is broken there)."""
         while True:
-            status = _walk(windows.data, windows.filled, (self._big, self._interfaces), limit, rows.state)
+            interfaces = self._room[: self._declared]
+            status = _walk(windows.data, windows.filled, (self._big, interfaces), limit, rows.state)
+            at = int(rows.state.counters[packet.POSITION])
+            if status in _STEPPED_OVER:
+                self._lie(_STEPPED_OVER[status], windows.start + at)
+                rows.state.counters[packet.PACKET_NO] += 1
+                rows.state.counters[packet.POSITION] += self._total(windows.data[at : at + 8].data)
+                continue
             if status != _IN_PYTHON:
                 return status == _MORE, _BROKEN.get(status)
-            at = int(rows.state.counters[packet.POSITION])
             block = windows.data[at : windows.filled].data
             if block[:4] == MAGIC:
                 total, broken = self._section(block)
                 if total == 0:
                     return broken is None, broken
             else:
-                total = self._interface_or_statistics(block, rows)
+                total = self._interface_or_statistics(block, windows.start + at, rows)
             rows.state.counters[packet.POSITION] += total
 
     def truncated(self, rest: int) -> str:
         """What is cut when the file ends `rest` bytes behind the last whole block."""
         return "truncated block header" if rest < 12 else "truncated block"
+
+    def lies(self) -> list[str]:
+        """What was not believed, a line for each kind."""
+        return [
+            f"{what} at byte offset {lie.first}" + (f", the first of {lie.count}" if lie.count > 1 else "")
+            for what, lie in self._lies.items()
+        ]
+
+    def _lie(self, what: str, offset: int) -> None:
+        if what in self._lies:
+            self._lies[what].count += 1
+        else:
+            self._lies[what] = Lie(offset)
+
+    def _total(self, head: memoryview) -> int:
+        return (int(struct.unpack(">I" if self._big else "<I", head[4:8])[0]) + 3) & ~3
 
     def _section(self, block: memoryview) -> tuple[int, str | None]:
         """Begin a section: (length of its block, or 0 while it is not all here; what is wrong with it)."""
@@ -199,43 +235,83 @@ class Blocks:
         if total > len(block):
             return 0, None
         self._big = int(big)
-        self._interfaces = np.zeros((0, 4), np.int64)
-        self._sections += 1
+        self._begin_section()
         return total, None
 
-    def _interface_or_statistics(self, block: memoryview, rows: Rows) -> int:
+    def _interface_or_statistics(self, block: memoryview, offset: int, rows: Rows) -> int:
         order = ">" if self._big else "<"
         kind, total = struct.unpack(order + "II", block[:8])
         body = block[8 : total - 4]
-        if kind == _INTERFACE and len(body) >= 8:
-            link_type, _, snaplen = struct.unpack(order + "HHI", body[:8])
-            self.link_types.add(link_type)
-            unit, offset_s = 6, 0
-            for code, value in _options(body[8:], order):
-                if code == 9 and len(value) >= 1:  # if_tsresol: the high bit says a power of two
-                    unit = _BINARY + (value[0] & 127) if value[0] & 128 else value[0]
-                elif code == 14 and len(value) >= 8:  # if_tsoffset
-                    offset_s = struct.unpack(order + "q", value[:8])[0]
-            row = (link_type, snaplen, min(unit, _BINARY + 63), max(-(1 << 31), min(offset_s, 1 << 31)) * 1_000_000_000)
-            self._interfaces = np.vstack([self._interfaces, np.array([row], np.int64)])
-        elif kind == _STATISTICS and len(body) >= 12:
-            interface = struct.unpack(order + "I", body[:4])[0]
-            values = dict(_options(body[12:], order))
-            # isb_ifdrop and isb_osdrop are running totals of the interface
-            lost = sum(
-                struct.unpack(order + "Q", values[code][:8])[0] for code in (5, 7) if len(values.get(code, b"")) >= 8
-            )
-            before = self._dropped.get((self._sections, interface), 0)
-            self._dropped[self._sections, interface] = max(lost, before)
-            rows.state.counters[packet.DROPPED] += max(lost - before, 0)
+        if kind == _INTERFACE:
+            self._declare(body, order, offset)
+        elif len(body) >= 12:
+            self._count_dropped(body, order, offset, rows)
+        else:
+            self._lie("statistics block too short, ignored", offset)
         return (int(total) + 3) & ~3
 
-
-def _options(body: memoryview, order: str) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at + 4 <= len(body):
-        code, size = struct.unpack(order + "HH", body[at : at + 4])
-        if code == 0:
+    def _declare(self, body: memoryview, order: str, offset: int) -> None:
+        """One more interface, also where its block is too short to say what it is: the next one has the next number."""
+        if self._declared == MOST_INTERFACES:
+            self._lie(f"more than {MOST_INTERFACES} interfaces in a section, not read", offset)
             return
-        yield code, bytes(body[at + 4 : at + 4 + size])
-        at += 4 + ((size + 3) & ~3)
+        link_type, snaplen, unit, offset_s = _NO_LINK_TYPE, 0, 6, 0
+        if len(body) < 8:
+            self._lie("impossible interface, its packets are not read", offset)
+        else:
+            link_type, _, snaplen = struct.unpack(order + "HHI", body[:8])
+            self.link_types.add(link_type)
+            options = self._options(body[8:], order, {_IF_TSRESOL: 1, _IF_TSOFFSET: 8}, offset)
+            unit = self._unit(options.get(_IF_TSRESOL, b"\x06")[0], offset)
+            offset_s = self._offset_s(struct.unpack(order + "q", options.get(_IF_TSOFFSET, bytes(8)))[0], offset)
+        if self._declared == len(self._room):
+            self._room = np.concatenate([self._room, np.zeros_like(self._room)])
+        self._room[self._declared] = link_type, snaplen, unit, offset_s * 1_000_000_000
+        self._declared += 1
+
+    def _unit(self, said: int, offset: int) -> int:
+        """Of if_tsresol, whose high bit says a power of two."""
+        power, finest = said & 127, _FINEST_BINARY if said & 128 else _FINEST_DECIMAL
+        if power > finest:
+            self._lie(f"if_tsresol {said}, a fraction of a second that cannot be, read as microseconds", offset)
+            return 6
+        return _BINARY + power if said & 128 else power
+
+    def _offset_s(self, said: int, offset: int) -> int:
+        if abs(said) > _FARTHEST_OFFSET_S:
+            self._lie(f"if_tsoffset of {said} seconds, ignored", offset)
+            return 0
+        return said
+
+    def _count_dropped(self, body: memoryview, order: str, offset: int, rows: Rows) -> None:
+        """isb_ifdrop and isb_osdrop are running totals of the interface."""
+        interface = struct.unpack(order + "I", body[:4])[0]
+        if interface >= self._declared:
+            self._lie("statistics of an undeclared interface, ignored", offset)
+            return
+        options = self._options(body[12:], order, {_ISB_IFDROP: 8, _ISB_OSDROP: 8}, offset)
+        lost = sum(struct.unpack(order + "Q", value)[0] for value in options.values())
+        if lost > frames.MOST_COUNT:
+            self._lie(f"{lost} dropped packets, counted as {frames.MOST_COUNT}", offset)
+            lost = frames.MOST_COUNT
+        before = self._dropped.get(interface, 0)
+        self._dropped[interface] = max(lost, before)
+        counters = rows.state.counters
+        counters[packet.DROPPED] = min(int(counters[packet.DROPPED]) + max(lost - before, 0), frames.MOST_COUNT)
+
+    def _options(self, body: memoryview, order: str, sizes: dict[int, int], offset: int) -> dict[int, bytes]:
+        """The options of these codes; one of another size than its code has is ignored, and so is what runs over."""
+        found, at = {}, 0
+        while at + 4 <= len(body):
+            code, size = struct.unpack(order + "HH", body[at : at + 4])
+            if code == 0:
+                break
+            if at + 4 + size > len(body):
+                self._lie("option that runs beyond its block, ignored", offset)
+                break
+            if code in sizes and size != sizes[code]:
+                self._lie(f"option {code} of {size} bytes, ignored", offset)
+            elif code in sizes:
+                found[code] = bytes(body[at + 4 : at + 4 + size])
+            at += 4 + ((size + 3) & ~3)
+        return found

@@ -61,8 +61,8 @@ class Rows:
 
     @property
     def newest_ns(self) -> int:
-        """Newest time of any packet so far; 0 before the first."""
-        return int(self.state.counters[packet.NEWEST_NS]) if self.packets else 0
+        """Newest time of any packet so far; 0 before the first that has one."""
+        return max(int(self.state.counters[packet.NEWEST_NS]), 0)
 
     def begin(self) -> None:
         """Forget the rows of the last batch, their payloads and addresses."""

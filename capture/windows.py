@@ -3,7 +3,8 @@
 Knows: one reused buffer that slides over the file and is filled piece by piece; how a pipe is looked into before it is
 read. Refuses to know: what the bytes mean, and how packed ones are unpacked (codecs.py).
 Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it,
-and is otherwise so small that what was read into it is still in the processor's cache when it is looked at.
+and is otherwise so small that what was read into it is still in the processor's cache when it is looked at. A packed
+file that grows out of all proportion ends there, with a line: memory is flat, but time is not.
 The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, the whole mapping
 counts as resident memory, and reading a warm file into a reused buffer costs 0.1 s per GB.
 """
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PIECE_BYTES = 1 << 19
+UNPACKED_BYTES = 1 << 30  # so much of a packed file is read whatever it was packed to
+MOST_TIMES = 200  # beyond: captures of zeros, in segments as offloading joins them, are packed to 100 times less
 
 
 class Pipe(io.RawIOBase):
@@ -127,4 +130,6 @@ class Windows:
         except OSError as error:
             self.broken = f"read error ({error.strerror})"
         self.filled += count
-        self.ended = count == 0
+        if self._packed is not None and self.start + self.filled > max(UNPACKED_BYTES, MOST_TIMES * self.file_bytes):
+            self.broken = f"expands beyond {MOST_TIMES} times its packed size; unpack it to read all of it; ended"
+        self.ended = count == 0 or self.broken is not None

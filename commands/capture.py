@@ -30,7 +30,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
 @click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, packed ones, - too).")
 @click.argument("more", nargs=-1, metavar="")
-@click.option("--out", required=True, type=options.PATH, help="Folder for the frames (Parquet).")
+@click.option("--out", required=True, type=options.TARGET, help="Folder for the frames (Parquet).")
 @options.cluster()
 @click.option("--agent", metavar="NAME", help="Name of this agent, and of its files.  [default: the host's name]")
 @options.ports()
@@ -38,7 +38,11 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 @options.strict()
 @click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
 @click.option(
-    "--roll-mb", type=click.FloatRange(0.1), default=64, show_default=True, help="Begin a new file at this size (MiB)."
+    "--roll-mb",
+    type=click.FloatRange(0.1, 512),
+    default=64,
+    show_default=True,
+    help="Begin a new file at this size (MiB).",
 )
 @click.option(
     "--roll-s",

@@ -172,34 +172,57 @@ def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
 
 
 def written(folders: list[Path]) -> "Iterator[pa.Table]":
-    """Frames as agents wrote them, of several agents side by side: what they all saw is one."""
+    """Frames as agents wrote them, of several agents side by side: what they all saw is one.
+
+    A file that is none of frames is named and left out. Stop where no other is there.
+    """
     from streaming.listing import FramesError, frames_files
 
     try:
         files = frames_files(folders)
-        for path in sorted(files, key=lambda path: (beginning(path), path)):
-            yield opened(path)
     except FramesError as error:
         raise Stop(str(error)) from error
+    wrong: list[str] = []
+    begins = {path: beginning(path, wrong) for path in files}
+    read = False
+    for path in sorted((path for path in files if begins[path] is not None), key=lambda path: (begins[path], path)):
+        if (table := opened(path, wrong)) is not None:
+            left_out(wrong)
+            read = True
+            yield table
+    if not read:
+        last = wrong.pop()
+        left_out(wrong)
+        raise Stop(last)
+    left_out(wrong)
 
 
-def opened(path: Path, columns: list[str] | None = None) -> "pa.Table":
-    """A file of frames, or columns of it. Stop where it is none."""
-    import pyarrow as pa
-
+def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "pa.Table | None":
+    """A file of frames, or columns of it; None where it is none, and `wrong` says why. Stop where the disk fails."""
     from capture import frames
 
     try:
         return frames.read(path, columns)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise Stop(f"{path}: {' '.join(str(error).split())}") from error
+    except frames.NotFramesError as error:
+        wrong.append(f"{path}: {error}")
+    except OSError as error:
+        raise Stop(f"{path}: {error.strerror or error}") from error
+    return None
 
 
-def beginning(path: Path) -> int:
-    """When a file of frames begins; marks at its edges count as frames do."""
+def beginning(path: Path, wrong: list[str]) -> int | None:
+    """When a file of frames begins; marks at its edges count as frames do. None where it is none."""
     import pyarrow.compute as pc
 
-    return int(pc.min(opened(path, ["ts_ns"])["ts_ns"]).as_py() or 0)
+    table = opened(path, wrong, ["ts_ns"])
+    return None if table is None else int(pc.min(table["ts_ns"]).as_py() or 0)
+
+
+def left_out(wrong: list[str]) -> None:
+    """A line for each file that is not read, once."""
+    for line in wrong:
+        click.echo(legible(f"wirecheck: {line}; it is left out"), err=True)
+    wrong.clear()
 
 
 def whole(tables: "Iterator[pa.Table]", broken: list[str]) -> "Iterator[pa.Table]":

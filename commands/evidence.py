@@ -31,7 +31,7 @@ Row = dict[str, Any]
 @click.argument("finding")
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...")
 @options.tables()
-@click.option("-o", "--output", "target", type=options.PATH, required=True, metavar="FILE", help="Write this pcapng.")
+@click.option("-o", "--output", "target", type=options.TARGET, required=True, metavar="FILE", help="Write this pcapng.")
 @options.cluster()
 @click.option("--keep-records", is_flag=True, help="Do not put zeros for records and secrets, where INPUT has them.")
 def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Path, **reading: Any) -> None:

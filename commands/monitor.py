@@ -45,8 +45,17 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 
 @click.command(short_help="Judge frames as agents write them, all the time.")
 @click.option("--frames", required=True, metavar="DIR", help="Folder the agents write to; a path or a URI.")
-@click.option("--out", required=True, metavar="DIR", help="Folder of the result tables; a path or a URI.")
-@click.option("--checkpoint", metavar="DIR", help="What is remembered between starts.  [default: OUT/_checkpoint]")
+@click.option(
+    "--out",
+    required=True,
+    metavar="DIR",
+    callback=options.place_or_uri,
+    help="Folder of the result tables; a path or a URI.",
+)
+@click.option(
+    "--checkpoint", metavar="DIR", callback=options.place_or_uri,
+    help="What is remembered between starts.  [default: OUT/_checkpoint]",
+)  # fmt: skip
 @click.option("--once", is_flag=True, help="Judge what is there and end.")
 @click.option("--interval", type=duration, default="2s", show_default=True, help="A batch at most this often.")
 @click.option("--max-batch-bytes", type=size, default="32M", show_default=True, help="Frames files of one batch.")

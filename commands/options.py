@@ -15,6 +15,34 @@ Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 
 
+def no_link(value: str | None) -> None:
+    """Refuse a place to write to that is a symbolic link: who could put it there would say where our user writes.
+
+    Folders on the way to it may be links, as /var/run is. Raises click.BadParameter.
+    """
+    name = str(value).rstrip("/") if value is not None else ""
+    if Path(name).is_symlink():
+        raise click.BadParameter(f"{name} is a symbolic link to {Path(name).readlink()}: name that instead")
+
+
+class Target(click.Path):
+    """A file or folder that is written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        no_link(str(found))
+        return found
+
+
+TARGET = Target(path_type=Path)
+
+
+def place_or_uri(_: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """What is written may lie elsewhere, too: then it has no links."""
+    no_link(value.removeprefix("file://") if value else None)
+    return value
+
+
 def cluster() -> Decorator:
     return click.option(
         "--cluster", default="default", show_default=True, metavar="LABEL", help="Label of the cluster pcaps are of."

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...")
-@click.option("--out", type=options.PATH, help="Keep the result tables (Parquet) in this folder.")
-@click.option("--report", type=options.PATH, metavar="HTML", help="Write a page for a browser, too: one file.")
+@click.option("--out", type=options.TARGET, help="Keep the result tables (Parquet) in this folder.")
+@click.option("--report", type=options.TARGET, metavar="HTML", help="Write a page for a browser, too: one file.")
 @options.cluster()
 @options.ports()
 @options.dialect()

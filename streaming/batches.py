@@ -108,7 +108,9 @@ class Folders:
             shutil.rmtree(beside, ignore_errors=True)  # what a crash left
             beside.mkdir(parents=True)
         hidden = beside / f".{PART}.tmp"
-        pq.write_table(rows, hidden)
+        hidden.unlink(missing_ok=True)
+        with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o666), "wb") as file:  # as umask allows
+            pq.write_table(rows, file)
         if written_s is not None:
             os.utime(hidden, (written_s, written_s))
         sync(hidden)

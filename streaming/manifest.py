@@ -216,7 +216,7 @@ def lock(checkpoint: str) -> int | None:
         raise CheckpointRefused(f"{checkpoint}: is a file, not a folder; name another --checkpoint")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+        handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     except OSError as wrong:
         fix = "let this user write there, or name another --checkpoint"
         raise CheckpointRefused(f"{checkpoint}: {why(wrong)}; {fix}") from wrong

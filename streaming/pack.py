@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from capture import frames
+from capture.frames import NotFramesError
 from decode.following.segments import Segments, segments
 from streaming import unreadable
 from streaming.judge.failures import described
@@ -73,30 +74,16 @@ def packed(path: str, table: pa.Table, settings: Settings) -> Iterator[Tagged]:
         yield from set_aside(path, f"its frames could not be dealt out: {described(error)}", settings)[made:]
 
 
-class NotFramesError(Exception):
-    """A file among the frames cannot be read as frames; the message is why."""
-
-
 def read(path: str) -> pa.Table:
     """One file of frames, its strings as codes. Raises NotFramesError, or OSError where the disk or network fails."""
     try:
-        file = whole(path)
-        table = frames.read(file)
+        return frames.read(whole(path))
     except FileNotFoundError as gone:
         raise NotFramesError("it was gone before it was read") from gone
-    except KeyError as lacking:  # Arrow looks a column up by its name's bytes
-        name = lacking.args[0]
-        raise NotFramesError(
-            f"not a file of frames: no {name.decode() if isinstance(name, bytes) else name}"
-        ) from lacking
-    except (OSError, ValueError) as wrong:  # Arrow raises an OSError without a number for broken pages
-        if isinstance(wrong, OSError) and wrong.errno is not None:
-            raise
-        raise NotFramesError(str(wrong).splitlines()[0]) from wrong
+    except (NotFramesError, OSError):
+        raise
     except Exception as wrong:
         raise NotFramesError(f"not a file of frames: {described(wrong)}") from wrong
-    check(table)
-    return table
 
 
 def whole(path: str) -> Any:
@@ -109,18 +96,6 @@ def whole(path: str) -> Any:
             return pa.BufferReader(file.read_buffer())
         except OSError as failed:
             raise OSError(failed.errno or errno.EIO, str(failed), path) from failed
-
-
-def check(table: pa.Table) -> None:
-    for name, kind in zip(frames.FRAMES.names, frames.FRAMES.types, strict=True):
-        if name not in table.column_names:
-            raise NotFramesError(f"not a file of frames: no {name}")
-        found = table[name].type
-        found = found.value_type if pa.types.is_dictionary(found) else found
-        if found != kind:
-            raise NotFramesError(f"not a file of frames: {name} is {found}, not {kind}")
-    if not table.num_rows or table["kind"][-1].as_py() != frames.PROGRESS:
-        raise NotFramesError("not a file of frames: no progress row")
 
 
 def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:

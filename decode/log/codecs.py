@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Brokers take 1 MiB batches by default and raft writes 8 MiB ones; eight times that is generous, and bounds a bomb.
 LARGEST_OUTPUT_BYTES = 64 << 20
+REFUSED_BYTES = LARGEST_OUTPUT_BYTES >> 3  # what a refused block is taken to have cost, where many share a budget
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 _NONE, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)

@@ -19,7 +19,7 @@ import numpy as np
 from decode import schemas
 from decode.errors import BadChecksum, BadMagic, DecodeError
 from decode.holes import Field, laid_out
-from decode.log.codecs import LARGEST_OUTPUT_BYTES
+from decode.log.codecs import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
 from decode.log.frame import BODY_AT, BODY_END, IN_HOLE, OK, REASONS, STATUS, TYPE, VERSION, frames
 from decode.log.record import OFFSET, TIMESTAMP_MS
 from decode.log.records import Batch, Records, read_batches
@@ -96,6 +96,7 @@ def field_entries(field: Field, high_watermark: int = -1, skip: Container[Key] =
         try:
             parts.append(_part(batch, budget))
         except DecodeError as error:
+            budget = max(budget - REFUSED_BYTES, 0) if batch.codec else budget
             refused.append(Refused(batch.position, batch.base_offset, type(error)))
             continue
         budget -= len(parts[-1].field) if batch.codec else 0

@@ -87,12 +87,13 @@ class LogSecrets:
     lost: bool = False  # what came was no batch: everything behind it is hidden
     spans: Spans = field(default_factory=list)  # of this piece, in its coordinates with what was carried
     bodies: list[_Body] = field(default_factory=list)  # of this piece, whole
+    budget: int = codecs.LARGEST_OUTPUT_BYTES  # of this piece: a bomb in every batch is a bomb too
 
     def feed(self, piece: bytes) -> Spans:
         """The spans to leave out of this piece, in its own coordinates."""
         data = np.frombuffer(bytearray(self.carried + piece), np.uint8)  # writable: one type for the kernels
         before, at = len(self.carried), 0
-        self.carried, self.spans, self.bodies = b"", [], []
+        self.carried, self.spans, self.bodies, self.budget = b"", [], [], codecs.LARGEST_OUTPUT_BYTES
         while at < len(data):
             place = self._step(data, at)
             if place is None:
@@ -139,9 +140,11 @@ class LogSecrets:
         self.passing, self.hiding = batch.size - HEADER_BYTES, True
         if len(block) == self.passing:
             try:
-                inner = codecs.decompressed(batch.codec, block)
+                inner = codecs.decompressed(batch.codec, block, self.budget)
             except DecodeError:
+                self.budget = max(self.budget - codecs.REFUSED_BYTES, 0)
                 return
+            self.budget -= len(inner)
             within = LogSecrets(in_batch=len(inner), control=batch.control)
             self.hiding = bool(within.feed(inner)) or within.in_batch > 0
 

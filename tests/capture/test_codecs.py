@@ -11,7 +11,7 @@ import zlib
 import pyarrow as pa
 import pytest
 
-from capture import codecs, frames
+from capture import codecs, frames, windows
 from capture.agent import NothingReadableError
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows
@@ -134,6 +134,32 @@ def test_of_a_file_that_unpacks_to_far_more_no_more_is_unpacked_than_asked_for(n
     stream = codecs.unpacked(packed[: codecs.MAGIC_BYTES], io.BytesIO(packed))
     assert 0 < stream.readinto(memoryview(bytearray(1000))) <= 1000
     assert pa.total_allocated_bytes() - before < 8 << 20
+
+
+@each
+def test_a_file_that_expands_out_of_all_proportion_ends_with_a_line(name, written, monkeypatch):
+    """What stands before that is given."""
+    monkeypatch.setattr(windows, "UNPACKED_BYTES", 1 << 20)
+    path = written(PACK[name](PCAP + bytes(64 << 20)))
+    limit = max(1 << 20, 200 * path.stat().st_size)
+    found = rows(path)
+    assert as_segments(row for row in found if row["kind"] == frames.FRAME) == expected(TALK)
+    (reason,) = (row["reason"] for row in found if row["kind"] == frames.INPUT_ERROR)
+    told, at = reason.rsplit(" ", 1)
+    assert told == ("expands beyond 200 times its packed size; unpack it to read all of it; ended at byte offset")
+    assert 1 << 20 < int(at) < limit + (2 << 20)
+
+
+@each
+def test_a_small_file_may_expand_as_it_likes(name, written):
+    path = written(PACK[name](PCAP + bytes(20 << 20)))
+    assert [row["reason"] for row in rows(path) if row["kind"] == frames.INPUT_ERROR] == []
+
+
+def test_xz_takes_no_more_memory_than_is_allowed(written):
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
+    with pytest.raises(NothingReadableError, match="xz stream that needs more than 256 MB of memory"):
+        rows(written(lzma.compress(PCAP[:0] + b"x", filters=filters)))
 
 
 @pytest.fixture

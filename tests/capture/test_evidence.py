@@ -118,3 +118,11 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         evidence.write(tmp_path / "none/x.pcapng", one_row(b"ab"), "t", {})
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_a_link_in_the_place_of_what_is_being_written_is_not_followed(files, tmp_path):
+    (tmp_path / "victim").write_bytes(b"as it was")
+    (tmp_path / ".x.pcapng.tmp").symlink_to(tmp_path / "victim")
+    evidence.write(tmp_path / "x.pcapng", evidence.selected(files, "L", {PAIRS[0]}), "title", {})
+    assert (tmp_path / "victim").read_bytes() == b"as it was"
+    assert not (tmp_path / "x.pcapng").is_symlink()

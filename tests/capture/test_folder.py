@@ -85,3 +85,12 @@ def test_a_file_that_could_not_appear_leaves_nothing_that_hinders_the_next(tmp_p
     spool.append(mark())
     spool.close()
     assert names(tmp_path) == ["agent-0000000001.parquet"]
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
+    (tmp_path / "victim").write_bytes(b"as it was")
+    (tmp_path / "frames").mkdir()
+    (tmp_path / "frames" / ".a.lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic links"):
+        Folder(tmp_path / "frames", "a")
+    assert (tmp_path / "victim").read_bytes() == b"as it was"

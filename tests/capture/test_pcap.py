@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capture import frames
+from capture import frames, pcapng
 from capture.agent import NothingReadableError
 from capture.pcap import InputError
 from tests import traffic as t
@@ -128,6 +128,157 @@ def test_a_damaged_pcapng_gives_what_stands_before(data, reason, written):
     path = written(data)
     assert as_segments(frames_of(path)) == expected(TALK[:1])
     assert marks_of(path) == [(frames.INPUT_ERROR, 0, f"{reason} at byte offset {len(NG + ONE)}")]
+
+
+def options(*given):
+    return b"".join(t.option(*one) for one in given) + t.option(0, b"")
+
+
+def declared(*given):
+    """An interface block with these options."""
+    return t.block(1, struct.pack("<HHI", t.ETHERNET, 0, 0) + options(*given))
+
+
+def statistics(*given, interface=0):
+    return t.block(5, struct.pack("<III", interface, 0, 0) + options(*given))
+
+
+MOST = 1 << 64
+LYING = {
+    "a decimal fraction that int64 does not hold": (
+        declared((9, b"\x13")),
+        "if_tsresol 19, a fraction of a second that cannot be, read as microseconds",
+    ),
+    "a decimal fraction whose power of ten is 0 in int64": (
+        declared((9, b"\x64")),
+        "if_tsresol 100, a fraction of a second that cannot be, read as microseconds",
+    ),
+    "a binary fraction that int64 does not hold": (
+        declared((9, b"\xff")),
+        "if_tsresol 255, a fraction of a second that cannot be, read as microseconds",
+    ),
+    "a unit of no bytes": (declared((9, b"")), "option 9 of 0 bytes, ignored"),
+    "an offset of three billion centuries": (
+        declared((14, struct.pack("<q", 1 << 62))),
+        f"if_tsoffset of {1 << 62} seconds, ignored",
+    ),
+    "an offset of four bytes": (declared((14, bytes(4))), "option 14 of 4 bytes, ignored"),
+    "an option that is longer than its block": (
+        t.block(1, struct.pack("<HHI", t.ETHERNET, 0, 0) + struct.pack("<HH", 9, 60000)),
+        "option that runs beyond its block, ignored",
+    ),
+}
+
+
+@pytest.mark.parametrize(("interface", "said"), LYING.values(), ids=LYING)
+def test_an_option_that_lies_is_ignored_and_said_once(interface, said, written):
+    path = written(t.section() + interface + 3 * ONE)
+    assert as_segments(frames_of(path)) == 3 * expected(TALK[:1])
+    assert marks_of(path) == [(frames.INPUT_ERROR, 0, f"{said} at byte offset {len(t.section())}")]
+
+
+def test_a_fraction_at_the_edge_is_believed(written):
+    for resolution in (18, 0x80 | 62):
+        interface = t.Interface(resolution=resolution, offset_s=1_700_000_000)
+        packet = t.Packet(1_700_000_001_500_000_000, t.ethernet(t.ip(TALK[0])))
+        path = written(t.pcapng([packet], [interface]))
+        assert [row["ts_ns"] for row in frames_of(path)] == [packet.ts_ns]
+        assert marks_of(path) == []
+
+
+def test_a_time_before_1970_is_1970(written):
+    interface = t.Interface(offset_s=-1_800_000_000)
+    body = struct.pack("<IIIII", 0, 0, 5, len(packet_bytes()), len(packet_bytes())) + t.padded(packet_bytes())
+    path = written(t.section() + t.interface_block(interface) + t.block(6, body))
+    assert [row["ts_ns"] for row in frames_of(path)] == [0]
+
+
+def packet_bytes():
+    return t.ethernet(t.ip(TALK[0]))
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [(((5, MOST - 1),), MOST - 1), (((5, MOST - 1), (7, MOST - 1)), 2 * MOST - 2), (((7, 1 << 49),), 1 << 49)],
+)
+def test_a_count_that_cannot_be_is_clamped(counts, said, written):
+    lies = statistics(*((code, struct.pack("<Q", value)) for code, value in counts))
+    path = written(NG + ONE + lies + ONE + lies + t.section() + t.interface_block(t.Interface()) + lies + ONE)
+    assert as_segments(frames_of(path)) == 3 * expected(TALK[:1])
+    assert marks_of(path) == [
+        (frames.DROPPED, frames.MOST_COUNT, "said by the capture file"),
+        (
+            frames.INPUT_ERROR,
+            0,
+            f"{said} dropped packets, counted as {frames.MOST_COUNT} at byte offset {len(NG + ONE)}, the first of 3",
+        ),
+    ]
+
+
+def test_what_comes_on_top_of_such_a_count_stays_clamped(written):
+    """Found by fuzzing: an old packet block says how many packets were dropped before it."""
+    old = t.old_packet(t.packets(TALK)[0], t.Interface(), dropped=3)
+    path = written(NG + statistics((5, struct.pack("<Q", MOST - 1))) + old)
+    assert marks_of(path)[0] == (frames.DROPPED, frames.MOST_COUNT, "said by the capture file")
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        (statistics((5, struct.pack("<Q", 7)), interface=1), "statistics of an undeclared interface, ignored"),
+        (t.block(5, bytes(8)), "statistics block too short, ignored"),
+        (statistics((5, bytes(4))), "option 5 of 4 bytes, ignored"),
+    ],
+)
+def test_statistics_that_cannot_be_are_ignored(block, said, written):
+    path = written(NG + ONE + block + ONE)
+    assert as_segments(frames_of(path)) == 2 * expected(TALK[:1])
+    assert marks_of(path) == [(frames.INPUT_ERROR, 0, f"{said} at byte offset {len(NG + ONE)}")]
+
+
+STEPPED_OVER = {name: data for name, (data, _) in BROKEN.items() if name.startswith(("interface", "packet", "simple"))}
+
+
+@pytest.mark.parametrize("data", STEPPED_OVER.values(), ids=STEPPED_OVER)
+def test_a_packet_that_cannot_be_is_stepped_over_and_has_its_number(data, written):
+    """The blocks around it follow each other as they should."""
+    path = written(data + data[len(NG + ONE) :] + ONE)
+    found = frames_of(path)
+    assert as_segments(found) == 2 * expected(TALK[:1])
+    assert [row["frame_no"] for row in found] == [1, 4]
+    ((kind, _, reason),) = marks_of(path)
+    assert kind == frames.INPUT_ERROR
+    assert reason.endswith(f" at byte offset {len(NG + ONE)}, the first of 2")
+
+
+def test_an_impossible_interface_has_a_number_and_its_packets_are_not_read(written):
+    interfaces = t.block(1, bytes(4)) + t.interface_block(t.Interface())
+    of_second = t.enhanced_packet(t.Packet(TALK[0].ts_ns, packet_bytes(), interface=1), t.Interface())
+    path = written(t.section() + interfaces + ONE + of_second)
+    assert as_segments(frames_of(path)) == expected(TALK[:1])
+    reason = f"impossible interface, its packets are not read at byte offset {len(t.section())}"
+    assert marks_of(path) == [(frames.SKIPPED, 1, "unsupported-link-type"), (frames.INPUT_ERROR, 0, reason)]
+
+
+def test_interfaces_of_a_section_are_bounded(written, monkeypatch):
+    monkeypatch.setattr(pcapng, "MOST_INTERFACES", 3)
+    path = written(t.section() + 5 * t.interface_block(t.Interface()) + ONE)
+    assert as_segments(frames_of(path)) == expected(TALK[:1])
+    ((_, _, reason),) = marks_of(path)
+    assert reason.startswith("more than 3 interfaces in a section, not read at byte offset ")
+
+
+def test_a_length_on_the_wire_that_cannot_be_is_no_segment(written):
+    """Where the IP header leaves its length to the card, the record says it."""
+    segment = t.ipv4("10.0.0.1", "10.0.0.2", t.tcp(TALK[3]), total=0)
+    for wire, count in ((1 << 20, 1), (1 << 21, 0), (0xFFFFFFFF, 0)):
+        found = frames_of(written(t.pcap([t.Packet(1, t.ethernet(segment), wire=wire)])))
+        assert [row["payload_len"] for row in found] == [wire - 54] * count
+
+
+def test_a_file_that_begins_with_a_journal_entry_begins_at_0(written):
+    found = rows(written(t.section() + t.block(9, b"MESSAGE=x")))
+    assert {row["ts_ns"] for row in found} == {0}
 
 
 def test_an_impossible_packet_length_in_a_pcap_ends_it(written):

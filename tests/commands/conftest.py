@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 import wirecheck
+from capture import frames
 from capture.agent import write_frames
 from streaming.loop import Loop
 from streaming.settings import Settings
@@ -35,3 +38,16 @@ def verdict(frames_folder, tmp_path_factory):
 @pytest.fixture
 def run():
     return lambda *arguments: CliRunner().invoke(wirecheck.main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="session")
+def lying_folder(frames_folder, tmp_path_factory):
+    """The example's frames, and a file beside them that says its payloads were longer than they are."""
+    folder = tmp_path_factory.mktemp("lying")
+    for file in frames_folder.glob("*.parquet"):
+        (folder / file.name).symlink_to(file)
+    table = frames.read(file).cast(frames.FRAMES)
+    longer = pa.array([200 << 10] * len(table), pa.int32())
+    place = table.schema.get_field_index("payload_len")
+    pq.write_table(table.set_column(place, "payload_len", longer), folder / "liar-0000000001.parquet")
+    return folder

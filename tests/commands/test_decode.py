@@ -201,6 +201,25 @@ def test_a_folder_that_holds_no_frames_is_said_to(run, tmp_path, name, content, 
     assert result.stderr.count("\n") == 1
 
 
+def test_a_file_that_lies_is_named_and_left_out(run, frames_folder, lying_folder):
+    asked = ("--api", "LeaderAndIsr", "--format", "json")
+    result = run("decode", lying_folder, *asked)
+    assert told(result) == told(run("decode", frames_folder, *asked))
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"wirecheck: {lying_folder}/liar-0000000001.parquet: payload of row 1: 0 bytes kept")
+    assert line.endswith("; it is left out")
+
+
+def test_a_folder_of_nothing_but_lies_ends_with_2(run, lying_folder, tmp_path):
+    for number in (1, 2):
+        (tmp_path / f"liar-{number:010d}.parquet").symlink_to(lying_folder / "liar-0000000001.parquet")
+    result = run("decode", tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert [line.split(": ")[1] for line in result.stderr.splitlines()] == [
+        f"{tmp_path}/liar-000000000{number}.parquet" for number in (1, 2)
+    ]
+
+
 def test_from_a_packet_in_wireshark_to_its_message(run):
     (line,) = told(run("decode", EXAMPLE, "--frame", 1924, "--format", "json"))
     assert (line["api"], line["side"], line["frame"]["first"]) == ("LeaderAndIsr", "request", 1924)

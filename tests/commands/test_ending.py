@@ -229,3 +229,34 @@ def test_a_first_start_says_why_it_takes_long(run, monkeypatch, command):
     told = run(*command)
     assert told.exit_code == 0
     assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"
+
+
+WRITES = {
+    "replay --out": ["replay", "{capture}", "--out", "{link}"],
+    "replay --report": ["replay", "{capture}", "--report", "{link}"],
+    "evidence -o": ["evidence", "TID002", "{capture}", "-o", "{link}"],
+    "capture --out": ["capture", "-r", "{capture}", "--out", "{link}/"],
+    "monitor --out": ["monitor", "--frames", "frames", "--out", "{link}"],
+    "monitor --checkpoint": ["monitor", "--frames", "frames", "--out", "out", "--checkpoint", "file://{link}"],
+}
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("words", WRITES.values(), ids=WRITES)
+def test_no_command_writes_through_a_symbolic_link(run, tmp_path, words, exists):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    if exists:
+        (tmp_path / "target").mkdir()
+    result = run(*(word.format(link=tmp_path / "link", capture=EXAMPLE) for word in words))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{tmp_path}/link is a symbolic link to {tmp_path}/target: name that instead" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
+    assert not exists or list((tmp_path / "target").iterdir()) == []
+
+
+def test_a_link_on_the_way_is_as_good_as_a_folder(run, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "var").symlink_to(tmp_path / "real")
+    assert run("capture", "-r", EXAMPLE, "--out", tmp_path / "var" / "frames").exit_code == 0
+    assert list((tmp_path / "real" / "frames").glob("*.parquet"))

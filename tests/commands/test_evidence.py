@@ -65,6 +65,12 @@ def test_what_cannot_be_proven_is_said_and_not_written(run, verdict, frames_fold
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_lies_proves_nothing_and_is_no_obstacle(run, verdict, lying_folder, tmp_path):
+    told = run("evidence", TID002, lying_folder, "--from", verdict, "-o", tmp_path / "x.pcapng")
+    assert told.exit_code == 0, told.stderr
+    assert told.stderr.startswith(f"TID002 {TID002}: ")
+
+
 def test_pcaps_that_are_gone_are_asked_for(run, verdict, tmp_path, monkeypatch):
     monkeypatch.setattr("commands.evidence.Path.is_file", lambda _: False)
     told = run("evidence", TID002, "--from", verdict, "-o", tmp_path / "x.pcapng")

@@ -116,6 +116,13 @@ def test_a_folder_without_tables_or_frames_is_one_line(run, tmp_path):
     assert (told.exit_code, "holds no tables of a replay or a monitor" in told.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("command", ["topics", "clients"])
+def test_a_file_that_lies_is_named_and_the_rest_is_read(run, frames_folder, lying_folder, command):
+    told, honest = run(command, lying_folder), run(command, frames_folder)
+    assert (told.exit_code, told.stdout) == (0, honest.stdout)
+    assert "wirecheck: liar-0000000001.parquet: payload of row 1: 0 bytes kept" in told.stderr
+
+
 @pytest.mark.parametrize("columns", ["20", "60", "200"])
 def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)

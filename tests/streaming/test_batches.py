@@ -103,3 +103,13 @@ def test_a_reader_whose_file_was_swept_away_asks_the_entry_again(tmp_path, monke
     said = iter([old, run.entry(0)])
     monkeypatch.setattr(run, "entry", lambda _number: next(said))
     assert run.rows(0)["id"].to_pylist() == ["b"]
+
+
+def test_a_link_in_the_place_of_what_is_being_written_is_not_followed(tmp_path):
+    (tmp_path / "victim").write_bytes(b"as it was")
+    run = batches.run_at(tmp_path / "run=1")
+    batches.write(pa.table({"n": [1]}), run, 0)
+    (tmp_path / "run=1" / "batch_id=0" / ".part.parquet.tmp").symlink_to(tmp_path / "victim")
+    batches.write(pa.table({"n": [2]}), run, 0)
+    assert (tmp_path / "victim").read_bytes() == b"as it was"
+    assert run.rows(0)["n"].to_pylist() == [2]

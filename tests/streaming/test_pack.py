@@ -1,6 +1,7 @@
 """Frames files are dealt to buckets whole, and joined again."""
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -100,6 +101,18 @@ def test_a_file_of_another_name_is_an_agent_of_its_own_that_has_ended(tmp_path):
     assert (rows[0].label, file.agent, file.file_seq, file.marks[-1].kind) == (
         "unknown", "notes.parquet", 1, frames.ENDED,
     )  # fmt: skip
+
+
+def test_a_file_that_lies_about_its_payloads_is_set_aside(frames_files, tmp_path):
+    table = pack.read(str(frames_files[0])).cast(frames.FRAMES)
+    place = table.schema.get_field_index("payload_len")
+    lies = table.set_column(place, "payload_len", pa.array([1 << 20] * len(table), pa.int32()))
+    pq.write_table(lies, tmp_path / "a-0000000001.parquet")
+    (rows,) = pack.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
+    file = pack.read_file(rows[0].cell)
+    assert [mark.kind for mark in file.marks] == [frames.INPUT_ERROR, frames.QUARANTINED]
+    assert "bytes kept" in file.marks[0].reason
+    assert file.segments is None
 
 
 def test_a_file_that_is_gone_is_told_and_a_disk_that_fails_is_not_its_fault(tmp_path, monkeypatch):

@@ -1,0 +1,266 @@
+"""A file of frames, read and looked at: nothing in it is believed until it was compared with the contract.
+
+Knows: how Parquet gives such a file cheaply, what every column of an honest one holds, and how large one can be.
+Refuses to know: what is done with a file that is none (streaming sets it aside, commands name it), TCP, Kafka.
+Rule: whoever reads frames reads them here, and gets rows that jitted code may index by without looking again: no NULL
+where the contract has none, numbers in their range, texts that are UTF-8, and payloads whose kept bytes and left-out
+spans add up to their length. A file that breaks any of it is none of frames, as a whole: an agent writes no such row.
+Not everything can be known before Parquet unpacks a page: its header may say up to 2 GB (thrift int32), and that much
+may be taken for a moment.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from capture import frames
+from capture.frames import NotFramesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+LARGEST_ROWS = 10_000_000  # an agent's file rolls at 512 MB at most, and a row counts for 64 bytes
+LARGEST_BYTES = 1 << 30  # unpacked
+LONGEST_TEXT_BYTES = 1 << 16
+MOST_GROUPS = 4096  # an agent begins one every 16 MB
+_THRIFT_BYTES = 16 << 20  # of one text, or elements of one list, in Parquet's own headers
+RANGES = {
+    "kind": (frames.FRAME, frames.INPUT_ERROR),
+    "file_seq": (1, (1 << 31) - 1),
+    "frame_no": (0, 1 << 53),
+    "ts_ns": (frames.EARLIEST_NS, frames.LATEST_NS),
+    "src_port": (0, 65535),
+    "dst_port": (0, 65535),
+    "tcp_seq": (0, (1 << 32) - 1),
+    "tcp_ack": (0, (1 << 32) - 1),
+    "tcp_flags": (0, 511),
+    "payload_len": (0, frames.MOST_PAYLOAD_BYTES),
+    "count": (0, frames.MOST_COUNT),
+}
+OF_FRAMES = ("source", "src_ip", "dst_ip")
+"""What a mark may lack."""
+ONE_IN_A_FILE = ("cluster", "agent", "file_seq")
+SPANNED = ("payload", "payload_len", "left_out")
+
+
+def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None) -> pa.Table:
+    """What `frames.read` gives and raises."""
+    wanted = list(columns) if columns is not None else frames.FRAMES.names
+    try:
+        table = _read(path, wanted)
+        look(table, wanted)
+    except (NotFramesError, FileNotFoundError):
+        raise
+    except KeyError as lacking:  # Arrow looks a column up by its name's bytes
+        name = lacking.args[0] if lacking.args else "such column"
+        told = name.decode(errors="replace") if isinstance(name, bytes) else name
+        raise NotFramesError(f"not a file of frames: no {told}") from lacking
+    except MemoryError as much:
+        raise NotFramesError("expands beyond the memory there is") from much
+    except Exception as wrong:  # whatever Arrow makes of foreign bytes
+        if isinstance(wrong, OSError) and wrong.errno is not None:  # of broken pages it raises one without a number
+            raise
+        raise NotFramesError(next(iter(str(wrong).splitlines()), type(wrong).__name__)) from wrong
+    return table
+
+
+def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> pa.Table:
+    with _open(path, frames.STRINGS) as file:  # read_table would take folders for columns
+        _probe(file)
+        _fits(file.metadata)
+        if "payload" not in wanted or not _repeats(file.metadata):
+            return file.read(wanted)
+    with _open(path, [*frames.STRINGS, "payload"]) as file:
+        return _written_out(file.read(wanted))
+
+
+def _open(path: Path | str | pa.NativeFile, coded: Iterable[str]) -> pq.ParquetFile:
+    limits = {"thrift_string_size_limit": _THRIFT_BYTES, "thrift_container_size_limit": _THRIFT_BYTES}
+    return pq.ParquetFile(path, read_dictionary=list(coded), **limits)
+
+
+def _probe(file: pq.ParquetFile) -> None:
+    """Read a row of every group: there Arrow raises for a header that lies; where it is only asked, it aborts.
+
+    (`RowGroupMetaData.column` of a header whose histogram of levels has a wrong size: std::terminate in pyarrow.)
+    """
+    if file.metadata.num_row_groups > MOST_GROUPS:
+        raise NotFramesError(f"more than {MOST_GROUPS} row groups")
+    for group in range(file.metadata.num_row_groups):
+        next(file.iter_batches(1, row_groups=[group]), None)
+
+
+def _fits(metadata: pq.FileMetaData) -> None:
+    """Refuse what would unpack to more than a file of an agent does."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    values = [sum(group.column(k).num_values for group in groups) for k in range(metadata.num_columns)]
+    if max(metadata.num_rows, *values, 0) > LARGEST_ROWS or min(metadata.num_rows, *values, 0) < 0:
+        raise NotFramesError(f"expands beyond {LARGEST_ROWS} rows")
+    if sum(group.total_byte_size for group in groups) > LARGEST_BYTES:
+        raise NotFramesError(f"expands beyond {LARGEST_BYTES >> 20} MB")
+
+
+def _repeats(metadata: pq.FileMetaData) -> bool:
+    """Does the payload come as codes of a dictionary? A few bytes would then stand for any number of long payloads."""
+    return any(
+        column.path_in_schema == "payload" and any("DICTIONARY" in encoding for encoding in column.encodings)
+        for group in map(metadata.row_group, range(metadata.num_row_groups))
+        for column in map(group.column, range(group.num_columns))
+    )
+
+
+def _written_out(table: pa.Table) -> pa.Table:
+    coded = table["payload"]
+    for chunk in coded.chunks:
+        _codes_lie_inside("payload", chunk)
+    lengths = [np.diff(_offsets(chunk.dictionary))[chunk.indices.drop_null().to_numpy()] for chunk in coded.chunks]
+    if sum(int(length.sum(dtype=np.int64)) for length in lengths) > LARGEST_BYTES:
+        raise NotFramesError(f"expands beyond {LARGEST_BYTES >> 20} MB")
+    return table.set_column(table.schema.get_field_index("payload"), "payload", coded.cast(pa.binary()))
+
+
+def look(table: pa.Table, wanted: Iterable[str]) -> None:
+    """Whether these columns hold what an agent writes. Raises NotFramesError."""
+    for name in wanted:
+        _is_there(table, name)
+    is_mark = pc.not_equal(table["kind"], frames.FRAME) if "kind" in table.column_names else None
+    for name in wanted:
+        _has_no_null(name, table[name], is_mark)
+        if name in RANGES:
+            _in_range(name, table[name])
+        elif name in frames.STRINGS:
+            _are_texts(name, table[name])
+    if set(SPANNED) <= set(wanted):
+        _add_up(table)
+    if is_mark is not None:
+        _ends_with_progress(table["kind"])
+    for name in (name for name in wanted if name in ONE_IN_A_FILE):
+        _is_one(name, table[name])
+
+
+def _is_there(table: pa.Table, name: str) -> None:
+    if table.column_names.count(name) != 1:
+        raise NotFramesError(f"not a file of frames: no {name}")
+    found, kind = table[name].type, frames.FRAMES.field(name).type
+    found = found.value_type if pa.types.is_dictionary(found) else found
+    if found != kind:
+        raise NotFramesError(f"not a file of frames: {name} is {found}, not {kind}")
+
+
+def _ends_with_progress(kind: pa.ChunkedArray) -> None:
+    if not len(kind) or kind[-1].as_py() != frames.PROGRESS:
+        raise NotFramesError("not a file of frames: no progress row")
+    if pc.sum(pc.equal(kind, frames.PROGRESS)).as_py() != 1:
+        raise NotFramesError("progress before its last row")
+
+
+def _has_no_null(name: str, column: pa.ChunkedArray, is_mark: pa.ChunkedArray | None) -> None:
+    if name == "reason" or not column.null_count:
+        return
+    lacking = pc.is_null(column).to_numpy()
+    if name in OF_FRAMES:
+        lacking &= ~is_mark.to_numpy() if is_mark is not None else False
+    if lacking.any():
+        raise NotFramesError(f"no {name} in row {int(np.argmax(lacking)) + 1}")
+
+
+def _in_range(name: str, column: pa.ChunkedArray) -> None:
+    least, most = RANGES[name]
+    found = pc.min_max(column).as_py()
+    for value in (found["min"], found["max"]):
+        if value is not None and not least <= value <= most:
+            raise NotFramesError(f"{name} is {value}, not {least} to {most}")
+
+
+def _are_texts(name: str, column: pa.ChunkedArray) -> None:
+    """Few of them, however many rows there are: they come as codes. Parquet does not see to it that they are UTF-8."""
+    for chunk in column.chunks:
+        texts = chunk.dictionary
+        texts.validate(full=True)
+        _codes_lie_inside(name, chunk)
+        if len(texts) and int(np.diff(_offsets(texts)).max()) > LONGEST_TEXT_BYTES:
+            raise NotFramesError(f"{name} is longer than {LONGEST_TEXT_BYTES} bytes")
+        if name.endswith("_ip"):
+            strange = next((text for text in texts.to_pylist() if not _is_address(text)), None)
+            if strange is not None:
+                raise NotFramesError(f"{name} is {strange[:50]!r}, no address")
+
+
+def _codes_lie_inside(name: str, chunk: pa.DictionaryArray) -> None:
+    codes = pc.min_max(chunk.indices).as_py()
+    if codes["min"] is not None and not 0 <= codes["min"] <= codes["max"] < len(chunk.dictionary):
+        raise NotFramesError(f"{name} has a code without a value")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        socket.inet_pton(socket.AF_INET6 if ":" in text else socket.AF_INET, text)
+    except (OSError, ValueError):  # ValueError: a zero byte in it
+        return False
+    return True
+
+
+def _is_one(name: str, column: pa.ChunkedArray) -> None:
+    """The labels of whoever wrote it, and the file's number: of all rows the same."""
+    found = {text for chunk in column.chunks for text in pc.unique(chunk).to_pylist()}
+    if len(found) > 1:
+        raise NotFramesError(f"more than one {name}")
+    if "" in found:
+        raise NotFramesError(f"no {name}")
+
+
+def _add_up(table: pa.Table) -> None:
+    """Kept bytes and left-out spans are the payload; spans are in order and lie inside."""
+    kept = np.concatenate([np.zeros(0, np.int64), *(np.diff(_offsets(chunk)) for chunk in table["payload"].chunks)])
+    size = table["payload_len"].to_numpy().astype(np.int64)
+    spans = pc.list_value_length(table["left_out"]).to_numpy().astype(np.int64)
+    ends_at = np.cumsum(spans)
+    inside = pc.list_flatten(table["left_out"])
+    begin, length = (_part(inside, name) for name in ("offset", "length"))
+    summed = np.concatenate([[0], np.cumsum(length)])
+    left = summed[ends_at] - summed[ends_at - spans]
+    if not (kept + left == size).all():
+        row = int(np.argmax(kept + left != size))
+        raise NotFramesError(
+            f"payload of row {row + 1}: {kept[row]} bytes kept and {left[row]} left out are not {size[row]}"
+        )
+    if len(begin):
+        _in_order(begin, length, np.repeat(size, spans), (ends_at - spans)[spans > 0])
+
+
+def _in_order(
+    begin: NDArray[np.int64], length: NDArray[np.int64], size: NDArray[np.int64], first: NDArray[np.int64]
+) -> None:
+    """`first`: which spans are the first of their rows."""
+    end = begin + length
+    before = np.concatenate([[0], end[:-1]])
+    before[first] = 0
+    wrong = (length < 1) | (begin < before) | (end > size)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise NotFramesError(f"left out are {length[i]} bytes at {begin[i]} of {size[i]}, out of order or outside")
+
+
+def _part(spans: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
+    column = pc.struct_field(spans, name)
+    if column.null_count or spans.null_count:
+        raise NotFramesError(f"no {name} of a left-out span")
+    values: NDArray[np.int64] = column.to_numpy().astype(np.int64)
+    return values
+
+
+def _offsets(array: Any) -> NDArray[np.int64]:
+    """Where its texts or bytes begin and end."""
+    if not len(array):
+        return np.zeros(1, np.int64)
+    found = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+    return found.astype(np.int64)
