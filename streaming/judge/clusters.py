@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streaming.judge.claim import Claim
-from streaming.judge.incarnations import Connections, births, cut, is_literal, unknown
+from streaming.judge.incarnations import Connections, births, cut, host_of, is_literal, unknown
+from streaming.judge.kinds import UNANSWERED
 
 ALWAYS = -(1 << 63)
+JOINING = {"address", "carries"}
+"""What unanswered orders say of servers; it counts where a capture shows one direction only."""
 Node = tuple[str, int]
 """An endpoint and which incarnation of it."""
 Nodes = Callable[[str, int], Node]
@@ -31,6 +34,10 @@ class Group:
     brokers: set[int] = field(default_factory=set)
     first_ns: int = 0
     last_ns: int = 0
+    hosts: set[str] = field(default_factory=set)
+    """Where its brokers and controllers are, as far as literal addresses tell."""
+    listed: bool = False
+    """Its lists of brokers name literal addresses only: who is not in them is no broker."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,15 @@ class Clusters:
 
     def __init__(self, label: str, claims: Iterable[Claim] = (), connections: Connections = unknown) -> None:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
-        for claim in sorted(claims, key=lambda claim: (claim.first, repr(claim.key))):
-            by_kind[claim.kind].append(claim)
+        claims = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
+        self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
+        for claim in claims:
+            waits = claim.kind.startswith(UNANSWERED)
+            if not waits:
+                by_kind[claim.kind].append(claim)
+            elif claim["endpoint"] not in self.answering and claim.kind.removeprefix(UNANSWERED) in JOINING:
+                said = Claim(claim.kind.removeprefix(UNANSWERED), claim.key[:-1], claim.first, claim.last)
+                by_kind[said.kind].append(said)
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
         spans = self.spans_of(claim for found in by_kind.values() for claim in found)
@@ -64,6 +78,10 @@ class Clusters:
         """Groups of endpoints that were never anywhere else."""
         self.alone = len(self.only) == len(self.places)
         """No endpoint was ever another cluster's."""
+
+    def silent(self, endpoint: str) -> bool:
+        """No answer of it was ever seen: the capture shows one direction."""
+        return endpoint not in self.answering
 
     def node(self, endpoint: str, ts_ns: int) -> Node:
         starts = [since for since, _ in self.births.get(endpoint, [])]
@@ -82,13 +100,11 @@ class Clusters:
         broker = self.broker(endpoint, ts_ns)
         if broker is not None:
             return broker
-        host, group = endpoint.rpartition(":")[0], self.of(endpoint, ts_ns)
+        host, group = host_of(endpoint), self.of(endpoint, ts_ns)
         brokers = {
             place.broker
             for other in group.endpoints
-            if other.rpartition(":")[0] == host
-            and (place := self.place(other, ts_ns)) is not None
-            and place.broker is not None
+            if host_of(other) == host and (place := self.place(other, ts_ns)) is not None and place.broker is not None
         }
         return brokers.pop() if len(brokers) == 1 else host
 
@@ -157,12 +173,18 @@ class Clusters:
 
     def placed(self, addresses: list[Claim], joined: "Joined") -> dict[str, list[Place]]:
         brokers: dict[tuple[int, str], tuple[int, int]] = {}
+        named: dict[int, set[str]] = {}
         for claim in addresses:
             for seen in (claim.first, claim.last):
                 group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
                 group.brokers.add(claim["broker"])
+                named.setdefault(id(group), set()).add(claim["address"])
                 told = (id(group), claim["address"])
                 brokers[told] = max(brokers.get(told, (0, -1)), (seen.ts_ns, claim["broker"]))
+        for group in self.groups:
+            told = named.get(id(group), set())
+            group.listed = bool(told) and all(map(is_literal, told))
+            group.hosts = {host_of(address) for address in (*group.endpoints, *filter(is_literal, told))}
         places: dict[str, list[Place]] = defaultdict(list)
         for (endpoint, number), group in sorted(self.group_at.items(), key=lambda item: item[0]):
             since = self.births[endpoint][number][0] if number else ALWAYS

@@ -120,8 +120,12 @@ def belongs(name: str, slot: int, *, early: bool) -> bool:
 
 def is_literal(address: str) -> bool:
     """An IP address and port, not a name that resolves differently for everyone; loopback of one host is fine."""
-    host = address.rpartition(":")[0].strip("[]")
     try:
-        return not ip_address(host).is_unspecified
+        return not ip_address(host_of(address).strip("[]")).is_unspecified
     except ValueError:
         return False
+
+
+def host_of(address: str) -> str:
+    """An endpoint's or a client's address without its port, as both are written in claims."""
+    return address.rpartition(":")[0]

@@ -68,11 +68,14 @@ def unnumbered(group: Group, name: str, topic: Topic) -> Told:
 def topics_of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
     """The row of an id that nothing has named yet."""
     topic_id = cell[1]
-    claims = scene.ledger.cell(*cell).values()
-    if topic_id in RESERVED or any(claim.kind == "binding" for claim in claims):
+    groups, filed = scene.groups(cell), scene.filed_in(cell)
+    bound = any(claim.kind == "binding" for claim in scene.ledger.cell(*cell).values())
+    if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
         return
-    for group in scene.groups(cell):
-        uses = [claim for claim in claims if scene.clusters.group_of(claim) is group]
+    for group in groups:
+        uses = [claim for (place, _), told in filed.claims.items() if place == id(group) for claim in told]
+        if not uses:
+            continue
         yield topic_row(
             group,
             None,

@@ -14,6 +14,7 @@ from streaming.judge import catalogue, coverage, descriptions, tables
 from streaming.judge.claim import Cell
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, finding, identity
+from streaming.judge.kinds import UNANSWERED
 from streaming.judge.ledger import Ledger
 from streaming.judge.scene import Scene
 from streaming.judge.tables import Told
@@ -68,5 +69,5 @@ def neighbours(cell: Cell, ledger: Ledger) -> Iterator[Cell]:
     if cell[0] not in {"name", "id"}:
         return
     for claim in list(ledger.cell(*cell).values()):
-        if claim.kind in {"binding", "deletion", "creation"}:
+        if claim.kind.removeprefix(UNANSWERED) in {"binding", "deletion", "creation"}:
             yield from claim.cells()

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from decode.columns import Table
 from decode.wire import RESPONSE
-from streaming.judge.claim import RESERVED, ZERO, Claim
+from streaming.judge.claim import RESERVED, ZERO, Claim, Key
 from streaming.judge.extract.batch import Batch, connection_key, value_per
 from streaming.judge.extract.members import hashed, named
+from streaming.judge.extract.orders import accepted
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
+from streaming.judge.kinds import UNANSWERED
 from streaming.judge.releases import digest, written
 
 STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
@@ -59,15 +61,15 @@ def addresses(batch: Batch) -> Iterator[Rows]:
     tables = batch.tables("UpdateMetadata", "request")
     if tables:
         endpoints, brokers = tables["live_brokers.endpoints"], tables["live_brokers"]
-        yield address_rows(batch, endpoints, brokers["id"][endpoints.parent])
+        yield from accepted(batch, "UpdateMetadata", [address_rows(batch, endpoints, brokers["id"][endpoints.parent])])
     tables = batch.tables("BrokerRegistration", "request")
     if tables:
         listeners, header = tables["listeners"], tables[""]
         answers = batch.tables("BrokerRegistration", "response")
         if answers:
             partner = batch.partner(listeners.message, RESPONSE)
-            accepted = value_per(partner, answers[""], "error_code", absent=-1) == 0
-            yield address_rows(batch, listeners, header["broker_id"][listeners.parent], accepted)
+            registered = value_per(partner, answers[""], "error_code", absent=-1) == 0
+            yield address_rows(batch, listeners, header["broker_id"][listeners.parent], registered)
 
 
 def address_rows(batch: Batch, table: Table, broker: Ints, good: NDArray[np.bool_] | None = None) -> Rows:
@@ -109,20 +111,26 @@ def advertised(batch: Batch) -> Iterator[Rows]:
 
 def carried(claims: list[Claim]) -> Iterator[Claim]:
     """Which endpoints spoke of which ids, from the other claims: the least ids only, so that it stays bounded."""
-    found: dict[str, dict[str, Claim]] = {}
+    found: dict[tuple[str, str], dict[Key, Claim]] = {}
     for claim in claims:
-        if claim.kind in {"binding", "partition", "use"}:
+        waits = claim.kind.startswith(UNANSWERED)
+        if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"}:
             topic_id = claim["topic_id"]
             if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):
                 continue
             endpoint = claim.server()
-            told = Claim("carries", (endpoint, topic_id), claim.first, claim.last, count=claim.count)
-            known = found.setdefault(endpoint, {}).setdefault(topic_id, told)
+            kind, key = (
+                (f"{UNANSWERED}carries", (endpoint, topic_id, claim["host"]))
+                if waits
+                else ("carries", (endpoint, topic_id))
+            )
+            told = Claim(kind, key, claim.first, claim.last, count=claim.count)
+            known = found.setdefault((kind, endpoint), {}).setdefault(key, told)
             if known is not told:
                 known.merge(told)
     for by_id in found.values():
-        for topic_id in sorted(by_id)[:CARRIED]:
-            yield by_id[topic_id]
+        for key in sorted(by_id)[:CARRIED]:
+            yield by_id[key]
 
 
 def deletions(claims: list[Claim]) -> Iterator[Claim]:
