@@ -77,6 +77,8 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         "ranges": matrix.ranges,
         "file": lambda path: path.rpartition("/")[2],
         "plural": verdict.plural,
+        "cluster": verdict.named_cluster,
+        "heading": verdict.heading,
         "counted": lambda count, kind: verdict.counted(kind, count),
     }
     return made

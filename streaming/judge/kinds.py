@@ -118,6 +118,7 @@ STATED: Mapping[str, Kind] = {
     "cluster_id": kind("endpoint cluster_id how", "server:", "{endpoint} belongs to cluster {cluster_id} ({how})"),
     "address": kind("endpoint address broker", "server:", "{endpoint} says that broker {broker} is at {address}"),
     "carries": kind("endpoint topic_id", "server:", "{endpoint} speaks of topic id {topic_id}"),
+    "names": kind("endpoint", "server:", "{endpoint} tells the ids of topics"),
     "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),
     "chunk": kind(
         "host endpoint end_offset epoch position size", "", "{endpoint} gives {host} a piece of a metadata snapshot"

@@ -107,14 +107,14 @@ class Scene:
             groups: dict[int, Group] = {}
             late: set[tuple[int, str]] = set()
             for claim in in_order(self.ledger.cell(*cell).values()):
-                for group, said in self.clusters.parts(claim):
-                    if ordered(said):
+                for group, part in self.clusters.parts(claim):
+                    said = part
+                    if ordered(part):
                         filed.waits = True
-                        if not self.counts(said, group):
+                        if not self.counts(part, group):
                             continue
-                        if said.kind != CONTROL:
-                            said = answered(said)
-                            late.add((id(group), said.kind))
+                        said = answered(part)
+                        late.add((id(group), said.kind))
                     groups[id(group)] = group
                     fate = self.fate(said, group) if "offset" in said.peak else COMMITTED
                     filed.waits |= fate == PENDING
@@ -157,6 +157,8 @@ def ordered(claim: Claim) -> bool:
 
 def answered(claim: Claim) -> Claim:
     """What an order states whose answer was not seen, as if it had been accepted."""
+    if claim.kind == CONTROL:
+        return claim
     kind, key = claim.kind.removeprefix(UNANSWERED), claim.key[:-1]
     return Claim(kind, key, claim.first, claim.last, count=claim.count, tally=claim.tally, peak=claim.peak)
 

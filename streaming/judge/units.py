@@ -42,14 +42,22 @@ def told(cell: Cell, scene: Scene) -> Iterator[Told]:
 def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Scene) -> Iterator[Told]:
     """One check's findings about one cell; what two groups of one name say is one finding."""
     assert check.function is not None
-    found: dict[tuple[str, str], Evidence] = {}
+    found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
+        if group.stranger and check.kind != "visibility":
+            continue  # what it says of topics, clients and itself is nobody's
         for evidence in check.function(cell, group, scene):
-            key = (group.key, identity(check.code, group.key, evidence.subject))
+            key = (group.cluster, identity(check.code, group.key, evidence.subject))
             found[key] = both(found[key], evidence) if key in found else evidence
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
-        yield Told("findings", name, {"state": "open", **row, "kind": evidence.kind or check.kind})
+        kind = evidence.kind or check.kind
+        yield Told("findings", name, {"state": "open", **row, "kind": kind if cluster else lesser(kind)})
+
+
+def lesser(kind: str) -> str:
+    """Of an unknown cluster nothing is called a violation: whose rule was broken is not known."""
+    return "anomaly" if kind == "violation" else kind
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:
