@@ -158,9 +158,10 @@ class Search:
     def title(self) -> str:
         told = self.finding
         label = "" if told["label"] == "default" else f" --cluster {told['label']}"
+        of = "an unknown cluster" if told["cluster"] is None else f"cluster {told['cluster']}"
         return (
             f"{told['code']} {told['name']}: {told['summary']}\n"
-            f"finding {told['id']} of cluster {told['cluster']}; wirecheck replay{label} finds it in this file"
+            f"finding {told['id']} of {of}; wirecheck replay{label} finds it in this file"
         )
 
     def comments(self) -> dict[tuple[str, int], str]:

@@ -15,6 +15,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from dashboards.verdict import UNKNOWN_CLUSTER
+
 Row = Mapping[str, Any]
 WIDEST = 1000
 FOLDING = {
@@ -96,7 +98,7 @@ def show_topics(topics: list[Row], console: Console) -> None:
 
 def heading(topic: Row) -> Iterable[Text]:
     text = Text(topic["name"] or "(not named)", style="bold")
-    yield text.append(f"  {topic['state']}  cluster {topic['cluster']}", style="not bold")
+    yield text.append(f"  {topic['state']}  {cluster_of(topic)}", style="not bold")
     yield Text(
         f"  id             {topic['topic_id']}  {topic['topic_id_hex']}"
         if topic["topic_id"]
@@ -109,6 +111,10 @@ def heading(topic: Row) -> Iterable[Text]:
     operations = topic["authorized_operations"]
     told = "nobody asked" if operations is None else ", ".join(operations)
     yield Text(f"  authorized     {told}{by(topic['authorized_operations_claim'])}")
+
+
+def cluster_of(topic: Row) -> str:
+    return UNKNOWN_CLUSTER if topic["cluster"] is None else f"cluster {topic['cluster']}"
 
 
 def word(value: bool | None) -> str:

@@ -19,7 +19,7 @@ from dashboards.listing import put
 from dashboards.remedies import remedy
 from dashboards.report.timeline import Axis, axis_of
 from dashboards.topic_id import hex_id
-from dashboards.verdict import KINDS, beyond, by_kind, not_read, rank, share
+from dashboards.verdict import KINDS, beyond, by_kind, heading, named_cluster, not_read, rank, share
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 BLAMED = ("violation", "anomaly")
@@ -46,7 +46,7 @@ def show(result: Row, console: Console) -> None:
     for error in result["coverage"]["input_errors"]:
         console.print(Text(f"  not all was readable: {error}", style="yellow"))
     for cluster in result["clusters"]:
-        console.print(cluster_text(cluster))
+        console.print(cluster_text(cluster, result["clusters"]))
     console.print()
     if result["topics"]:
         many = len(result["clusters"]) > 1
@@ -81,12 +81,12 @@ def coverage_text(coverage: Row) -> Text:
     return text
 
 
-def cluster_text(cluster: Row) -> Text:
+def cluster_text(cluster: Row, clusters: Iterable[Row]) -> Text:
     endpoints = cluster["endpoints"]
     shown = ", ".join(endpoint_text(endpoint) for endpoint in endpoints[:6])
     more = f" and {len(endpoints) - 6} more" if len(endpoints) > 6 else ""
     text = Text("Cluster   ", style="bold")
-    text.append(f"{cluster['cluster_id'] or '(id not seen)'} [{cluster['label']}]  {shown}{more}", style="not bold")
+    text.append(f"{heading(cluster, clusters)} [{cluster['label']}]  {shown}{more}", style="not bold")
     return text
 
 
@@ -100,11 +100,11 @@ def endpoint_text(endpoint: Any) -> str:
 def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -> Table:
     """One row per id, so that a name's earlier ids stand above the current one."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in [*(["cluster"] if many else []), "topic", "topic id", "state", "first seen"]:
-        table.add_column(heading, no_wrap=heading in {"topic id", "state", "first seen"}, overflow="fold")
+    for column in [*(["cluster"] if many else []), "topic", "topic id", "state", "first seen"]:
+        table.add_column(column, no_wrap=column in {"topic id", "state", "first seen"}, overflow="fold")
     for topic in topics:
         both = (topic["topic_id"] or "(no id)", hex_id(topic["topic_id"]))
-        cells = [topic["cluster"]] if many else []
+        cells = [named_cluster(topic["cluster"])] if many else []
         cells += [topic["name"] or "(not named)", ("  " if wide else "\n").join(both).strip()]
         cells += [topic["state"], clock(topic["first_seen"], axis)]
         table.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")

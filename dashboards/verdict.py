@@ -25,6 +25,7 @@ WHY_UNDECODED = {
     "leftover_bytes": "with bytes left over",
 }
 """What stands behind a count; a reason that reads well itself is not here."""
+UNKNOWN_CLUSTER = "unknown cluster"
 
 
 def sentence(result: Row) -> str:
@@ -135,14 +136,33 @@ def size(count: int) -> str:
 
 def groups(findings: Iterable[Row]) -> list[Row]:
     """Findings by cluster and topic, or client where they are about no topic; the group with the worst comes first."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
+    found: dict[tuple[str | None, str, str], list[Row]] = {}
     for finding in findings:
         found.setdefault((finding["cluster"], *subject(finding)), []).append(finding)
     made: list[Row] = [
-        {"cluster": cluster, "what": what, "name": name, "counts": by_kind(rows), "findings": sorted(rows, key=rank)}
+        {
+            "cluster": named_cluster(cluster),
+            "what": what,
+            "name": name,
+            "counts": by_kind(rows),
+            "findings": sorted(rows, key=rank),
+        }
         for (cluster, what, name), rows in found.items()
     ]
     return sorted(made, key=lambda g: (rank(g["findings"][0])[0], ORDER.index(g["what"]), g["name"], g["cluster"]))
+
+
+def named_cluster(cluster: str | None) -> str:
+    """What people read where something speaks against every cluster that is known."""
+    return UNKNOWN_CLUSTER if cluster is None else cluster
+
+
+def heading(cluster: Row, clusters: Iterable[Row]) -> str:
+    """A row of the table of clusters, as people call it among the others of its label."""
+    if cluster["cluster_id"]:
+        return str(cluster["cluster_id"])
+    told = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
+    return UNKNOWN_CLUSTER if told else "(id not seen)"
 
 
 def subject(finding: Row) -> tuple[str, str]:

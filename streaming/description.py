@@ -15,8 +15,8 @@ from uuid import UUID
 from streaming.result import Result, Row, by_columns, plain
 
 FOREVER = dt.datetime.max.replace(tzinfo=dt.UTC)
-Subject = tuple[str, str | None, str | None]
-"""Cluster, topic id, and the name of a topic without one."""
+Subject = tuple[str | None, str | None, str | None]
+"""Cluster (null where it is unknown), topic id, and the name of a topic without one."""
 
 
 def described(result: Result, at: dt.datetime | None = None) -> list[Row]:

@@ -39,7 +39,11 @@ FINDINGS: Columns = (
     ("code", pa.string(), "Code of the check: wirecheck explain CODE."),
     ("name", pa.string(), "Name of the check."),
     ("kind", pa.string(), "violation, anomaly, information or visibility."),
-    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    (
+        "cluster",
+        pa.string(),
+        "ClusterId where known, else the label; null where something speaks against every known one.",
+    ),
     ("topic", pa.string(), "Topic name, where it is about one and the name is known."),
     ("topic_ids", TEXTS, "Topic ids it is about."),
     ("client_ids", TEXTS, "Client ids it is about."),
@@ -53,7 +57,11 @@ FINDINGS: Columns = (
 TOPICS: Columns = (
     *REVISION,
     ("withdrawn", pa.bool_(), "The row no longer holds: another cluster or name was found for it."),
-    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    (
+        "cluster",
+        pa.string(),
+        "ClusterId where known, else the label; null where something speaks against every known one.",
+    ),
     ("name", pa.string(), "Topic name; null while an id is unresolved."),
     ("topic_id", pa.string(), "Topic id; null for a topic that was only seen without one."),
     *SPAN,
@@ -64,7 +72,11 @@ TOPICS: Columns = (
 )
 DESCRIBED: Columns = (
     ("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it."),
-    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    (
+        "cluster",
+        pa.string(),
+        "ClusterId where known, else the label; null where something speaks against every known one.",
+    ),
     ("topic_id", pa.string(), "Topic id; its name stands in the table of topics."),
     ("name", pa.string(), "Topic name, where it was said without an id; else null."),
 )
@@ -95,7 +107,11 @@ DESCRIPTIONS: Columns = (
 CLIENTS: Columns = (
     *REVISION,
     ("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it."),
-    ("cluster", pa.string(), "ClusterId where known, else the label."),
+    (
+        "cluster",
+        pa.string(),
+        "ClusterId where known, else the label; null where something speaks against every known one.",
+    ),
     ("client_id", pa.string(), "Client id of the request header."),
     ("address", pa.string(), "Address without port."),
     ("software_name", pa.string(), "From ApiVersions v3+; null where the client never said."),
@@ -112,7 +128,11 @@ CLIENTS: Columns = (
 CLUSTERS: Columns = (
     *REVISION,
     ("withdrawn", pa.bool_(), "The row no longer holds: it was joined with another."),
-    ("cluster_id", pa.string(), "ClusterId; null while no server stated it."),
+    (
+        "cluster_id",
+        pa.string(),
+        "ClusterId; null while no server stated it, and of endpoints that can be of none that is known.",
+    ),
     ("endpoints", TEXTS, "Server endpoints, ip:port, that belong to it."),
     ("brokers", pa.list_(pa.int32()), "Broker ids it is known to have."),
     *SPAN,

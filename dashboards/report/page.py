@@ -78,6 +78,8 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         "file": lambda path: path.rpartition("/")[2],
         "plural": verdict.plural,
         "beyond": verdict.beyond,
+        "cluster": verdict.named_cluster,
+        "heading": verdict.heading,
         "counted": lambda count, kind: verdict.counted(kind, count),
     }
     return made

@@ -8,6 +8,8 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dashboards.verdict import named_cluster
+
 Row = Mapping[str, Any]
 ROWS_SHOWN = 100
 THINNEST = 0.6  # percent: a single sighting is still seen
@@ -62,11 +64,11 @@ def axis_of(result: Row) -> Axis:
 
 def rows(result: Row, axis: Axis) -> list[dict[str, Any]]:
     """One row per cluster and name, those with trouble or several ids first, at most ROWS_SHOWN."""
-    lives: dict[tuple[str, str | None], list[Row]] = {}
+    lives: dict[tuple[str | None, str | None], list[Row]] = {}
     for topic in result["topics"]:
         key = (topic["cluster"], topic["name"])
         lives.setdefault(key if topic["name"] else (topic["cluster"], None), []).append(topic)
-    marks: dict[tuple[str, str | None], list[Row]] = {}
+    marks: dict[tuple[str | None, str | None], list[Row]] = {}
     for finding in result["findings"]:
         if finding["topic"] and finding["kind"] in MARKED:
             marks.setdefault((finding["cluster"], finding["topic"]), []).append(finding)
@@ -75,10 +77,10 @@ def rows(result: Row, axis: Axis) -> list[dict[str, Any]]:
     return made[:ROWS_SHOWN]
 
 
-def row_of(key: tuple[str, str | None], ids: list[Row], found: list[Row], axis: Axis) -> dict[str, Any]:
+def row_of(key: tuple[str | None, str | None], ids: list[Row], found: list[Row], axis: Axis) -> dict[str, Any]:
     spans = [span(topic, axis) for topic in sorted(ids, key=lambda topic: topic["first_seen"])]
     return {
-        "cluster": key[0],
+        "cluster": named_cluster(key[0]),
         "name": key[1],
         "spans": spans,
         "marks": [

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from streaming.judge.ageing import IDENTITY, OF_CONNECTION
 from streaming.judge.claim import Cell, Claim, Key
+from streaming.judge.kinds import UNANSWERED
 from streaming.judge.ledger import Ledger
 from streaming.judge.settings import Settings
 from streaming.judge.shard import Claims
@@ -33,9 +34,9 @@ CARRIED = 256
 """Kept of one endpoint; twice as many make it worth looking."""
 CUT = "cut"
 """A peak of what is kept of a connection's client ids when there were more: nobody knows whose it is then."""
-UNANSWERED = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
-UNANSWERED |= {"partition_use", "follows", "offset_gone", "replica_answer"}
-"""Claims about topics that a request, or an error answer, makes alone."""
+ASKED_ONLY = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
+ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
+"""Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
 
 
 class Standing(NamedTuple):
@@ -80,7 +81,7 @@ def shows_answer(space: str, kind: str, tally: dict[str, int], peak: dict[str, o
         return bool(peak.get("answered"))
     if kind == "use":
         return any(name.endswith(":0") for name in tally)
-    return kind not in UNANSWERED
+    return kind not in ASKED_ONLY and not kind.startswith(UNANSWERED)
 
 
 def stranger(cell: Cell, ledger: Ledger) -> bool:

@@ -58,7 +58,16 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     forwarded = inner_claims(exchanges, decoded)
     sets = [*sessions.members(batch), *producers.members(batch)] if len(decoded) else []
     facts = merged([*forwarded, *wire.connections(batch), *log.orders(batch), *log.chunks(batch), *sets])
-    return merged([*stated, *servers.carried(stated), *servers.deletions(stated), *servers.idless(stated), *facts])
+    return merged(
+        [
+            *stated,
+            *servers.carried(stated),
+            *servers.names(stated),
+            *servers.deletions(stated),
+            *servers.idless(stated),
+            *facts,
+        ]
+    )
 
 
 def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -> list[Claim]:

@@ -3,21 +3,25 @@
 Knows the three ways to join endpoints: a ClusterId that a server states or accepts, addresses that
 servers hand out as literals, and topic ids, which are never shared by two clusters. Knows nothing of topics' names.
 Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
-second ClusterId later is a new incarnation (`incarnations.py`). What cannot be joined stays apart.
+second ClusterId later is a new incarnation (`incarnations.py`). What cannot be joined stays apart; where something
+speaks against the only cluster that is known, it is shown under none (`membership.py`).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streaming.judge.claim import Claim
-from streaming.judge.incarnations import Connections, births, cut, is_literal, unknown
+from streaming.judge.incarnations import Connections, births, cut, host_of, is_literal, unknown
+from streaming.judge.kinds import UNANSWERED
+from streaming.judge.membership import Membership, Node, Nodes
 
 ALWAYS = -(1 << 63)
-Node = tuple[str, int]
-"""An endpoint and which incarnation of it."""
-Nodes = Callable[[str, int], Node]
-"""From an endpoint and a time to the node it was then."""
+Spans = dict[Node, tuple[int, int]]
+TOUCHES = {"server", "advertised", "cluster_refused"}
+"""What anybody can have an endpoint say: it shows that it is there, and not how long its cluster was seen."""
+JOINING = {"address", "carries"}
+"""What unanswered orders say of servers; it counts where a capture shows one direction only."""
 
 
 @dataclass(eq=False)
@@ -25,12 +29,23 @@ class Group:
     """Endpoints known to be one cluster. Claims are compared only inside a group."""
 
     key: str
-    """What the cluster is called in rows: its ClusterId, else the label's only one, else the label."""
+    """Its cluster in identities: its ClusterId, else the label's only one, else the label."""
     cluster_id: str | None = None
+    cluster: str | None = None
+    """What the cluster is called in rows: as the key, but for those that can be of none that is known, None."""
+    stranger: bool = False
+    """It states a ClusterId whose cluster does not know it: nothing that it says is told."""
     endpoints: list[str] = field(default_factory=list)
     brokers: set[int] = field(default_factory=set)
     first_ns: int = 0
     last_ns: int = 0
+    hosts: set[str] = field(default_factory=set)
+    """Where its brokers and controllers are, as far as literal addresses tell."""
+    listed: bool = False
+    """Its lists of brokers name literal addresses only: who is not in them is no broker."""
+
+    def facts(self) -> tuple[object, ...]:
+        return (self.key, self.cluster_id, self.cluster, self.stranger, self.endpoints[0])
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,7 @@ class Place:
     broker: int | None
 
     def facts(self) -> tuple[object, ...]:
-        return (self.since_ns, self.group.key, self.group.cluster_id, self.group.endpoints[0], self.broker)
+        return (self.since_ns, *self.group.facts(), self.broker)
 
 
 class Clusters:
@@ -50,20 +65,36 @@ class Clusters:
 
     def __init__(self, label: str, claims: Iterable[Claim] = (), connections: Connections = unknown) -> None:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
-        for claim in sorted(claims, key=lambda claim: (claim.first, repr(claim.key))):
-            by_kind[claim.kind].append(claim)
+        claims = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
+        self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
+        for claim in claims:
+            waits = claim.kind.startswith(UNANSWERED)
+            if not waits:
+                by_kind[claim.kind].append(claim)
+            elif claim["endpoint"] not in self.answering and claim.kind.removeprefix(UNANSWERED) in JOINING:
+                said = Claim(claim.kind.removeprefix(UNANSWERED), claim.key[:-1], claim.first, claim.last)
+                by_kind[said.kind].append(said)
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
         spans = self.spans_of(claim for found in by_kind.values() for claim in found)
-        joined = Joined(self.births)
+        stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
+        self.membership = Membership(by_kind, self.node, stated)
+        apart = self.membership.outsiders | self.membership.beside
+        joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
         for first, second in edges(by_kind, self.node):
-            joined.unite(first, second)
-        self.groups = self.named(label, joined, spans)
+            if first not in apart and second not in apart:
+                joined.unite(first, second)
+        facts = self.spans_of(claim for found in by_kind.values() for claim in found if not touches(claim))
+        self.groups = self.named(label, joined, spans, facts)
         self.places = self.placed(by_kind["address"], joined)
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
         """Groups of endpoints that were never anywhere else."""
         self.alone = len(self.only) == len(self.places)
         """No endpoint was ever another cluster's."""
+
+    def silent(self, endpoint: str) -> bool:
+        """No answer of it was ever seen: the capture shows one direction."""
+        return endpoint not in self.answering
 
     def node(self, endpoint: str, ts_ns: int) -> Node:
         starts = [since for since, _ in self.births.get(endpoint, [])]
@@ -82,13 +113,11 @@ class Clusters:
         broker = self.broker(endpoint, ts_ns)
         if broker is not None:
             return broker
-        host, group = endpoint.rpartition(":")[0], self.of(endpoint, ts_ns)
+        host, group = host_of(endpoint), self.of(endpoint, ts_ns)
         brokers = {
             place.broker
             for other in group.endpoints
-            if other.rpartition(":")[0] == host
-            and (place := self.place(other, ts_ns)) is not None
-            and place.broker is not None
+            if host_of(other) == host and (place := self.place(other, ts_ns)) is not None and place.broker is not None
         }
         return brokers.pop() if len(brokers) == 1 else host
 
@@ -119,9 +148,9 @@ class Clusters:
             return
         yield from zip((first, last), cut(claim, place.since_ns), strict=True)
 
-    def spans_of(self, claims: Iterable[Claim]) -> dict[Node, tuple[int, int]]:
+    def spans_of(self, claims: Iterable[Claim]) -> Spans:
         """When something was said first and last of each endpoint, as far as it is known in each incarnation."""
-        spans: dict[Node, tuple[int, int]] = {}
+        spans: Spans = {}
         for claim in claims:
             spans.setdefault((claim["endpoint"], 0), (claim.first.ts_ns, claim.first.ts_ns))
             for ts_ns in (claim.first.ts_ns, claim.last.ts_ns):
@@ -135,34 +164,54 @@ class Clusters:
                     spans[endpoint, number] = (since_ns, last)
         return spans
 
-    def named(self, label: str, joined: "Joined", spans: dict[Node, tuple[int, int]]) -> list[Group]:
+    def named(self, label: str, joined: "Joined", spans: Spans, facts: Spans) -> list[Group]:
         """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""
         members: dict[Node, list[Node]] = defaultdict(list)
         for node in spans:
             members[joined.root(node)].append(node)
         known = {joined.cluster_id[root] for root in members if root in joined.cluster_id}
+        bars = {root: joined.bars.get(root, set()) for root in members if root not in joined.cluster_id}
+        second = len(known) > 1 or any(bars.values())
         only = next(iter(known)) if len(known) == 1 else label
-        self.unknown = Group(only)
+        self.unknown = Group(only, cluster=None if second else only)
         self.group_at: dict[Node, Group] = {}
         groups = []
         for root, nodes in sorted(members.items(), key=lambda item: min(item[1])):
             cluster_id = joined.cluster_id.get(root)
             ends = sorted({endpoint for endpoint, _ in nodes})
-            group = Group(cluster_id or only, cluster_id, ends)
-            group.first_ns = min(spans[node][0] for node in nodes)
-            group.last_ns = max(spans[node][1] for node in nodes)
+            shown = cluster_id or self.shown(nodes, known - bars.get(root, set()), second=second)
+            key = shown or label
+            group = Group(key, cluster_id, shown if known else label, endpoints=ends)
+            group.stranger = root in self.membership.outsiders
+            times = [facts[node] for node in nodes if node in facts] or [spans[node] for node in nodes]
+            group.first_ns, group.last_ns = min(first for first, _ in times), max(last for _, last in times)
             self.group_at.update(dict.fromkeys(nodes, group))
             groups.append(group)
         return groups
 
+    def shown(self, nodes: list[Node], possible: set[str], *, second: bool) -> str | None:
+        """Under which cluster those are shown that could not be joined: that of their host, else the only one."""
+        if self.membership.outsiders.intersection(nodes):
+            return None
+        hosts = {host_of(endpoint) for endpoint, _ in nodes}
+        near = {told for told in possible if not hosts.isdisjoint(self.membership.cores[told].hosts)}
+        found = near if second or near else possible
+        return found.pop() if len(found) == 1 else None
+
     def placed(self, addresses: list[Claim], joined: "Joined") -> dict[str, list[Place]]:
         brokers: dict[tuple[int, str], tuple[int, int]] = {}
+        named: dict[int, set[str]] = defaultdict(set)
         for claim in addresses:
             for seen in (claim.first, claim.last):
                 group = self.group_at[joined.root(self.node(claim["endpoint"], seen.ts_ns))]
                 group.brokers.add(claim["broker"])
+                named[id(group)].add(claim["address"])
                 told = (id(group), claim["address"])
                 brokers[told] = max(brokers.get(told, (0, -1)), (seen.ts_ns, claim["broker"]))
+        for group in self.groups:
+            lists = named[id(group)]
+            group.listed = bool(lists) and all(map(is_literal, lists))
+            group.hosts = {host_of(address) for address in (*group.endpoints, *filter(is_literal, lists))}
         places: dict[str, list[Place]] = defaultdict(list)
         for (endpoint, number), group in sorted(self.group_at.items(), key=lambda item: item[0]):
             since = self.births[endpoint][number][0] if number else ALWAYS
@@ -176,18 +225,17 @@ class Clusters:
             endpoint in self.places
             and [place.facts() for place in places] != [place.facts() for place in self.places[endpoint]]
             for endpoint, places in before.places.items()
-        ) or (before.unknown.key != self.unknown.key)
+        ) or (before.unknown.key, before.unknown.cluster) != (self.unknown.key, self.unknown.cluster)
 
 
 class Joined:
-    """Union of nodes; a root may have a ClusterId, and roots with different ones stay apart."""
+    """Union of nodes; a root may have a ClusterId, and roots with different ones stay apart, as do those that cannot be
+    of a cluster (`bars`) and those that are.
+    """
 
-    def __init__(self, known: dict[str, list[tuple[int, str]]]) -> None:
+    def __init__(self, known: dict[Node, str], bars: dict[Node, set[str]]) -> None:
         self.parent: dict[Node, Node] = {}
-        self.cluster_id: dict[Node, str] = {}
-        for endpoint, found in known.items():
-            for number, (_, cluster_id) in enumerate(found):
-                self.cluster_id[endpoint, number] = cluster_id
+        self.cluster_id, self.bars = dict(known), dict(bars)
 
     def root(self, node: Node) -> Node:
         while (parent := self.parent.get(node, node)) != node:
@@ -197,11 +245,16 @@ class Joined:
     def unite(self, one: Node, other: Node) -> None:
         kept, lost = sorted((self.root(one), self.root(other)))
         ids = {self.cluster_id[root] for root in (kept, lost) if root in self.cluster_id}
-        if kept == lost or len(ids) > 1:
+        bars = self.bars.get(kept, set()) | self.bars.get(lost, set())
+        if kept == lost or len(ids) > 1 or not ids.isdisjoint(bars):
             return
-        self.parent[lost] = kept
+        self.parent[lost], self.bars[kept] = kept, bars
         if ids:
             self.cluster_id[kept] = ids.pop()
+
+
+def touches(claim: Claim) -> bool:
+    return claim.kind in TOUCHES or (claim.kind == "control" and claim["error"] != 0)
 
 
 def edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:

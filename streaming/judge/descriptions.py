@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.scene import Scene
-from streaming.judge.tables import Body, Told
+from streaming.judge.tables import Body, Told, known
 
 TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 """Sources whose messages have a field for offline replicas."""
@@ -53,14 +53,14 @@ def subject(cell: Cell) -> dict[str, str | None]:
 
 
 def partitions(cell: Cell, kind: str, scene: Scene) -> Iterator[Told]:
-    for group in scene.groups(cell):
+    for group in known(scene.groups(cell)):
         by_partition: dict[int, list[Claim]] = {}
         for claim in scene.claims(kind, group, *cell):
             by_partition.setdefault(claim["partition"], []).append(claim)
         offline: dict[int, list[Claim]] = {}
         for claim in scene.claims("offline", group, *cell):
             offline.setdefault(claim["partition"], []).append(claim)
-        identity, about = "|".join((group.key, *cell)), {"cluster": group.key, **subject(cell)}
+        identity, about = "|".join((group.key, *cell)), {"cluster": group.cluster, **subject(cell)}
         for partition, claims in sorted(by_partition.items()):
             found = states(claims, offline.get(partition, []))
             for name, state in found.items():
@@ -125,7 +125,7 @@ def row(partition: int, state: State, until: int | None) -> Body:
 
 def wholes(cell: Cell, scene: Scene) -> Iterator[Told]:
     """One row per thing said; which operations are allowed depends on who asked."""
-    for group in scene.groups(cell):
+    for group in known(scene.groups(cell)):
         by_word: dict[tuple[int | None, int | None], list[Claim]] = {}
         for claim in scene.claims("topic_described", group, *cell):
             by_word.setdefault((claim["internal"], claim["operations"]), []).append(claim)
@@ -133,7 +133,7 @@ def wholes(cell: Cell, scene: Scene) -> Iterator[Told]:
             said = min(claims, key=lambda claim: claim.first)
             body = {
                 "withdrawn": False,
-                "cluster": group.key,
+                "cluster": group.cluster,
                 **subject(cell),
                 "internal": None if internal is None else bool(internal),
                 "authorized_operations": None if operations is None else operation_names(operations),

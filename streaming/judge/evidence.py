@@ -86,7 +86,7 @@ def identity(code: str, cluster: str, subject: tuple[Any, ...]) -> str:
     return base64.b32encode(digest[:10]).decode().lower()
 
 
-def finding(rule: Rule, cluster: str, evidence: Evidence) -> dict[str, Any]:
+def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, Any]:
     """The row of one finding, without revision and state."""
     sides = sorted(set(evidence.sides), key=lambda side: (side.sighting, side.claim))
     times = [side.sighting.ts_ns for side in sides]

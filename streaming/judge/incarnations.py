@@ -9,12 +9,15 @@ part, how often it was said, is counted low.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from itertools import pairwise
 from typing import NamedTuple
 
 from streaming.judge.claim import SLOT_NS, Claim, slot_of
 
+ACCEPTED = "accepted"
+"""How a ClusterId was told that a request carried, and not an answer."""
 Births = dict[str, list[tuple[int, str]]]
 """Per endpoint its ClusterIds with the time from which each holds."""
 Connections = Callable[[str], Iterable[tuple[int, int]]]
@@ -48,10 +51,14 @@ def births(stated: list[Claim], addresses: list[Claim], connections: Connections
 
 
 def told_by_themselves(stated: list[Claim]) -> dict[str, list[Told]]:
-    found: dict[str, list[Told]] = defaultdict(list)
+    """A server's own word beats requests that it accepted; those alone make no second incarnation."""
+    said: dict[str, list[Told]] = defaultdict(list)
+    accepted: dict[str, list[Told]] = defaultdict(list)
     for claim in stated:
+        found = accepted if claim["how"] == ACCEPTED else said
         found[claim["endpoint"]].append(Told(claim.first.ts_ns, claim.last.ts_ns, claim["cluster_id"]))
-    return {endpoint: apart(told) for endpoint, told in found.items()}
+    only = {endpoint: told for endpoint, told in accepted.items() if len({one.cluster_id for one in told}) == 1}
+    return {endpoint: apart(told) for endpoint, told in {**only, **said}.items()}
 
 
 def told_by_others(addresses: list[Claim], own: dict[str, list[Told]]) -> dict[str, list[Told]]:
@@ -118,10 +125,15 @@ def belongs(name: str, slot: int, *, early: bool) -> bool:
     return mine is None or (mine < slot) is early
 
 
+@lru_cache(maxsize=1 << 14)
 def is_literal(address: str) -> bool:
     """An IP address and port, not a name that resolves differently for everyone; loopback of one host is fine."""
-    host = address.rpartition(":")[0].strip("[]")
     try:
-        return not ip_address(host).is_unspecified
+        return not ip_address(host_of(address).strip("[]")).is_unspecified
     except ValueError:
         return False
+
+
+def host_of(address: str) -> str:
+    """An endpoint's or a client's address without its port, as both are written in claims."""
+    return address.rpartition(":")[0]

@@ -38,7 +38,7 @@ def kind(fields: str, cells: str, sentence: str) -> Kind:
     return Kind(tuple(fields.split()), tuple(tuple(cell.split(":")) for cell in cells.split()), sentence)
 
 
-KINDS: Mapping[str, Kind] = {
+STATED: Mapping[str, Kind] = {
     # which topic is which; `by` is controller@epoch in control requests, `endpoint` who answered (None: any broker)
     "binding": kind(
         "name topic_id source endpoint by", "name:name id:topic_id", "{source}: topic {name} has id {topic_id}"
@@ -118,13 +118,14 @@ KINDS: Mapping[str, Kind] = {
     "cluster_id": kind("endpoint cluster_id how", "server:", "{endpoint} belongs to cluster {cluster_id} ({how})"),
     "address": kind("endpoint address broker", "server:", "{endpoint} says that broker {broker} is at {address}"),
     "carries": kind("endpoint topic_id", "server:", "{endpoint} speaks of topic id {topic_id}"),
+    "names": kind("endpoint", "server:", "{endpoint} tells the ids of topics"),
     "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),
     "chunk": kind(
         "host endpoint end_offset epoch position size", "", "{endpoint} gives {host} a piece of a metadata snapshot"
     ),
     "advertised": kind("endpoint ranges", "server:", "{endpoint} advertises {ranges}"),
     "control": kind(
-        "endpoint controller controller_epoch kraft api version error",
+        "endpoint controller controller_epoch kraft api version error host",
         "server:",
         "controller {controller} of epoch {controller_epoch} sends {api} v{version}, answered with {error}",
     ),
@@ -226,6 +227,18 @@ KINDS: Mapping[str, Kind] = {
     "dialect": kind("host endpoint dialect", "link:endpoint", "{host} and {endpoint} speak {dialect}"),
     "draft_code": kind("endpoint error api", "link:endpoint", "{endpoint} answers {api} with {error}"),
     "mark": kind("agent what source reason", "agent:", "agent {agent}: {what} {source} {reason}"),
+}
+UNANSWERED = "unanswered_"
+"""Before the kind of what an order states whose answer was not seen; its key ends with the sender's host."""
+ORDERED = ("binding", "deletion", "partition", "unnumbered", "offline", "ordered", "full_order", "stopped")
+KINDS: Mapping[str, Kind] = {
+    **STATED,
+    **{
+        f"{UNANSWERED}{name}": Kind(
+            (*STATED[name].fields, "host"), STATED[name].cells, f"{{host}}, unanswered: {STATED[name].sentence}"
+        )
+        for name in (*ORDERED, "address", "carries")
+    },
 }
 SPACES = {"name": 64, "id": 64, "client": 16, "link": 16, "server": 1, "wire": 1, "agent": 1}
 """The ledger's spaces and how many shards each is cut into."""

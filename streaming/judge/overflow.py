@@ -82,7 +82,7 @@ class Overflow:
         table = CLIENTS if cell[0] == "client" else TOPICS
         self.count(Uncounted(table), "|".join(cell), first_ns, last_ns)
 
-    def rows(self, label: str, cluster: str) -> Iterator[tuple[str, str, int, Body]]:
+    def rows(self, label: str, cluster: str | None) -> Iterator[tuple[str, str, int, Body]]:
         """The `others` rows that have changed: table, id, revision, body."""
         for about in sorted(self.moved):
             beyond = self.beyond[about]

@@ -2,6 +2,7 @@
 
 Knows: how far capture time has come, and which cells must be judged again once it has come further. Knows no check.
 Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten.
+An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
 from dataclasses import dataclass, field
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decode.log.order import COMMITTED, PENDING, LogOrder
-from streaming.judge.claim import Cell, Claim
+from streaming.judge.claim import Cell, Claim, merged
 from streaming.judge.clusters import Clusters, Group
+from streaming.judge.kinds import UNANSWERED
 from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.settings import Settings
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from streaming.judge.failures import Failure
+CONTROL = "control"
+STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Scene:
         self.pending: set[Cell] = set()
         """Cells that wait for the high watermark of the metadata log, or watch what lies in other cells."""
         self.logs: dict[int, LogOrder] = {}
+        self.known_senders: dict[int, set[str]] = {}
         self.agents: dict[str, tuple[int, bool]] = {}
         """How far each agent has shown its traffic, and whether it has ended."""
         self.cell: Cell = ()
@@ -73,7 +78,34 @@ class Scene:
 
     def groups(self, cell: Cell) -> list[Group]:
         """The groups in which something was said about a subject, in a stable order."""
-        return self.filed_in(cell).groups
+        filed = self.filed_in(cell)
+        if filed.waits:
+            self.pending.add(self.cell)
+        return filed.groups
+
+    def counts(self, order: Claim, group: Group) -> bool:
+        """Whether an order that was refused, or whose answer was not seen, is one of the cluster's own: its sender is
+        known there, or its receiver was never seen to answer anything, as in a capture of one direction.
+        """
+        if order["host"] in self.senders(group):
+            return True
+        if order.kind == CONTROL and order["error"] != NOT_SEEN:
+            return bool(order["error"] == STALE_CONTROLLER_EPOCH and not group.listed)
+        return self.clusters.silent(order.server())
+
+    def senders(self, group: Group) -> set[str]:
+        """Hosts that may give orders in a cluster: those of its brokers and controllers, as far as addresses tell, and
+        those whose orders it accepted.
+        """
+        if id(group) not in self.known_senders:
+            control = self.ledger.claims(CONTROL, "server")
+            told = {
+                claim["host"]
+                for claim in control
+                if claim["error"] == 0 and any(other is group for other, _ in self.clusters.parts(claim))
+            }
+            self.known_senders[id(group)] = told | group.hosts
+        return self.known_senders[id(group)]
 
     def filed_in(self, cell: Cell) -> Filed:
         """A cell's claims by group and kind: sorted once, however many checks ask."""
@@ -81,13 +113,23 @@ class Scene:
         if filed is None:
             filed = Filed()
             groups: dict[int, Group] = {}
+            late: set[tuple[int, str]] = set()
             for claim in in_order(self.ledger.cell(*cell).values()):
-                for group, said in self.clusters.parts(claim):
+                for group, part in self.clusters.parts(claim):
+                    said = part
+                    if ordered(part):
+                        filed.waits = True
+                        if not self.counts(part, group):
+                            continue
+                        said = answered(part)
+                        late.add((id(group), said.kind))
                     groups[id(group)] = group
                     fate = self.fate(said, group) if "offset" in said.peak else COMMITTED
                     filed.waits |= fate == PENDING
                     if fate == COMMITTED:
                         filed.claims.setdefault((id(group), said.kind), []).append(said)
+            for place in late:
+                filed.claims[place] = in_order(merged(claim.copy() for claim in filed.claims[place]))
             if not self.clusters.alone:
                 filed.claims = {kind: in_order(claims) for kind, claims in filed.claims.items()}
             filed.groups = sorted(groups.values(), key=lambda group: (group.key, group.endpoints))
@@ -115,6 +157,19 @@ class Scene:
     def node(self, claim: Claim) -> int | str:
         """The same, or the host where no broker is known there."""
         return self.clusters.node_at(claim.server(), claim.last.ts_ns)
+
+
+def ordered(claim: Claim) -> bool:
+    """Whether a claim is of an order that nobody was seen to accept."""
+    return claim.kind.startswith(UNANSWERED) or (claim.kind == CONTROL and claim["error"] != 0)
+
+
+def answered(claim: Claim) -> Claim:
+    """What an order states whose answer was not seen, as if it had been accepted."""
+    if claim.kind == CONTROL:
+        return claim
+    kind, key = claim.kind.removeprefix(UNANSWERED), claim.key[:-1]
+    return Claim(kind, key, claim.first, claim.last, count=claim.count, tally=claim.tally, peak=claim.peak)
 
 
 def order_of(claim: Claim) -> LogOrder:

@@ -147,7 +147,7 @@ class Judge:
         cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
         self.ledger.touched.clear()
         told = [*self.judged(cells, scene, settled=lessened), *self.aged()]
-        return [*left, *told, *(Row(*row) for row in self.overflow.rows(self.label, self.clusters.unknown.key))]
+        return [*left, *told, *(Row(*row) for row in self.overflow.rows(self.label, self.clusters.unknown.cluster))]
 
     def left(self, cell: Cell) -> Iterator[Row]:
         """What a topic or client that there is no room for told is withdrawn."""

@@ -5,7 +5,7 @@ Rule: a row is a pure function of the ledger and the clusters; a table's columns
 without id, revision and label.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from decode.log.metadata_log import TOPIC_NAME
@@ -27,7 +27,7 @@ class Told(NamedTuple):
 
 def topics_of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
     name = cell[1]
-    for group in scene.groups(cell):
+    for group in known(scene.groups(cell)):
         topic = topic_of(name, group, scene)
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
@@ -77,11 +77,14 @@ def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Told
 def topics_of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
     """The row of an id that nothing has named yet."""
     topic_id = cell[1]
-    claims = scene.ledger.cell(*cell).values()
-    if topic_id in RESERVED or any(claim.kind == "binding" for claim in claims):
+    groups, filed = scene.groups(cell), scene.filed_in(cell)
+    bound = any(claim.kind == "binding" for claim in scene.ledger.cell(*cell).values())
+    if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
         return
-    for group in scene.groups(cell):
-        uses = [said for claim in claims for other, said in scene.clusters.parts(claim) if other is group]
+    for group in known(groups):
+        uses = [claim for (place, _), told in filed.claims.items() if place == id(group) for claim in told]
+        if not uses:
+            continue
         yield topic_row(
             group,
             None,
@@ -101,20 +104,25 @@ def source_of(claim: Claim) -> str:
     return str(claim["source"]) if claim.kind in {"binding", "partition", "deletion"} else "leader-and-isr"
 
 
+def known(groups: Iterable[Group]) -> Iterator[Group]:
+    """Without strangers: what they say of topics is said of none."""
+    return (group for group in groups if not group.stranger)
+
+
 def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> Told:
     """A row is told by the name's cell, or by the id's while it has no name: two identities, each with one owner."""
-    body = {"withdrawn": False, "cluster": group.key, "name": name, "topic_id": topic_id, **columns}
+    body = {"withdrawn": False, "cluster": group.cluster, "name": name, "topic_id": topic_id, **columns}
     about = f"name:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
     return Told("topics", f"{group.key}|{about}", body)
 
 
 def clients(cell: Cell, scene: Scene) -> Iterator[Told]:
     claims = scene.ledger.cell(*cell).values()
-    by_cluster: dict[str, list[Claim]] = {}
+    by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
     for claim in claims:
         for group, said in scene.clusters.parts(claim):
-            by_cluster.setdefault(group.key, []).append(said)
-    for cluster, told in sorted(by_cluster.items()):
+            by_cluster.setdefault((group.key, group.cluster), []).append(said)
+    for (key, cluster), told in sorted(by_cluster.items(), key=str):
         requests = [claim for claim in told if claim.kind == "client"]
         if not requests:
             continue
@@ -136,14 +144,15 @@ def clients(cell: Cell, scene: Scene) -> Iterator[Told]:
             "first_seen": min(claim.first.ts_ns for claim in requests),
             "last_seen": max(claim.last.ts_ns for claim in requests),
         }
-        yield Told("clients", "|".join((cluster, *cell[1:])), body)
+        yield Told("clients", "|".join((key, *cell[1:])), body)
 
 
 def clusters(scene: Scene) -> Iterator[Told]:
     """One row per cluster; what could not be joined stands under the label's only one."""
     by_key: dict[str, list[Group]] = {}
     for group in scene.clusters.groups:
-        by_key.setdefault(group.key, []).append(group)
+        if not group.stranger:
+            by_key.setdefault(group.key, []).append(group)
     for key, groups in sorted(by_key.items()):
         body = {
             "withdrawn": False,

@@ -16,6 +16,7 @@ from streaming.judge.claim import Cell, Sighting
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, finding, identity
 from streaming.judge.failures import SORTING, attempted, failure
+from streaming.judge.kinds import UNANSWERED
 from streaming.judge.ledger import Ledger
 from streaming.judge.scene import Scene
 from streaming.judge.tables import Body, Told
@@ -79,14 +80,22 @@ def untold(row: str, body: Body, failed: set[str]) -> bool:
 def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Scene) -> Iterator[Told]:
     """One check's findings about one cell; what two groups of one name say is one finding."""
     assert check.function is not None
-    found: dict[tuple[str, str], Evidence] = {}
+    found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
+        if group.stranger and check.kind != "visibility":
+            continue  # what it says of topics, clients and itself is nobody's
         for evidence in check.function(cell, group, scene):
-            key = (group.key, identity(check.code, group.key, evidence.subject))
+            key = (group.cluster, identity(check.code, group.key, evidence.subject))
             found[key] = both(found[key], evidence) if key in found else evidence
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
-        yield Told("findings", name, {"state": "open", **row, "kind": evidence.kind or check.kind})
+        kind = evidence.kind or check.kind
+        yield Told("findings", name, {"state": "open", **row, "kind": kind if cluster else lesser(kind)})
+
+
+def lesser(kind: str) -> str:
+    """Of an unknown cluster nothing is called a violation: whose rule was broken is not known."""
+    return "anomaly" if kind == "violation" else kind
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:
@@ -106,5 +115,5 @@ def neighbours(cell: Cell, ledger: Ledger) -> Iterator[Cell]:
     if cell[0] not in {"name", "id"}:
         return
     for claim in list(ledger.cell(*cell).values()):
-        if claim.kind in {"binding", "deletion", "creation"}:
+        if claim.kind.removeprefix(UNANSWERED) in {"binding", "deletion", "creation"}:
             yield from claim.cells()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.scenarios.roads import NAMES, Scenario, frames, plain
+from tests.scenarios.roads import NAMES, Scenario, frames, packets, plain
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -73,3 +73,21 @@ def test_every_message_captured_whole_is_decoded(told):
     _, result = told
     coverage = result["coverage"]
     assert (coverage["decoded_messages"], coverage["undecoded_messages"]) == (coverage["messages"], 0)
+
+
+def test_of_two_clusters_seen_late_the_one_that_does_not_say_which_it_is_is_unknown(tmp_path):
+    """Only one of them still says its ClusterId; all endpoints used to be shown under that one."""
+    scenario = Scenario("two-clusters-one-wire")
+    head, *rest = packets(scenario)
+    late = tmp_path / "late.pcap"
+    late.write_bytes(head + b"".join(rest[len(rest) * 4 // 5 :]))
+    result = plain([frames([late], tmp_path / "frames")])
+    found = {
+        cluster["cluster_id"]: {end.rpartition(":")[0] for end in cluster["endpoints"]}
+        for cluster in result["clusters"]
+    }
+    assert found == {scenario.truth["cluster_id"]["west"]: {"127.0.2.92"}, None: {"127.0.2.91"}}
+    assert {topic["topic_id"] for topic in result["topics"] if topic["cluster"] is None} <= {
+        topic["topic_id"] for topic in scenario.truth["topics"] if topic["cluster"] == "east"
+    }
+    assert not [finding for finding in result["findings"] if finding["kind"] in {"violation", "anomaly"}]

@@ -3,6 +3,7 @@
 Knows: where the ids, epochs and replicas stand in each version of the three, and which answers are refusals. Does not
 know which controller is the right one.
 Rule: a control request's word is its controller's, in its epoch; the receiver is named only where its answer counts.
+What was refused is not said (`orders.py`).
 """
 
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from decode.columns import Table
-from decode.wire import REQUEST, RESPONSE
-from streaming.judge.extract.batch import Batch, value_per
+from decode.wire import REQUEST
+from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.bindings import numbered, slots
+from streaming.judge.extract.orders import accepted, errors
 from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, lists, texts
 
 INCONSISTENT_TOPIC_ID = 103
@@ -22,9 +24,9 @@ CONTROL = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    yield from states(batch, "LeaderAndIsr", "leader-and-isr")
-    yield from states(batch, "UpdateMetadata", "update-metadata")
-    yield from stopped(batch)
+    yield from accepted(batch, "LeaderAndIsr", states(batch, "LeaderAndIsr", "leader-and-isr"))
+    yield from accepted(batch, "UpdateMetadata", states(batch, "UpdateMetadata", "update-metadata"))
+    yield from accepted(batch, "StopReplica", stopped(batch))
     yield from refused(batch)
     for api in CONTROL:
         yield from requests(batch, api)
@@ -143,10 +145,6 @@ def requests(batch: Batch, api: str) -> Iterator[Rows]:
         return
     header = tables[""]
     message = header.message
-    answers = batch.tables(api, "response")
-    error = np.full(len(header), -1, np.int64)
-    if answers:
-        error = value_per(batch.partner(message, RESPONSE), answers[""], "error_code", absent=-1)
     key = [
         batch.endpoint(message),
         Column(header["controller_id"]),
@@ -154,7 +152,8 @@ def requests(batch: Batch, api: str) -> Iterator[Rows]:
         Column(kraft(header)),
         constant(api, len(header)),
         Column(batch.version(message)),
-        Column(error),
+        Column(errors(batch, api, message)),
+        batch.host(message),
     ]
     yield Rows("control", key, message, peak={"broker_epoch": broker_epoch(header)})
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from decode.columns import Table
 from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.control import DURING_DELETE
+from streaming.judge.extract.orders import accepted
 from streaming.judge.extract.reduce import Column, Rows, constant, ids, lists, texts
 
 NOT_ASKED = (-(1 << 31), 0)
@@ -36,7 +37,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
     for api, source in ORDERS:
         tables = batch.tables(api, "request")
         if tables:
-            yield from ordered(tables, source)
+            yield from accepted(batch, api, ordered(tables, source))
 
 
 def ordered(tables: dict[str, Table], source: str) -> Iterator[Rows]:

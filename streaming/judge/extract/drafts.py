@@ -21,6 +21,7 @@ from streaming.judge.apis import name_of
 from streaming.judge.extract.batch import Batch
 from streaming.judge.extract.bindings import numbered
 from streaming.judge.extract.control import controllers
+from streaming.judge.extract.orders import accepted
 from streaming.judge.extract.reduce import Column, Rows, constant, ids, texts
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ STOP, DELETE = "stop", "delete"
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    yield from ordered(batch)
-    yield from stopped(batch)
+    yield from accepted(batch, "LeaderAndIsr", ordered(batch))
+    yield from accepted(batch, "StopReplica", stopped(batch))
     yield from tagged(batch)
 
 

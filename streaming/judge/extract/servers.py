@@ -1,20 +1,26 @@
 """Claims about servers: which cluster, which broker, which versions they advertise.
 
 Knows: where ClusterIds, broker addresses and version ranges stand. Does not know how endpoints are joined (`clusters`).
-Rule: a ClusterId counts if a server states it, or if a request with it was answered without error.
+Rule: a ClusterId counts if a server states it, or if a request with it was answered without error by who looks at it:
+in a Fetch, only who serves the metadata log does (KafkaRaftClient); a broker ignores it (KafkaApis).
 """
 
+import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decode.columns import Table
+from decode.log.metadata_log import TOPIC_NAME
 from decode.wire import RESPONSE
-from streaming.judge.claim import RESERVED, ZERO, Claim
+from streaming.judge.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
 from streaming.judge.extract.batch import Batch, connection_key, value_per
 from streaming.judge.extract.members import hashed, named
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
+from streaming.judge.extract.orders import accepted
+from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, ids, texts
+from streaming.judge.kinds import UNANSWERED
 from streaming.judge.releases import digest, written
 
 STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
@@ -45,9 +51,22 @@ def cluster_ids(batch: Batch) -> Iterator[Rows]:
         tables, answers = batch.tables(api, "request"), batch.tables(api, "response")
         if tables and answers and "cluster_id" in tables[""].names:
             header = tables[""]
-            error = value_per(batch.partner(header.message, RESPONSE), answers[""], "error_code", absent=-1)
+            answer = batch.partner(header.message, RESPONSE)
+            error = value_per(answer, answers[""], "error_code", absent=-1)
+            if api == "Fetch":
+                error = np.where(np.isin(answer, log_answers(answers)), error, -1)
             key = [batch.endpoint(header.message), texts(header["cluster_id"]), constant("accepted", len(header))]
             yield Rows("cluster_id", key, header.message).where((header["cluster_id"].length > 0) & (error == 0))
+
+
+def log_answers(tables: dict[str, Table]) -> Ints:
+    """Fetch answers that show the metadata log: only who serves it looks at a request's ClusterId."""
+    topics, partitions = tables["responses"], tables["responses.partitions"]
+    by_name, by_id = texts(topics["topic"]), ids(topics["topic_id"])
+    shows = np.array([topic == TOPIC_NAME for topic in by_name.values or ()], np.bool_)[by_name.codes]
+    shows |= np.array([topic == METADATA_LOG for topic in by_id.values or ()], np.bool_)[by_id.codes]
+    served: Ints = partitions.message[shows[partitions.parent] & (partitions["error_code"] == 0)]
+    return served
 
 
 def addresses(batch: Batch) -> Iterator[Rows]:
@@ -59,15 +78,15 @@ def addresses(batch: Batch) -> Iterator[Rows]:
     tables = batch.tables("UpdateMetadata", "request")
     if tables:
         endpoints, brokers = tables["live_brokers.endpoints"], tables["live_brokers"]
-        yield address_rows(batch, endpoints, brokers["id"][endpoints.parent])
+        yield from accepted(batch, "UpdateMetadata", [address_rows(batch, endpoints, brokers["id"][endpoints.parent])])
     tables = batch.tables("BrokerRegistration", "request")
     if tables:
         listeners, header = tables["listeners"], tables[""]
         answers = batch.tables("BrokerRegistration", "response")
         if answers:
             partner = batch.partner(listeners.message, RESPONSE)
-            accepted = value_per(partner, answers[""], "error_code", absent=-1) == 0
-            yield address_rows(batch, listeners, header["broker_id"][listeners.parent], accepted)
+            registered = value_per(partner, answers[""], "error_code", absent=-1) == 0
+            yield address_rows(batch, listeners, header["broker_id"][listeners.parent], registered)
 
 
 def address_rows(batch: Batch, table: Table, broker: Ints, good: NDArray[np.bool_] | None = None) -> Rows:
@@ -109,20 +128,46 @@ def advertised(batch: Batch) -> Iterator[Rows]:
 
 def carried(claims: list[Claim]) -> Iterator[Claim]:
     """Which endpoints spoke of which ids, from the other claims: the least ids only, so that it stays bounded."""
-    found: dict[str, dict[str, Claim]] = {}
+    found: dict[tuple[str, str], dict[Key, Claim]] = {}
     for claim in claims:
-        if claim.kind in {"binding", "partition", "use"}:
+        waits = claim.kind.startswith(UNANSWERED)
+        if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"}:
             topic_id = claim["topic_id"]
             if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):
                 continue
             endpoint = claim.server()
-            told = Claim("carries", (endpoint, topic_id), claim.first, claim.last, count=claim.count)
-            known = found.setdefault(endpoint, {}).setdefault(topic_id, told)
+            kind, key = (
+                (f"{UNANSWERED}carries", (endpoint, topic_id, claim["host"]))
+                if waits
+                else ("carries", (endpoint, topic_id))
+            )
+            told = Claim(kind, key, claim.first, claim.last, count=claim.count)
+            known = found.setdefault((kind, endpoint), {}).setdefault(key, told)
             if known is not told:
                 known.merge(told)
     for by_id in found.values():
-        for topic_id in sorted(by_id)[:CARRIED]:
-            yield by_id[topic_id]
+        for key in sorted(by_id)[:CARRIED]:
+            yield by_id[key]
+
+
+def names(claims: list[Claim]) -> Iterator[Claim]:
+    """Which ids endpoints tell under which names: a set, of which the least names by their hash stay."""
+    found: dict[str, Claim] = {}
+    for claim in claims:
+        name, topic_id = (claim["name"], claim["topic_id"]) if claim.kind == "binding" else (None, None)
+        if name is None or topic_id is None or topic_id in RESERVED:
+            continue
+        told = found.setdefault(claim.server(), Claim("names", (claim.server(),), claim.first, claim.last, count=0))
+        told.first, told.last = min(told.first, claim.first), max(told.last, claim.last)
+        told.peak[f"{LEAST}{hash_of(name)}:{topic_id}"] = 1
+    for told in found.values():
+        told.peak = least(told.peak)
+        yield told
+
+
+@lru_cache(maxsize=1 << 16)
+def hash_of(name: str) -> str:
+    return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def deletions(claims: list[Claim]) -> Iterator[Claim]:

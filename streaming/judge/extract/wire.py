@@ -68,7 +68,7 @@ def connections(batch: Batch) -> Iterator[Claim]:
             seen = Sighting(ts_ns, connection.name, "", -1, -1, "", 0, 0)
             yield Claim("gap", (*key, ts_ns, DIRECTIONS[side], size), seen)
         if connection.protocol == "kafka":
-            yield Claim("server", (server,), *span(connection))
+            yield Claim("server", (server,), *span(connection), peak={"answers": int(connection.responses > 0)})
 
 
 def span(connection: Connection) -> tuple[Sighting, Sighting]:

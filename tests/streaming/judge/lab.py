@@ -107,7 +107,8 @@ class Talk:
         times = [at for *_, at in self.messages]
         given = {
             "from_start": True, "role_by": "syn", "protocol": "kafka", "sasl": None, "frames": len(times),
-            "payload_bytes": sum(len(data) for data, *_ in self.messages), "requests": 0, "responses": 0,
+            "payload_bytes": sum(len(data) for data, *_ in self.messages), "requests": 0,
+            "responses": sum(side == RESPONSE for _, side, *_ in self.messages),
             "raw_frames": 0, "unseen_request_bytes": 0, "unseen_response_bytes": 0, "gaps": (), "resynchronised": 0,
             "skipped_bytes": 0, "conflicting_bytes": 0, "out_of_order": 0, "limits_hit": 0,
             "closed_by": None if self.closed is None else "server-fin",

@@ -1,0 +1,183 @@
+"""Who is of a cluster: whom its brokers name, and what speaks against joining an endpoint to it.
+
+Knows: which addresses each endpoint hands out as its cluster's brokers, which topic ids it tells under which names, and
+which ClusterId it states. Does not know how endpoints are joined (`clusters.py`).
+Rule: a ClusterId is no secret, so stating it makes nobody a member. The cluster is whom most name, and whom those name
+in turn. An endpoint that complete lists of literal addresses leave out has to tell the ids that the cluster tells;
+host names, and controllers' endpoints, are in no list, and only ids that differ speak against them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from streaming.judge.apis import key_of
+from streaming.judge.claim import LEAST, Claim
+from streaming.judge.incarnations import host_of, is_literal
+from streaming.judge.releases import read
+
+Node = tuple[str, int]
+"""An endpoint and which incarnation of it."""
+Nodes = Callable[[str, int], Node]
+"""From an endpoint and a time to the node it was then."""
+OF_CONTROLLERS = ("log_order", "heartbeat")
+"""Kinds of claims about endpoints that serve the metadata log: a list of brokers leaves them out."""
+
+
+@dataclass
+class Words:
+    """What one node says of its cluster."""
+
+    lists: set[str] = field(default_factory=set)
+    """Addresses of brokers that it hands out."""
+    names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By the hash of a topic's name the ids it tells under it."""
+    ids: set[str] = field(default_factory=set)
+    """Topic ids it speaks of."""
+    controller: bool = False
+    stated: bool = False
+    """It said itself which cluster it is of."""
+    first_ns: int = 1 << 63
+
+    @property
+    def hosts(self) -> set[str]:
+        return {host_of(address) for address in self.lists if is_literal(address)}
+
+    @property
+    def literal(self) -> bool:
+        return bool(self.lists) and all(map(is_literal, self.lists))
+
+    def common(self, other: "Words") -> int:
+        """How many names have the same id with both, or ids, where no names were told."""
+        both = self.names.keys() & other.names.keys()
+        return sum(not self.names[name].isdisjoint(other.names[name]) for name in both) or len(self.ids & other.ids)
+
+    def apart(self, other: "Words") -> int:
+        """How many names have different ids with both."""
+        return sum(self.names[name].isdisjoint(other.names[name]) for name in self.names.keys() & other.names.keys())
+
+    def add(self, other: "Words") -> None:
+        self.lists |= other.lists
+        self.ids |= other.ids
+        for name, ids in other.names.items():
+            self.names[name] |= ids
+
+
+@dataclass
+class Core:
+    """The part of a cluster that is beyond doubt."""
+
+    members: set[Node]
+    words: Words = field(default_factory=Words)
+    """What its members say together."""
+
+    @property
+    def hosts(self) -> set[str]:
+        return self.words.hosts | {host_of(endpoint) for endpoint, _ in self.members}
+
+    @property
+    def complete(self) -> bool:
+        """Its lists say who is a broker of it: they name literal addresses only, and such as were captured."""
+        return self.words.literal and any(endpoint in self.words.lists for endpoint, _ in self.members)
+
+
+class Membership:
+    """By ClusterId its core, which nodes are not of the cluster that they state, and what others cannot be of."""
+
+    def __init__(self, claims: dict[str, list[Claim]], node: Nodes, stated: dict[Node, str]) -> None:
+        self.words = words_of(claims, node)
+        self.cores: dict[str, Core] = {}
+        self.outsiders: set[Node] = set()
+        """They state a ClusterId whose cluster does not know them."""
+        self.beside: set[Node] = set()
+        """They state a ClusterId and name no other brokers than its cluster does, but nobody names them."""
+        by_id: dict[str, list[Node]] = defaultdict(list)
+        for one, cluster_id in stated.items():
+            by_id[cluster_id].append(one)
+        for cluster_id, nodes in sorted(by_id.items()):
+            core = self.cores[cluster_id] = self.core(nodes)
+            for one in set(nodes) - core.members:
+                self.place(one, core)
+        self.bars = {one: self.barred(one) for one in self.words if one not in stated}
+        """By node without a ClusterId those it cannot be of."""
+
+    def core(self, nodes: list[Node]) -> Core:
+        """Whom most others name, and all whom they name; among equals who shares ids with most, then who came first."""
+        lists = {one: self.words[one].hosts for one in nodes}
+        named = Counter(host for hosts in lists.values() for host in hosts)
+        carried = Counter(topic_id for one in nodes for topic_id in self.words[one].ids)
+
+        def rank(one: Node) -> tuple[bool, int, int, int, Node]:
+            words, host = self.words[one], host_of(one[0])
+            shared = max((carried[topic_id] for topic_id in words.ids), default=0)
+            return not words.stated, (host in lists[one]) - named[host], -shared, words.first_ns, one
+
+        core = Core(set())
+        left, found = set(nodes), {min(nodes, key=rank)}
+        while found:
+            core.members |= found
+            left -= found
+            for one in found:
+                core.words.add(self.words[one])
+            hosts = core.words.hosts
+            found = {one for one in left if host_of(one[0]) in hosts}
+        return core
+
+    def place(self, one: Node, core: Core) -> None:
+        """Whether one that the core does not name is of its cluster all the same."""
+        words = self.words[one]
+        common, apart = words.common(core.words), words.apart(core.words)
+        if not core.complete or not words.stated:
+            if apart and not common:
+                self.outsiders.add(one)
+        elif not common and not words.ids and words.lists and words.lists <= core.words.lists:
+            self.beside.add(one)
+        elif not common or apart > common:
+            self.outsiders.add(one)
+
+    def barred(self, one: Node) -> set[str]:
+        """Known clusters that a node without a ClusterId cannot be of."""
+        words, host = self.words[one], host_of(one[0])
+        found = set()
+        for cluster_id, core in self.cores.items():
+            if words.common(core.words):
+                continue
+            left_out = core.complete and not words.controller
+            names_others = words.literal and words.hosts.isdisjoint(core.hosts)
+            if words.apart(core.words) or (host not in core.hosts and (left_out or names_others)):
+                found.add(cluster_id)
+        return found
+
+
+def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:
+    found: dict[Node, Words] = defaultdict(Words)
+    for told in claims.values():
+        for claim in told:
+            words = found[node(claim["endpoint"], claim.first.ts_ns)]
+            words.first_ns = min(words.first_ns, claim.first.ts_ns)
+    for claim in claims["address"]:
+        for ts_ns in (claim.first.ts_ns, claim.last.ts_ns):
+            found[node(claim["endpoint"], ts_ns)].lists.add(claim["address"])
+    for claim in claims["names"]:
+        words = found[node(claim["endpoint"], claim.first.ts_ns)]
+        for name, topic_id in pairs(claim.peak):
+            words.names[name].add(topic_id)
+    for claim in claims["carries"]:
+        found[node(claim["endpoint"], claim.first.ts_ns)].ids.add(claim["topic_id"])
+    for claim in claims["cluster_id"]:
+        found[node(claim["endpoint"], claim.first.ts_ns)].stated |= claim["how"] != "accepted"
+    for kind in OF_CONTROLLERS:
+        for claim in claims[kind]:
+            found[node(claim["endpoint"], claim.first.ts_ns)].controller = True
+    for claim in claims["advertised"]:
+        if key_of("Metadata") not in read(claim["ranges"]):
+            found[node(claim["endpoint"], claim.first.ts_ns)].controller = True
+    return found
+
+
+def pairs(members: Iterable[str]) -> Iterable[tuple[str, str]]:
+    """Names' hashes and ids, from the members of a set of names."""
+    for member in members:
+        if member.startswith(LEAST):
+            name, _, topic_id = member.removeprefix(LEAST).partition(":")
+            yield name, topic_id
