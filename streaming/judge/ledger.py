@@ -15,7 +15,7 @@ from streaming.judge.claim import Cell, Claim
 from streaming.judge.kinds import SPACES
 from streaming.judge.shard import Claims, Shard
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 Load = Callable[[str], bytes | None]
 
 

@@ -14,6 +14,7 @@ from streaming.judge.claim import Cell, Claim
 from streaming.judge.clusters import Clusters, Group
 from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.settings import Settings
+from streaming.judge.strangers import Strangers
 
 
 @dataclass
@@ -25,11 +26,21 @@ class Filed:
     """By group and kind, in the order of their first sighting."""
     waits: bool = False
     """Entries of the metadata log in it are not yet known to be committed."""
+    ungranted: set[str] = field(default_factory=set)
+    """Hosts that spoke in it and were granted nothing so far: whether they are heard may change."""
 
 
 class Scene:
-    def __init__(self, ledger: Ledger, clusters: Clusters, settings: Settings, watermark_ns: int) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clusters: Clusters,
+        settings: Settings,
+        watermark_ns: int,
+        strangers: Strangers | None = None,
+    ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
+        self.strangers = strangers or Strangers(ledger)
         self.due: dict[Cell, int] = {}
         """Cells that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Cell] = set()
@@ -57,14 +68,28 @@ class Scene:
 
     def claims(self, kind: str, group: Group, *cell: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
-        filed = self.filed_in(cell)
+        filed = self.asked(cell)
         if filed.waits:
             self.pending.add(self.cell)
         return filed.claims.get((id(group), kind), [])
 
     def groups(self, cell: Cell) -> list[Group]:
         """The groups in which something was said about a subject, in a stable order."""
-        return self.filed_in(cell).groups
+        return self.asked(cell).groups
+
+    def heard(self, cell: Cell) -> list[Claim]:
+        """All claims about a subject but those of strangers, whichever cluster they are of."""
+        return [claim for claim in self.ledger.cell(*cell).values() if self.hears(claim, self.strangers.speaker(claim))]
+
+    def hears(self, claim: Claim, host: str | None) -> bool:
+        return not self.strangers.silenced(claim, host)
+
+    def asked(self, cell: Cell) -> "Filed":
+        """A cell's claims for the cell in hand, which is judged again once strangers among them are none any more."""
+        filed = self.filed_in(cell)
+        if filed.ungranted:
+            self.strangers.rests(filed.ungranted, self.cell)
+        return filed
 
     def filed_in(self, cell: Cell) -> "Filed":
         """A cell's claims by group and kind: sorted once, however many checks ask."""
@@ -73,6 +98,11 @@ class Scene:
             filed = self.filed[cell] = Filed()
             groups: dict[int, Group] = {}
             for claim in in_order(self.ledger.cell(*cell).values()):
+                host = self.strangers.speaker(claim) if cell[0] != "host" else None
+                if host is not None:
+                    filed.ungranted.add(host)
+                if cell[0] != "host" and not self.hears(claim, host):
+                    continue
                 for group, said in self.clusters.parts(claim):
                     groups[id(group)] = group
                     fate = self.fate(said, group) if "offset" in said.peak else COMMITTED

@@ -21,6 +21,7 @@ from streaming.judge.ledger import Ledger, Load, unversioned, versioned
 from streaming.judge.scene import Scene
 from streaming.judge.settings import Settings
 from streaming.judge.snapshots import CHUNK, Snapshots
+from streaming.judge.strangers import Strangers
 from streaming.judge.tables import Body
 from streaming.judge.told import NEVER, Before
 
@@ -70,7 +71,14 @@ class Judge:
         self.load: Load = load or (lambda _name: None)
         self.ledger = Ledger(self.load)
         self.before = Before(self.stored)
-        stored = self.stored(MAIN) or {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0}
+        stored = self.stored(MAIN) or {
+            "agents": {},
+            "due": [],
+            "pending": [],
+            "late": 0,
+            "aged_ns": 0,
+            "strangers": None,
+        }
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
         self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
         self.pending: set[Cell] = {tuple(cell) for cell in stored["pending"]}
@@ -78,6 +86,7 @@ class Judge:
         self.aged_ns: int = stored["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
+        self.strangers = Strangers(self.ledger, stored["strangers"])
         self.clusters = self.told_apart()
 
     def absorb(self, claims: Iterable[Claim]) -> None:
@@ -123,13 +132,17 @@ class Judge:
 
     def rows(self) -> list[Row]:
         """The revisions of rows that are new or have changed since the last call."""
+        unsaid = self.strangers.look(self.ledger.touched)
         before, scene = self.clusters, self.scene()
-        moved = self.clusters.moved(before)
-        cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
+        everything = unsaid is None or self.clusters.moved(before)
+        cells = self.every_cell() if everything else self.stirred() | self.beside(unsaid or set())
         self.ledger.touched.clear()
         told = [row for cell in sorted(cells) for row in self.retold(cell, scene)]
         self.waiting(scene)
         return [*told, *self.aged()]
+
+    def every_cell(self) -> set[Cell]:
+        return {cell for space in SPACES for cell in self.ledger.cells(space)}
 
     def told_apart(self) -> Clusters:
         return Clusters(self.label, self.ledger.cell(*SERVERS).values(), self.connections)
@@ -143,7 +156,7 @@ class Judge:
     def scene(self) -> Scene:
         """What checks see now."""
         self.clusters = self.told_apart()
-        scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns)
+        scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
         scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
         return scene
 
@@ -165,6 +178,7 @@ class Judge:
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
             shortened = self.beside(ageing.shorten(self.ledger, self.oldest_ns))
             cells |= {cell for cell in shortened if self.before.found(cell)}  # only findings rest on slots
+        self.strangers.look(cells)
         scene = self.scene()
         told = [row for cell in sorted(cells) for row in self.retold(cell, scene, settle=True)]
         self.waiting(scene)
@@ -213,6 +227,7 @@ class Judge:
             "pending": sorted(self.pending),
             "late": self.late,
             "aged_ns": self.aged_ns,
+            "strangers": self.strangers.state(),
         }
         told: dict[str, Any] = {MAIN: main, **self.before.taken()}
         if self.snapshots.changed:

@@ -68,7 +68,7 @@ def unnumbered(group: Group, name: str, topic: Topic) -> Told:
 def topics_of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
     """The row of an id that nothing has named yet."""
     topic_id = cell[1]
-    claims = scene.ledger.cell(*cell).values()
+    claims = scene.heard(cell)
     if topic_id in RESERVED or any(claim.kind == "binding" for claim in claims):
         return
     for group in scene.groups(cell):
@@ -99,7 +99,7 @@ def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: A
 
 
 def clients(cell: Cell, scene: Scene) -> Iterator[Told]:
-    claims = scene.ledger.cell(*cell).values()
+    claims = scene.heard(cell)
     by_cluster: dict[str, list[Claim]] = {}
     for claim in claims:
         for group, said in scene.clusters.parts(claim):

@@ -155,6 +155,7 @@ def requests(batch: Batch, api: str) -> Iterator[Rows]:
         constant(api, len(header)),
         Column(batch.version(message)),
         Column(error),
+        batch.host(message),
     ]
     yield Rows("control", key, message, peak={"broker_epoch": broker_epoch(header)})
 

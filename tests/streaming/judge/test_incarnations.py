@@ -53,11 +53,11 @@ def test_two_that_are_told_side_by_side_begin_when_they_are_told():
 
 
 def test_what_both_said_is_cut_in_two():
-    order = claim("control", EAST, 1, 1, False, "LeaderAndIsr", 4, 0, at=10, until=150, count=9)
+    order = claim("control", EAST, 1, 1, False, "LeaderAndIsr", 4, 0, "10.0.0.3", at=10, until=150, count=9)
     clusters = made(stated("A", 1, 40), stated("B", 95, 190), connections=[(0, 70), (90, 190)])
     parts = [(group.key, part.first, part.last, part.count) for group, part in clusters.parts(order)]
     assert parts == [("A", order.first, order.first, 1), ("B", order.last, order.last, 8)]
-    mine = claim("control", EAST, 1, 2, False, "LeaderAndIsr", 4, 0, at=100, until=150)
+    mine = claim("control", EAST, 1, 2, False, "LeaderAndIsr", 4, 0, "10.0.0.3", at=100, until=150)
     assert [(group.key, part) for group, part in clusters.parts(mine)] == [("B", mine)]
 
 
