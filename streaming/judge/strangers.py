@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from streaming.judge.apis import key_of, keys, newest
 from streaming.judge.claim import ZERO, Cell, Claim
-from streaming.judge.extract.peers import CLUSTERS
+from streaming.judge.extract.peers import CLUSTERS, REFUSED
 from streaming.judge.kinds import KINDS
 from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.links import IDENTITY, Link, beyond, link_of
@@ -160,12 +160,13 @@ class Strangers:
         ]
 
     def deeds(self, host: str) -> list[Deed]:
-        """Everything odd that a host did as a client. Who only tries TLS where none is spoken is not odd."""
-        found = [
+        """Everything odd that a host did as a client. To be refused, or to try TLS in vain, is not odd by itself."""
+        asked = [
             Deed(claim["what"], claim, claim.count, tuple(sorted(claim.tally)))
             for claim in self.odd(host)
             if claim["what"] != CLUSTERS or claim["endpoint"] not in self.known.raft
         ]
+        found = [deed for deed in asked if deed.what != REFUSED]
         told = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
         links = {peer["endpoint"]: self.link(peer["endpoint"]) for peer in self.peers(host)}
         for endpoint, link in links.items():
@@ -173,8 +174,9 @@ class Strangers:
                 outside = beyond(claim, link.told[claim.key[:IDENTITY]])
                 found += [Deed(OUTSIDE, claim, n, (api,)) for api, _, n in outside if (endpoint, api) not in told]
             found += [Deed(UNREAD, claim, 1, ()) for claim in link.unread[host]]
-        encrypted = [claim for link in links.values() for claim in link.encrypted[host]]
-        return [*found, *(Deed(UNREAD, claim, 1, ()) for claim in encrypted)] if found else []
+        besides = [deed for deed in asked if deed.what == REFUSED]
+        besides += [Deed(UNREAD, claim, 1, ()) for link in links.values() for claim in link.encrypted[host]]
+        return [*found, *besides] if found else []
 
     def link(self, endpoint: str) -> Link:
         """Looked through once, however many hosts are asked for; nothing is odd where nobody speaks Kafka."""

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from streaming.judge.claim import LEAST, Cell, Claim
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.extract.peers import REFUSED
 from streaming.judge.scene import Scene
 from streaming.judge.strangers import UNREAD, Deed
 
-HARMLESS = {UNREAD, REFUSED}
-"""What health checks, port scanners and mistaken clients do all day."""
+HARMLESS = {UNREAD}
+"""What health checks and port scanners do all day."""
 SHOWN = 3
 """So many APIs and endpoints are named per kind of behaviour."""
 MOST_CLIENT_IDS = 16
@@ -32,10 +31,11 @@ def stranger(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     Why it matters. Somebody tries the brokers, or a client is broken so thoroughly that it gets nowhere. Nothing it
     says counts for the cluster: no other finding, topic or client rests on it.
 
-    When it is innocent. Bytes that are not Kafka's (HTTP, SSH, a port scanner) and requests that are merely refused are
-    told as information: health checks do so all day. A host that is granted anything later is no stranger any more, and
-    what it did is judged as anybody's. Kept apart, because a broken peer looks so: another cluster's node among a
-    quorum (CLU001), and a version of before that is refused to a client which does not ask for versions (VER001).
+    When it is innocent. Whoever sends nothing but bytes that are not Kafka's (HTTP, SSH, a port scanner) is told of as
+    information: health checks do so all day. A host that is granted anything later is no stranger any more, and what it
+    did is judged as anybody's. Kept apart, because a broken peer looks so: a host that is merely refused, another
+    cluster's node among a quorum (CLU001), and a version of before that is refused to a client which does not ask for
+    versions (VER001).
 
     Source. KIP-35 and KIP-152: who is answered what before it is known; SocketServer of Kafka 3.9.
     """

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decode.columns import Table
-from decode.following.exchanges import Connection
+from decode.following.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
 from decode.message import Status
 from decode.wire import RESPONSE, SIDES
 from streaming.judge.apis import key_of, name_of, names
@@ -114,9 +114,9 @@ def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
     count = int(header.message.max(initial=-1)) + 1
     parts, good = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for path, table in tables.items():
-        if path and "error_code" in table.names:
-            np.add.at(parts, table.message, 1)
-            np.add.at(good, table.message, table["error_code"] == 0)
+        if path and "error_code" in table.names and len(table):
+            parts += np.bincount(table.message, minlength=count)
+            good += np.bincount(table.message, table["error_code"] == 0, minlength=count).astype(np.int64)
     bad = header["error_code"] != 0 if "error_code" in header.names else np.zeros(len(header), np.bool_)
     parts, good = parts[header.message], good[header.message]
     empty = (parts == 0) & (api in EMPTY_IS_NOTHING)
@@ -142,7 +142,7 @@ def kinds_of(batch: Batch, asked: Ints) -> Ints:
         status >= Status.TRUNCATED,
         np.isin(key, [key_of(api) for api in ORDERS]),
         error == INCONSISTENT_CLUSTER_ID,
-        by_topic_id(batch, asked),
+        by_topic_id(batch, asked) & (failed | closed(batch, asked)),
         failed & ~open_to_all,
     )
     return np.select(met, range(NOTHING), NOTHING).astype(np.int64)
@@ -160,6 +160,14 @@ def refusals(batch: Batch, asked: Ints) -> tuple[Ints, Bools]:
         header = tables[""]
         error[message] = header["error_code"] if "error_code" in header.names else 0
     return np.where(response >= 0, error[response], -1), (response >= 0) & failed[response]
+
+
+def closed(batch: Batch, asked: Ints) -> Bools:
+    """Requests that were still open when their connection ended; one that merely waits may be granted yet."""
+    ended = np.isin(batch.exchanges.outcome, (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
+    exchange = batch.exchange[asked]
+    found: Bools = (exchange >= 0) & ended[exchange]
+    return found
 
 
 def by_topic_id(batch: Batch, asked: Ints) -> Bools:
