@@ -2,7 +2,7 @@
 
 Knows: broker lists, registrations, ClusterIds and topic ids, by endpoint. Does not know how endpoints are joined
 (`clusters.py`), nor what a client did.
-Rule: who names itself is not named; an order names nobody, as anybody may send one.
+Rule: who names itself is not named by others; a server that does may be a member all the same.
 """
 
 from collections import defaultdict
@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator
 from streaming.judge.claim import Claim
 from streaming.judge.releases import Ranges, digest, read
 
-LISTS = {"Metadata", "DescribeCluster", "BrokerRegistration"}
-
 
 class Servers:
     """What the servers' own cell says about who is named and who serves what."""
@@ -20,6 +18,8 @@ class Servers:
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
         self.named: set[str] = set()
         """Hosts that a server on another host names as a broker's."""
+        self.by_itself: set[str] = set()
+        """Hosts that name themselves: perhaps as members whose others were not asked on that listener."""
         self.raft: set[str] = set()
         """Endpoints that show the metadata log."""
         self.kafka: set[str] = set()
@@ -31,8 +31,10 @@ class Servers:
         """Ranges by endpoint and their digest."""
         for claim in claims:
             match claim.kind:
-                case "address" if host_of(claim["address"]) != host_of(claim["endpoint"]) and is_list(claim):
+                case "address" if host_of(claim["address"]) != host_of(claim["endpoint"]):
                     self.named.add(host_of(claim["address"]))
+                case "address":
+                    self.by_itself.add(host_of(claim["address"]))
                 case "log_order":
                     self.raft.add(claim["endpoint"])
                 case "server":
@@ -45,17 +47,11 @@ class Servers:
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
 
     def unnamed(self) -> Iterator[str]:
-        """Endpoints that state the ClusterId of servers that are named, and are not."""
+        """Endpoints that state the ClusterId of servers that are named, and that nobody names, themselves neither."""
         members = {cid for end, found in self.stated.items() if host_of(end) in self.named for cid in found}
-        yield from sorted(
-            end for end, found in self.stated.items() if host_of(end) not in self.named and found & members
-        )
+        known = self.named | self.by_itself
+        yield from sorted(end for end, found in self.stated.items() if host_of(end) not in known and found & members)
 
 
 def host_of(end: str) -> str:
     return end.rpartition(":")[0]
-
-
-def is_list(claim: Claim) -> bool:
-    """Whether an address was told by who knows: a broker list or a registration that was accepted, no order."""
-    return not {claim.first.api, claim.last.api}.isdisjoint(LISTS)

@@ -207,7 +207,10 @@ class Strangers:
         for topic_id in sorted(self.known.carried[endpoint] - others):
             told = in_order(self.ledger.cell("id", topic_id).values())
             if not any(names_it(claim) and host_of(claim.server()) != host for claim in told):
-                yield from (c for c in told if c.kind == "binding" and self.otherwise(c["name"], topic_id, host))
+                own = (
+                    c for c in told if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint
+                )
+                yield from (claim for claim in own if self.otherwise(claim["name"], topic_id, host))
 
     def otherwise(self, name: str | None, topic_id: str, host: str) -> bool:
         """Whether another host's server binds a name to another id."""
