@@ -22,6 +22,7 @@ from streaming.judge.extract import (
     errors,
     log,
     offsets,
+    peers,
     producers,
     replicas,
     servers,
@@ -49,6 +50,7 @@ FAMILIES = (
     log,
     drafts,
     sessions,
+    peers,
 )
 
 
@@ -56,8 +58,10 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     batch = Batch(exchanges, answering(exchanges, decoded))
     stated = merged(claim for rows in rows_of(batch) for claim in reduced(rows, batch.sightings))
     forwarded = inner_claims(exchanges, decoded)
-    sets = [*sessions.members(batch), *producers.members(batch)] if len(decoded) else []
-    facts = merged([*forwarded, *wire.connections(batch), *log.orders(batch), *log.chunks(batch), *sets])
+    sets = [*sessions.members(batch), *producers.members(batch), *peers.odd(batch)] if len(decoded) else []
+    facts = merged(
+        [*forwarded, *wire.connections(batch), *peers.connections(batch), *log.orders(batch), *log.chunks(batch), *sets]
+    )
     return merged(
         [
             *stated,

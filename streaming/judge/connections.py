@@ -8,7 +8,7 @@ beginning that was not seen, and nothing is known to be missing.
 from streaming.judge.bounds import CUT
 from streaming.judge.claim import Claim
 from streaming.judge.clusters import Group
-from streaming.judge.coverage import protocol_of
+from streaming.judge.links import protocol_of
 from streaming.judge.scene import Scene
 
 IDENTITY = 4

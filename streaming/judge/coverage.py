@@ -7,6 +7,7 @@ Rule: totals are sums over rows of one measure; a count of nothing has no row. A
 from collections.abc import Iterator
 
 from streaming.judge.claim import Cell, Claim
+from streaming.judge.links import is_unread, protocol_of
 from streaming.judge.scene import Scene
 from streaming.judge.tables import Told
 
@@ -23,6 +24,8 @@ CUMULATIVE = (
     "limits_hit",
 )
 """Facts of a connection that only grow: the greatest value told holds."""
+LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
+"""Of what does not speak Kafka nothing is missing."""
 
 
 def connections(cell: Cell, scene: Scene) -> Iterator[Told]:
@@ -39,16 +42,12 @@ def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
     protocol = protocol_of(claim)
     yield "connections", protocol, 1
     yield "encrypted_connections", None, int(protocol == "tls")
+    yield "foreign_bytes", None, claim.peak.get("payload_bytes", 0) if is_unread(claim) else 0
     for measure in CUMULATIVE:
-        yield measure, None, claim.peak.get(measure, 0)
+        yield measure, None, 0 if protocol == "other" and measure in LOSSES else claim.peak.get(measure, 0)
     for measure, count in claim.tally.items():
         name, _, detail = measure.partition(":")
         yield name, detail or None, count
-
-
-def protocol_of(claim: Claim) -> str:
-    """What the connection turned out to speak, by the latest word on it."""
-    return str(claim.peak.get("protocol", ["undecided"])[-1])
 
 
 def marks(scene: Scene) -> Iterator[Told]:

@@ -16,7 +16,20 @@ from streaming.judge.claim import Cell, Sighting
 
 Told = TypeVar("Told")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
-STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, "topics", "descriptions", "clients", "coverage", "rows")
+STRANGERS = "strangers"
+STEPS = (
+    FILING,
+    ASSEMBLY,
+    CLUSTERS,
+    AGEING,
+    SORTING,
+    STRANGERS,
+    "topics",
+    "descriptions",
+    "clients",
+    "coverage",
+    "rows",
+)
 """What may fail besides checks; with their codes the closed set of what a failure is counted under."""
 MOST = 4096
 """So many subjects are remembered."""

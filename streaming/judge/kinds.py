@@ -103,15 +103,17 @@ STATED: Mapping[str, Kind] = {
         "name:name id:topic_id",
         "{endpoint} answers {api} for partition {partition} with {error}",
     ),
-    "follower": kind("broker endpoint client_id", "server:", "broker {broker} fetches from {endpoint}"),
+    "follower": kind("broker endpoint client_id host", "server:", "broker {broker} fetches from {endpoint}"),
     "follows": kind(
-        "topic_id partition broker endpoint client_id",
+        "topic_id partition broker endpoint client_id host",
         "id:topic_id",
         "broker {broker} asks {endpoint} for partition {partition}",
     ),
     "heartbeat": kind("broker endpoint", "server:", "broker {broker} tells how far it has read the metadata log"),
     "replica_answer": kind(
-        "topic_id partition api client_id endpoint", "id:topic_id", "{api} of {client_id} for partition {partition}"
+        "topic_id partition api client_id endpoint host",
+        "id:topic_id",
+        "{api} of {client_id} for partition {partition}",
     ),
     # which endpoint belongs to which cluster
     "server": kind("endpoint", "server:", "{endpoint} answers in Kafka's protocol"),
@@ -222,10 +224,14 @@ STATED: Mapping[str, Kind] = {
         "wire:",
         "{api} v{version} {side} is malformed: {reason}",
     ),
-    "unknown": kind("key version endpoint reason", "wire:", "API key {key} v{version} is not in the schemas"),
+    "unknown": kind("key version endpoint reason host", "wire:", "API key {key} v{version} is not in the schemas"),
     "stray": kind("host endpoint client started_ns what", "link:endpoint", "{endpoint}: {what}"),
     "dialect": kind("host endpoint dialect", "link:endpoint", "{host} and {endpoint} speak {dialect}"),
     "draft_code": kind("endpoint error api", "link:endpoint", "{endpoint} answers {api} with {error}"),
+    # who is who on the wire, whatever it says
+    "peer": kind("host endpoint", "host:host", "{host} speaks to {endpoint}"),
+    "serving": kind("server endpoint", "host:server", "{endpoint} answers in Kafka's protocol"),
+    "odd_exchange": kind("host endpoint what", "host:host", "{host} sends {endpoint} {what}"),
     "mark": kind("agent what source reason", "agent:", "agent {agent}: {what} {source} {reason}"),
 }
 UNANSWERED = "unanswered_"
@@ -240,5 +246,5 @@ KINDS: Mapping[str, Kind] = {
         for name in (*ORDERED, "address", "carries")
     },
 }
-SPACES = {"name": 64, "id": 64, "client": 16, "link": 16, "server": 1, "wire": 1, "agent": 1}
+SPACES = {"name": 64, "id": 64, "client": 16, "link": 16, "host": 16, "server": 1, "wire": 1, "agent": 1}
 """The ledger's spaces and how many shards each is cut into."""

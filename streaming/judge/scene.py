@@ -16,6 +16,7 @@ from streaming.judge.clusters import Clusters, Group
 from streaming.judge.kinds import UNANSWERED
 from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.settings import Settings
+from streaming.judge.strangers import Strangers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,11 +35,21 @@ class Filed:
     """By group and kind, in the order of their first sighting."""
     waits: bool = False
     """Entries of the metadata log in it are not yet known to be committed."""
+    ungranted: set[str] = field(default_factory=set)
+    """Hosts that spoke in it and were granted nothing so far: whether they are heard may change."""
 
 
 class Scene:
-    def __init__(self, ledger: Ledger, clusters: Clusters, settings: Settings, watermark_ns: int) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clusters: Clusters,
+        settings: Settings,
+        watermark_ns: int,
+        strangers: Strangers | None = None,
+    ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
+        self.strangers = strangers or Strangers(ledger)
         self.due: dict[Cell, int] = {}
         """Cells that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Cell] = set()
@@ -71,17 +82,31 @@ class Scene:
 
     def claims(self, kind: str, group: Group, *cell: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
-        filed = self.filed_in(cell)
+        filed = self.asked(cell)
         if filed.waits:
             self.pending.add(self.cell)
         return filed.claims.get((id(group), kind), [])
 
     def groups(self, cell: Cell) -> list[Group]:
         """The groups in which something was said about a subject, in a stable order."""
-        filed = self.filed_in(cell)
+        filed = self.asked(cell)
         if filed.waits:
             self.pending.add(self.cell)
         return filed.groups
+
+    def heard(self, cell: Cell) -> list[Claim]:
+        """All claims about a subject but those of strangers, whichever cluster they are of."""
+        return [claim for claim in self.ledger.cell(*cell).values() if self.hears(claim, self.strangers.speaker(claim))]
+
+    def hears(self, claim: Claim, host: str | None) -> bool:
+        return not self.strangers.silenced(claim, host)
+
+    def asked(self, cell: Cell) -> Filed:
+        """A cell's claims for the cell in hand, which is judged again once strangers among them are none any more."""
+        filed = self.filed_in(cell)
+        if filed.ungranted:
+            self.strangers.rests(filed.ungranted, self.cell)
+        return filed
 
     def counts(self, order: Claim, group: Group) -> bool:
         """Whether an order that was refused, or whose answer was not seen, is one of the cluster's own: its sender is
@@ -115,6 +140,11 @@ class Scene:
             groups: dict[int, Group] = {}
             late: set[tuple[int, str]] = set()
             for claim in in_order(self.ledger.cell(*cell).values()):
+                host = self.strangers.speaker(claim) if cell[0] != "host" else None
+                if host is not None:
+                    filed.ungranted.add(host)
+                if cell[0] != "host" and not self.hears(claim, host):
+                    continue
                 for group, part in self.clusters.parts(claim):
                     said = part
                     if ordered(part):

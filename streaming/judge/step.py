@@ -18,7 +18,7 @@ from capture import frames
 from streaming.judge import ageing, units
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Clusters
-from streaming.judge.failures import AGEING, ASSEMBLY, CLUSTERS, FILING, Failures, failure
+from streaming.judge.failures import AGEING, ASSEMBLY, CLUSTERS, FILING, STRANGERS, Failures, failure
 from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger, Load, unversioned, versioned
 from streaming.judge.overflow import Overflow
@@ -26,6 +26,7 @@ from streaming.judge.room import Room
 from streaming.judge.scene import Scene
 from streaming.judge.settings import Settings
 from streaming.judge.snapshots import CHUNK, Snapshots
+from streaming.judge.strangers import Strangers
 from streaming.judge.tables import Body
 from streaming.judge.told import NEVER, Before, withdrawn
 
@@ -77,7 +78,14 @@ class Judge:
         self.ledger = Ledger(self.load, self.overflow.sizes)
         self.before = Before(self.stored)
         self.room = Room(self.ledger, self.before, self.overflow)
-        stored = self.stored(MAIN) or {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0}
+        stored = self.stored(MAIN) or {
+            "agents": {},
+            "due": [],
+            "pending": [],
+            "late": 0,
+            "aged_ns": 0,
+            "strangers": None,
+        }
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
         self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
         self.pending: set[Cell] = {tuple(cell) for cell in stored["pending"]}
@@ -88,6 +96,7 @@ class Judge:
         self.failures = Failures(stored.get("failing", ()))
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
+        self.strangers = Strangers(self.ledger, stored["strangers"])
         self.clusters = self.told_apart()
 
     def absorb(self, claims: Iterable[Claim]) -> None:
@@ -142,9 +151,10 @@ class Judge:
         """The revisions of rows that are new or have changed since the last call."""
         left = [row for cell in self.room.crowd() for row in self.left(cell)]
         lessened = self.room.lessen()
+        unsaid = self.strange(self.ledger.touched)
         before, without, scene = self.clusters, self.without, self.scene()
-        moved = self.clusters.moved(before) or self.without != without
-        cells = {cell for space in SPACES for cell in self.ledger.cells(space)} if moved else self.stirred()
+        everything = unsaid is None or self.clusters.moved(before) or self.without != without
+        cells = self.every_cell() if everything else self.stirred() | self.beside(unsaid or set())
         self.ledger.touched.clear()
         told = [*self.judged(cells, scene, settled=lessened), *self.aged()]
         return [*left, *told, *(Row(*row) for row in self.overflow.rows(self.label, self.clusters.unknown.cluster))]
@@ -165,6 +175,18 @@ class Judge:
             yield from self.retold(SERVERS, scene, settle=SERVERS in cells and SERVERS in settled)
             self.failures.changed = False
         self.waiting(scene)
+
+    def strange(self, touched: Iterable[Cell]) -> set[Cell] | None:
+        """What to judge again since who is a stranger has changed; where that cannot be told, it stays as it was."""
+        self.failures.forget(STRANGERS)
+        try:
+            return self.strangers.look(touched)
+        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+            self.failures.add(failure(STRANGERS, (STRANGERS,), error))
+            return set()
+
+    def every_cell(self) -> set[Cell]:
+        return {cell for space in SPACES for cell in self.ledger.cells(space)}
 
     def told_apart(self) -> Clusters:
         """Who belongs together; without the endpoint of which what was said makes that impossible to tell."""
@@ -192,7 +214,7 @@ class Judge:
     def scene(self) -> Scene:
         """What checks see now."""
         self.clusters = self.told_apart()
-        scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns)
+        scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
         scene.failures = self.failures
         scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
         return scene
@@ -216,6 +238,7 @@ class Judge:
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
             shortened = self.beside(self.attempt(ageing.shorten))
             cells |= {cell for cell in shortened if self.before.found(cell)}  # only findings rest on slots
+        self.strange(cells)
         return list(self.judged(cells, self.scene(), settled=cells))
 
     def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Cell]]) -> set[Cell]:
@@ -277,6 +300,7 @@ class Judge:
             "late": self.late,
             "aged_ns": self.aged_ns,
             "failing": self.failures.stored(),
+            "strangers": self.strangers.state(),
         }
         ledger = self.ledger.shards()
         told: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.before.taken()}

@@ -77,8 +77,8 @@ def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Told
 def topics_of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
     """The row of an id that nothing has named yet."""
     topic_id = cell[1]
-    groups, filed = scene.groups(cell), scene.filed_in(cell)
-    bound = any(claim.kind == "binding" for claim in scene.ledger.cell(*cell).values())
+    groups, filed = scene.groups(cell), scene.asked(cell)
+    bound = any(claim.kind == "binding" for claim in scene.heard(cell))
     if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
         return
     for group in known(groups):
@@ -117,7 +117,7 @@ def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: A
 
 
 def clients(cell: Cell, scene: Scene) -> Iterator[Told]:
-    claims = scene.ledger.cell(*cell).values()
+    claims = scene.heard(cell)
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
     for claim in claims:
         for group, said in scene.clusters.parts(claim):

@@ -145,7 +145,7 @@ def writers(scene: Scene) -> dict[str, list[Cell]]:
     if scene.writers is None:
         scene.writers = defaultdict(list)
         for client in sorted(scene.ledger.cells("client")):
-            claims = [claim for claim in scene.ledger.cell(*client).values() if claim.kind == "wrote"]
+            claims = [claim for claim in scene.heard(client) if claim.kind == "wrote"]
             for member in sorted({member for claim in claims for member in claim.peak}):
                 scene.writers[member].append(client)
     return scene.writers

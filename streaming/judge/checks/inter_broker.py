@@ -11,7 +11,8 @@ from streaming.judge.apis import key_of
 from streaming.judge.claim import LEAST, Cell, Claim, Key, Sighting
 from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.releases import Ranges, digest, read
+from streaming.judge.links import beyond
+from streaming.judge.releases import digest, read
 from streaming.judge.runs import by_slot, end_ns, start_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import about, clock
@@ -37,8 +38,6 @@ LASTING_SLOTS = 4
 """So many slots of 10 s by name are no passing thing."""
 SHOWN = 3
 """So many topics a summary names."""
-EXEMPT = {"ApiVersions"}
-"""Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
 
 
 def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -56,12 +55,9 @@ def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> 
     told = told_on(cell, group, scene) if spoken else {}
     found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
     for claim in spoken:
-        ranges = told.get(claim.key[:4], [])
-        for word in claim.tally if ranges else ():
-            api, _, version = word.rpartition(":")
-            outside = [not inside(read(one["ranges"]), key_of(api), int(version)) for one in ranges]
-            if api not in EXEMPT and all(outside):
-                found[claim["client_id"], claim["host"], api, int(version)].append(claim)
+        ranges = [read(one["ranges"]) for one in told.get(claim.key[:4], [])]
+        for api, version, _ in beyond(claim, ranges):
+            found[claim["client_id"], claim["host"], api, version].append(claim)
     for (client_id, host, api, number), claims in sorted(found.items(), key=str):
         yield Evidence(
             (client_id or "", host, api, number),
@@ -82,11 +78,6 @@ def told_on(cell: Cell, group: Group, scene: Scene) -> dict[Key, list[Claim]]:
         if claim["digest"] in known:
             told[claim.key[:4]].append(known[claim["digest"]])
     return told
-
-
-def inside(ranges: Ranges, key: int, version: int) -> bool:
-    low, high = ranges.get(key, (0, -1))
-    return low <= version <= high
 
 
 def advert(told: Claim, api: str) -> Side:

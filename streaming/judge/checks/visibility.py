@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from streaming.judge.checks.wire import gathered, sides
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Group
-from streaming.judge.coverage import protocol_of
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.failures import Failure
+from streaming.judge.links import IDENTITY, is_unread, protocol_of
 from streaming.judge.runs import end_ns
 from streaming.judge.scene import Scene
 from streaming.judge.times import clock
@@ -25,11 +25,12 @@ def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     Why it matters. Messages in and across the gap were not read. Every absence in the verdict is weaker for it.
 
     When it is innocent. A busy capture host; a snap length below the packet size; a capture that began or ended within
-    a segment. Retransmissions that filled a hole are no gap.
+    a segment. Retransmissions that filled a hole are no gap. What does not speak Kafka is no loss (VIS007).
 
     Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
     """
-    gaps = scene.claims("gap", group, *cell)
+    foreign = {c.key for c in scene.claims("connection", group, *cell) if protocol_of(c) == "other"}
+    gaps = [claim for claim in scene.claims("gap", group, *cell) if claim.key[:IDENTITY] not in foreign]
     for claims in gathered(gaps, lambda claim: (claim["host"], claim["endpoint"])):
         host, endpoint = claims[0]["host"], claims[0]["endpoint"]
         yield Evidence(
@@ -79,6 +80,36 @@ def encrypted(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
         endpoint = hidden[0]["endpoint"]
         yield Evidence(
             (endpoint,), sides(hidden), count=len(hidden), words={"connections": len(hidden), "server": endpoint}
+        )
+
+
+def bytes_not_understood(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. Connections to an endpoint that speaks Kafka with others, whose bytes are not Kafka's: HTTP, SSH, a port
+    scanner, anything else.
+
+    Why it matters. Nothing of them was read. Were it a Kafka client after all, it is missing from the verdict.
+
+    When it is innocent. Nearly always: health checks and scanners try brokers' ports all day, and brokers close on
+    them. It is no loss, and no client's.
+
+    Source. SocketServer of Kafka 3.9: what is no request ends the connection.
+    """
+    if not any(claim["endpoint"] == cell[1] for claim in scene.claims("server", group, "server")):
+        scene.watch()
+        return
+    foreign = [claim for claim in scene.claims("connection", group, *cell) if is_unread(claim)]
+    for claims in gathered(foreign, lambda claim: (claim["host"], claim["endpoint"])):
+        host, endpoint = claims[0]["host"], claims[0]["endpoint"]
+        yield Evidence(
+            (host, endpoint),
+            sides(claims),
+            count=len(claims),
+            words={
+                "host": host,
+                "server": endpoint,
+                "connections": len(claims),
+                "bytes": sum(claim.peak["payload_bytes"] for claim in claims),
+            },
         )
 
 

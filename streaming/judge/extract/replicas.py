@@ -76,7 +76,7 @@ def followed(batch: Batch) -> Iterator[Rows]:
     ts_ns = batch.exchanges.ts_ns
     full = header["session_epoch"] <= 0
     peak = {"full": np.where(full, ts_ns[message], -1)}
-    session = [Column(replica), batch.endpoint(message), batch.client_id(message)]
+    session = [Column(replica), batch.endpoint(message), batch.client_id(message), batch.host(message)]
     yield Rows("follower", session, message, versions(batch, message), peak).where(follows)
     parent = topics.parent[partitions.parent]
     asked = [
@@ -85,6 +85,7 @@ def followed(batch: Batch) -> Iterator[Rows]:
         Column(replica[parent]),
         batch.endpoint(partitions.message),
         batch.client_id(partitions.message),
+        batch.host(partitions.message),
     ]
     by_id = topics.present("topic_id")[partitions.parent] & follows[parent]
     yield Rows("follows", asked, partitions.message).where(by_id)
@@ -120,7 +121,7 @@ def heartbeats(batch: Batch) -> Iterator[Rows]:
 def replica_answers(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:
     """How the controller answers a broker about its replicas, by 10 s and error."""
     message, parent = partitions.message, partitions.parent
-    client_id, _, endpoint = who(batch, message)
+    client_id, host, endpoint = who(batch, message)
     slot, error = batch.slot(message), partitions["error_code"]
     group, sample = grouped([Column(slot), Column(error)])
     _, codes = np.unique(group, return_inverse=True)
@@ -131,6 +132,7 @@ def replica_answers(batch: Batch, api: str, topics: Table, partitions: Table) ->
         constant(api, len(partitions)),
         client_id,
         endpoint,
+        host,
     ]
     tally = Column(codes.astype(np.int64).ravel(), names)
     return Rows("replica_answer", key, message, tally).where(topics.present("topic_id")[parent])

@@ -180,4 +180,4 @@ def broken(batch: Batch) -> Iterator[Rows]:
 
 
 def unknown_key(batch: Batch, message: Ints, version: Column, reason: str) -> list[Column]:
-    return [batch.api(message), version, batch.endpoint(message), constant(reason, len(message))]
+    return [batch.api(message), version, batch.endpoint(message), constant(reason, len(message)), batch.host(message)]

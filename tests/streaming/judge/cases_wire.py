@@ -181,6 +181,40 @@ def vis004_cannot_know(lab):
     lab.until = 100
 
 
+def foreign(lab, **facts):
+    """Bytes that are no Kafka at a server that speaks it with others."""
+    lab.metadata(0)
+    talk = lab.talk()
+    talk.facts.update({"protocol": "other", "payload_bytes": 78, **facts})
+    return talk
+
+
+def vis007_fires(lab):
+    foreign(lab)
+
+
+def vis007_fires__too_few_to_tell(lab):
+    foreign(lab, protocol="undecided", closed_by="client-fin")
+
+
+def vis007_near_miss(lab):
+    """A connection that carried nothing, as that of a port scanner."""
+    foreign(lab, payload_bytes=0)
+
+
+def vis007_near_miss__at_a_server_of_something_else(lab):
+    foreign(lab).server = "10.0.0.1:80"
+
+
+def vis007_cannot_know(lab):
+    """It is still open, and has not said enough."""
+    foreign(lab, protocol="undecided")
+
+
+def vis001_near_miss__of_what_is_no_kafka(lab):
+    foreign(lab, gaps=((START, 0, 1448),), unseen_request_bytes=1448)
+
+
 def two_agents(lab, behind, *, ended):
     lab.metadata(0)
     lab.until = 200

@@ -267,7 +267,7 @@ def exchanged(talk):
     messages.correlation_id[:] = [number for *_, number, _ in rows]
     count = len(rows)
     ts_ns = np.array([ns(at) for *_, at in rows], np.int64)
-    asked, answers, outcomes = (np.array(column) for column in zip(*talk.exchanges, strict=True))
+    asked, answers, outcomes = np.array(talk.exchanges, np.int64).reshape(-1, 3).T
     frames = np.arange(1, count + 1, dtype=np.int64)
     given = dict(  # noqa: C408 -- named as the fields are
         label="lab", names=("lab.pcap",), connections=(talk.connection(),), messages=messages,

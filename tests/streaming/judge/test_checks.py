@@ -12,6 +12,7 @@ from tests.streaming.judge import (
     cases_offsets,
     cases_refined,
     cases_sessions,
+    cases_strangers,
     cases_topic_ids,
     cases_versions,
     cases_wire,
@@ -20,7 +21,7 @@ from tests.streaming.judge.lab import ID_1, Lab, ns
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
-    cases_wire, cases_refined,
+    cases_wire, cases_refined, cases_strangers,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

@@ -1,0 +1,118 @@
+"""CLU: hosts that are of no cluster here, and behave as nobody who belongs to one does.
+
+Knows how to put into words what a stranger did. Does not know who is one (`streaming.judge.strangers`).
+Rule: one finding per host, whatever it did and however often; nothing else is said of it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from streaming.judge.claim import LEAST, Cell, Claim
+from streaming.judge.clusters import Group
+from streaming.judge.evidence import Evidence, Side, first_of, last_of
+from streaming.judge.scene import Scene
+from streaming.judge.strangers import UNREAD, Deed
+
+HARMLESS = {UNREAD}
+"""What health checks and port scanners do all day."""
+SHOWN = 3
+"""So many APIs and endpoints are named per kind of behaviour."""
+MOST_CLIENT_IDS = 16
+
+
+def stranger(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """Finds. A host to which nothing but ApiVersions, SASL or an empty Fetch was ever answered without error, that no
+    broker list, registration or other server's Metadata names, all of whose connections were seen from their SYN, and
+    that sends what no client that works does: versions that no release speaks or outside the range it was just told,
+    malformed bytes, topic ids and ClusterIds that nobody grants, orders that are refused, bytes that are not Kafka's.
+    Or a server that states the cluster's ClusterId, is named by none of its brokers, and gives other ids to their
+    topics.
+
+    Why it matters. Somebody tries the brokers, or a client is broken so thoroughly that it gets nowhere. Nothing it
+    says counts for the cluster: no other finding, topic or client rests on it.
+
+    When it is innocent. Whoever sends nothing but bytes that are not Kafka's (HTTP, SSH, a port scanner) is told of as
+    information: health checks do so all day. A host that is granted anything later is no stranger any more, and what it
+    did is judged as anybody's. Kept apart, because a broken peer looks so: a host that is merely refused, another
+    cluster's node among a quorum (CLU001), and a version of before that is refused to a client which does not ask for
+    versions (VER001).
+
+    Source. KIP-35 and KIP-152: who is answered what before it is known; SocketServer of Kafka 3.9.
+    """
+    host = cell[1]
+    if host in scene.strangers.servers:
+        yield from contradiction(host, group, scene)
+    elif scene.strangers.is_stranger(host):
+        deeds = [deed for deed in scene.strangers.deeds(host) if scene.clusters.group_of(deed.claim) is group]
+        if deeds:
+            yield odd(host, deeds)
+
+
+def odd(host: str, deeds: list[Deed]) -> Evidence:
+    by_kind: dict[str, list[Deed]] = defaultdict(list)
+    for deed in deeds:
+        by_kind[deed.what].append(deed)
+    grave = set(by_kind) - HARMLESS
+    return Evidence(
+        (host,),
+        tuple(side for deed in deeds for side in sides(deed)),
+        client_ids=client_ids(deeds),
+        count=sum(deed.times for deed in deeds),
+        kind=None if grave else "information",
+        words={
+            "who": f"Host {host}",
+            "why": "nobody names it, and nothing it asked for was granted",
+            "what": "; ".join(said(what, found) for what, found in sorted(by_kind.items(), key=graveness)),
+        },
+    )
+
+
+def graveness(kind: tuple[str, list[Deed]]) -> tuple[bool, str]:
+    """Sorts what many do harmlessly behind the rest."""
+    return kind[0] in HARMLESS, kind[0]
+
+
+def said(what: str, deeds: list[Deed]) -> str:
+    """One kind of behaviour in words: what, how often, in which APIs."""
+    apis = sorted({api for deed in deeds for api in deed.apis})
+    more = ", ..." if len(apis) > SHOWN else ""
+    count = sum(deed.times for deed in deeds)
+    return f"{what} {count} times" + (f" ({', '.join(apis[:SHOWN])}{more})" if apis else "")
+
+
+def sides(deed: Deed) -> tuple[Side, Side]:
+    claim = deed.claim
+    text = f"{claim['host']} sends {claim['endpoint']} {deed.what}"
+    return Side(claim.first, text), Side(claim.last, text)
+
+
+def client_ids(deeds: list[Deed]) -> tuple[str | None, ...]:
+    """The least of the client ids it gave."""
+    found = {value for deed in deeds for name, value in deed.claim.peak.items() if name.startswith(LEAST)}
+    found |= {deed.claim["client_id"] or "" for deed in deeds if deed.claim.kind == "spoken"}
+    return tuple(sorted(found)[:MOST_CLIENT_IDS])
+
+
+def contradiction(host: str, group: Group, scene: Scene) -> Iterator[Evidence]:
+    """A server that is none of the cluster's, by what it says of the cluster's topics."""
+    found: list[Claim] = [
+        claim
+        for endpoint in sorted(scene.strangers.known.unnamed())
+        if endpoint.rpartition(":")[0] == host
+        for claim in scene.strangers.contradictions(endpoint)
+        if scene.clusters.group_of(claim) is group
+    ]
+    if found:
+        names = sorted({claim["name"] for claim in found})
+        yield Evidence(
+            (host,),
+            tuple(side for claim in found for side in (first_of(claim), last_of(claim))),
+            topic=names[0] if len(names) == 1 else None,
+            topic_ids=tuple(sorted({claim["topic_id"] for claim in found})),
+            count=sum(claim.count for claim in found),
+            words={
+                "who": f"Server {found[0].server()}",
+                "why": "it states this cluster's id, and none of its brokers names it",
+                "what": f"other ids for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}",
+            },
+        )

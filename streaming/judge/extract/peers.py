@@ -1,0 +1,183 @@
+"""Claims about who is who on the wire: which hosts a server granted anything, and what was odd about the others.
+
+Knows: when an answer grants something, and what of a request no client that works would send. Does not know who is
+known by name, nor what follows from being odd.
+Rule: an answer that could not be read, or whose request or bytes were not seen, may have granted anything. What is odd
+is looked for only where nothing was granted in the same batch: of a host that was granted something it does not count.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decode.columns import Table
+from decode.following.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
+from decode.message import Status
+from decode.wire import RESPONSE, SIDES
+from streaming.judge.apis import key_of, name_of, names
+from streaming.judge.claim import Claim
+from streaming.judge.extract.batch import Batch
+from streaming.judge.extract.errors import INCONSISTENT_CLUSTER_ID
+from streaming.judge.extract.members import hashed, sets
+from streaming.judge.extract.reduce import Column, Ints, Rows, grouped
+from streaming.judge.extract.wire import span
+from streaming.judge.servers import host_of
+
+OPEN_TO_ALL = ("SaslHandshake", "ApiVersions", "SaslAuthenticate")
+"""Answered to everybody, whoever it is (KIP-35, KIP-152)."""
+FIRST = ("Metadata", "Fetch", "Produce")
+"""Looked at first: nearly every host that is granted anything is by these."""
+EMPTY_IS_NOTHING = ("Fetch", "ShareFetch")
+ORDERS = ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
+VERSIONS, MALFORMED, COMMANDS = "versions that no release speaks", "malformed requests", "refused orders"
+CLUSTERS, IDS, REFUSED = "foreign ClusterIds", "topic ids in vain", "refused requests"
+WHAT = (VERSIONS, MALFORMED, COMMANDS, CLUSTERS, IDS, REFUSED, None)
+NOTHING = len(WHAT) - 1
+UNKNOWN = "an unknown API"
+FAILED, EMPTY, GRANTED = 0, 1, 2
+Bools = NDArray[np.bool_]
+
+
+def claims(batch: Batch) -> Iterator[Rows]:
+    every = np.arange(len(batch.decoded))
+    granted, unread = granted_to(batch), unread_by(batch)
+    peak = {"granted": granted.astype(np.int64), "unread": unread.astype(np.int64)}
+    yield Rows("peer", [batch.host(every), batch.endpoint(every)], every, peak=peak)
+
+
+def connections(batch: Batch) -> Iterator[Claim]:
+    """Of each connection what makes its client's host one of whom not everything is known, and who serves."""
+    for connection in batch.exchanges.connections:
+        client, server = connection.name.split(">")
+        if connection.payload_bytes or not connection.from_start:
+            peak = {"granted": 0, "unread": int(unsure(connection)), "encrypted": int(connection.protocol == "tls")}
+            yield Claim("peer", (host_of(client), server), *span(connection), peak=peak)
+        if connection.protocol == "kafka":
+            peak = {"unseen": int(not connection.from_start)}
+            yield Claim("serving", (host_of(server), server), *span(connection), peak=peak)
+
+
+def unsure(connection: Connection) -> bool:
+    """Whether an answer may have gone unseen."""
+    lost = connection.unseen_response_bytes or connection.resynchronised or connection.limits_hit
+    return not connection.from_start or (connection.protocol == "kafka" and bool(lost))
+
+
+def odd(batch: Batch) -> Iterator[Claim]:
+    """What hosts that were granted nothing asked for, by kind; with the least of their client ids."""
+    exchanges = batch.exchanges
+    asked = exchanges.request[exchanges.request >= 0]
+    asked = asked[~(granted_to(batch) | unread_by(batch))[asked]]
+    if not len(asked):
+        return
+    codes = kinds_of(batch, asked)
+    message, what = asked[codes != NOTHING], Column(codes[codes != NOTHING], WHAT)
+    if len(message):
+        key = [batch.host(message), batch.endpoint(message), what]
+        client_ids = batch.client_id(message)
+        rows = Rows("odd_exchange", key, message, api_of(batch, message))
+        yield from sets(rows, rows, hashed(client_ids), batch.sightings, lambda row: client_ids.value(row) or "")
+
+
+def api_of(batch: Batch, message: Ints) -> Column:
+    """API names; the keys that are none share one, as anybody may invent them."""
+    apis = batch.api(message)
+    return Column(apis.codes, [name if name in names().values() else UNKNOWN for name in apis.values or ()])
+
+
+def granted_to(batch: Batch) -> Bools:
+    """Per message whether its server granted its client's host something in this batch."""
+    every = np.arange(len(batch.decoded))
+    pair, sample = grouped([batch.host(every), batch.endpoint(every)])
+    granted = np.zeros(len(sample), np.bool_)
+    for api in answering_apis(batch):
+        mine = (batch.decoded.messages.side == RESPONSE) & (batch.decoded.messages.key == key_of(api))
+        if not granted[pair[mine]].all():
+            message, fate = answers(api, batch.tables(api, "response"))
+            granted[pair[message[fate == GRANTED]]] = True
+    found: Bools = granted[pair]
+    return found
+
+
+def answering_apis(batch: Batch) -> list[str]:
+    """APIs of which answers were read and that mean something, the likeliest first."""
+    found = {name_of(key) for key, side in batch.kinds if side == RESPONSE} - {*OPEN_TO_ALL}
+    return [*(api for api in FIRST if api in found), *sorted(found - {*FIRST})]
+
+
+def answers(api: str, tables: Mapping[str, Table]) -> tuple[Ints, Ints]:
+    """Per answer its message, and whether it grants something: an error at the top is a refusal, and so are errors for
+    every part of the answer. Metadata tells of the brokers whatever it says of topics.
+    """
+    header = tables[""]
+    count = int(header.message.max(initial=-1)) + 1
+    parts, good = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for path, table in tables.items():
+        if path and "error_code" in table.names and len(table):
+            parts += np.bincount(table.message, minlength=count)
+            good += np.bincount(table.message, table["error_code"] == 0, minlength=count).astype(np.int64)
+    bad = header["error_code"] != 0 if "error_code" in header.names else np.zeros(len(header), np.bool_)
+    parts, good = parts[header.message], good[header.message]
+    empty = (parts == 0) & (api in EMPTY_IS_NOTHING)
+    failed = bad | ((parts > 0) & (good == 0) & (api != "Metadata"))
+    return header.message, np.where(failed, FAILED, np.where(empty, EMPTY, GRANTED))
+
+
+def unread_by(batch: Batch) -> Bools:
+    """Responses of which nobody can say what they grant."""
+    messages, status = batch.decoded.messages, batch.decoded.status
+    open_to_all = np.isin(messages.key, [key_of(api) for api in OPEN_TO_ALL])
+    found: Bools = (messages.side == RESPONSE) & (status != Status.OK) & ~open_to_all
+    return found
+
+
+def kinds_of(batch: Batch, asked: Ints) -> Ints:
+    """Per request what is odd about it: the first of WHAT that holds."""
+    key, status = batch.decoded.messages.key[asked], batch.decoded.status[asked]
+    open_to_all = np.isin(key, [key_of(api) for api in OPEN_TO_ALL])
+    error, failed = refusals(batch, asked)
+    met = (
+        np.isin(status, (Status.UNKNOWN_API, Status.UNKNOWN_VERSION)) & ~open_to_all,
+        status >= Status.TRUNCATED,
+        np.isin(key, [key_of(api) for api in ORDERS]),
+        error == INCONSISTENT_CLUSTER_ID,
+        by_topic_id(batch, asked) & (failed | closed(batch, asked)),
+        failed & ~open_to_all,
+    )
+    return np.select(met, range(NOTHING), NOTHING).astype(np.int64)
+
+
+def refusals(batch: Batch, asked: Ints) -> tuple[Ints, Bools]:
+    """Per request the error at the top of its answer, and whether it was refused; -1 where it was not answered."""
+    response = batch.partner(asked, RESPONSE)
+    error, failed = np.full(len(batch.decoded), -1, np.int64), np.zeros(len(batch.decoded), np.bool_)
+    wanted = set(batch.decoded.messages.key[response[response >= 0]].tolist())
+    for key in sorted(wanted & {key for key, side in batch.kinds if side == RESPONSE}):
+        tables = batch.tables(name_of(key), "response")
+        message, fate = answers(name_of(key), tables)
+        failed[message] = fate == FAILED
+        header = tables[""]
+        error[message] = header["error_code"] if "error_code" in header.names else 0
+    return np.where(response >= 0, error[response], -1), (response >= 0) & failed[response]
+
+
+def closed(batch: Batch, asked: Ints) -> Bools:
+    """Requests that were still open when their connection ended; one that merely waits may be granted yet."""
+    ended = np.isin(batch.exchanges.outcome, (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
+    exchange = batch.exchange[asked]
+    found: Bools = (exchange >= 0) & ended[exchange]
+    return found
+
+
+def by_topic_id(batch: Batch, asked: Ints) -> Bools:
+    """Requests that name a topic by its id."""
+    named = np.zeros(len(batch.decoded), np.bool_)
+    wanted = set(batch.decoded.messages.key[asked].tolist())
+    for key, side in sorted(batch.kinds):
+        if SIDES[side] == "request" and key in wanted:
+            for table in batch.tables(name_of(key), "request").values():
+                if "topic_id" in table.names and table["topic_id"].ndim == 2:
+                    named[table.message[table["topic_id"].any(axis=1)]] = True
+    found: Bools = named[asked]
+    return found

@@ -1,0 +1,79 @@
+"""What hosts did at one endpoint that only their connections tell.
+
+Knows: what each connection turned out to speak, which ranges were advertised on it, what was asked outside of them.
+Does not know who its host is.
+Rule: made from the cell of one endpoint, once, however many hosts are asked for.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from streaming.judge.apis import key_of
+from streaming.judge.claim import Claim, Key
+from streaming.judge.ledger import in_order
+from streaming.judge.releases import Ranges
+
+IDENTITY = 4
+"""Of a connection's key: host, endpoint, client, start."""
+EXEMPT = {"ApiVersions"}
+"""Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
+
+
+@dataclass
+class Link:
+    """What hosts did at one endpoint that only their connections tell, by host."""
+
+    unread: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    """Connections with bytes that nobody reads as Kafka's."""
+    encrypted: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    spoken: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    told: dict[Key, list[Ranges]] = field(default_factory=lambda: defaultdict(list))
+    """Ranges that were advertised, by connection."""
+    asked: set[str] = field(default_factory=set)
+    """Clients, with their ports, that asked for ranges."""
+
+
+def link_of(claims: Iterable[Claim], advertised: Mapping[str, Ranges]) -> Link:
+    """From the claims about one endpoint's connections, and the ranges that it advertised by their digests."""
+    found = Link()
+    for claim in in_order(claims):
+        match claim.kind:
+            case "connection" if is_unread(claim):
+                found.unread[claim["host"]].append(claim)
+            case "connection" if protocol_of(claim) == "tls":
+                found.encrypted[claim["host"]].append(claim)
+            case "spoken":
+                found.spoken[claim["host"]].append(claim)
+            case "ranges_told":
+                found.asked.add(claim["client"])
+                if claim["digest"] in advertised:
+                    found.told[claim.key[:IDENTITY]].append(advertised[claim["digest"]])
+    return found
+
+
+def is_unread(connection: Claim) -> bool:
+    """Whether bytes of a connection were nobody's Kafka: it never was one, or ended before anybody could tell."""
+    ended = connection.peak.get("closed_by", [""])[-1] and connection.peak.get("from_start")
+    protocol = protocol_of(connection)
+    return bool(connection.peak.get("payload_bytes")) and (
+        protocol == "other" or (protocol == "undecided" and bool(ended))
+    )
+
+
+def protocol_of(connection: Claim) -> str:
+    """What a connection turned out to speak, by the latest word on it."""
+    return str(connection.peak.get("protocol", ["undecided"])[-1])
+
+
+def beyond(spoken: Claim, ranges: list[Ranges]) -> Iterator[tuple[str, int, int]]:
+    """API, version and count of what was asked outside of everything its server advertised on the connection."""
+    for word, count in spoken.tally.items() if ranges else ():
+        api, _, version = word.rpartition(":")
+        if api not in EXEMPT and not any(inside(one, key_of(api), int(version)) for one in ranges):
+            yield api, int(version), count
+
+
+def inside(ranges: Ranges, key: int, version: int) -> bool:
+    low, high = ranges.get(key, (0, -1))
+    return low <= version <= high

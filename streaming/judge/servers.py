@@ -1,0 +1,57 @@
+"""What servers say about who is who: which hosts are named, and which servers are not.
+
+Knows: broker lists, registrations, ClusterIds and topic ids, by endpoint. Does not know how endpoints are joined
+(`clusters.py`), nor what a client did.
+Rule: who names itself is not named by others; a server that does may be a member all the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from streaming.judge.claim import Claim
+from streaming.judge.releases import Ranges, digest, read
+
+
+class Servers:
+    """What the servers' own cell says about who is named and who serves what."""
+
+    def __init__(self, claims: Iterable[Claim] = ()) -> None:
+        self.named: set[str] = set()
+        """Hosts that a server on another host names as a broker's."""
+        self.by_itself: set[str] = set()
+        """Hosts that name themselves: perhaps as members whose others were not asked on that listener."""
+        self.raft: set[str] = set()
+        """Endpoints that show the metadata log."""
+        self.kafka: set[str] = set()
+        self.stated: dict[str, set[str]] = defaultdict(set)
+        """ClusterIds by endpoint, out of its Metadata answers."""
+        self.carried: dict[str, set[str]] = defaultdict(set)
+        """Topic ids by endpoint."""
+        self.advertised: dict[str, dict[str, Ranges]] = defaultdict(dict)
+        """Ranges by endpoint and their digest."""
+        for claim in claims:
+            match claim.kind:
+                case "address" if host_of(claim["address"]) != host_of(claim["endpoint"]):
+                    self.named.add(host_of(claim["address"]))
+                case "address":
+                    self.by_itself.add(host_of(claim["address"]))
+                case "log_order":
+                    self.raft.add(claim["endpoint"])
+                case "server":
+                    self.kafka.add(claim["endpoint"])
+                case "cluster_id" if claim["how"] == "metadata":
+                    self.stated[claim["endpoint"]].add(claim["cluster_id"])
+                case "carries":
+                    self.carried[claim["endpoint"]].add(claim["topic_id"])
+                case "advertised":
+                    self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
+
+    def unnamed(self) -> Iterator[str]:
+        """Endpoints that state the ClusterId of servers that are named, and that nobody names, themselves neither."""
+        members = {cid for end, found in self.stated.items() if host_of(end) in self.named for cid in found}
+        known = self.named | self.by_itself
+        yield from sorted(end for end, found in self.stated.items() if host_of(end) not in known and found & members)
+
+
+def host_of(end: str) -> str:
+    return end.rpartition(":")[0]

@@ -1,0 +1,225 @@
+"""Who is a stranger: a host that nobody names, to which nothing was ever granted, and that did what no client does.
+
+Knows: who is named by others, who was granted something, which hosts' words no check may hear, and which cells rest on
+that. Does not know what a check would have said of them.
+Rule: a stranger is told by the ledger alone, whatever the order of claims: one that is granted something, or is named,
+is none any more, and what rested on it is judged again. Of a host of which something was not seen nobody can say it;
+neither is an honest peer one that merely speaks a version of before (VER001), or is of another cluster (CLU001).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from streaming.judge.apis import key_of, keys, newest
+from streaming.judge.claim import ZERO, Cell, Claim
+from streaming.judge.extract.peers import CLUSTERS, REFUSED
+from streaming.judge.kinds import KINDS
+from streaming.judge.ledger import Ledger, in_order
+from streaming.judge.links import IDENTITY, Link, beyond, link_of
+from streaming.judge.servers import Servers, host_of
+
+MOST_CELLS = 10_000
+"""So many cells are remembered per host; one that has more is looked for everywhere."""
+UNREAD, OUTSIDE = "bytes that are no Kafka", "versions outside the range it was just told"
+ANYWHERE: Cell = ("*",)
+NAMING = {"binding", "creation", "partition"}
+
+
+class Deed(NamedTuple):
+    """One kind of odd behaviour, by one claim."""
+
+    what: str
+    claim: Claim
+    times: int
+    apis: tuple[str, ...]
+
+
+@dataclass
+class Ungranted:
+    """A host to which nothing was granted so far."""
+
+    stranger: bool
+    refused_by: set[str] = field(default_factory=set)
+    """Endpoints that refused its ClusterId: should they serve raft, it is a broken node."""
+    cells: set[Cell] = field(default_factory=set)
+    """What was judged with its word, or without it because it is a stranger."""
+
+
+class Strangers:
+    def __init__(self, ledger: Ledger, stored: Any = None) -> None:
+        self.ledger = ledger
+        kept = stored or {"hosts": [], "servers": [], "seen": []}
+        self.hosts = {
+            host: Ungranted(stranger, set(ends), {tuple(cell) for cell in cells})
+            for host, stranger, ends, cells in kept["hosts"]
+        }
+        self.servers: set[str] = set(kept["servers"])
+        """Hosts of servers that nobody names, and that contradict those that are named."""
+        self.seen: set[str] = set(kept["seen"])
+        """Endpoints that were known to speak Kafka."""
+        self.known, self.links = Servers(), dict[str, Link]()
+
+    def state(self) -> dict[str, Any]:
+        hosts = [[h, one.stranger, sorted(one.refused_by), sorted(one.cells)] for h, one in sorted(self.hosts.items())]
+        return {"hosts": hosts, "servers": sorted(self.servers), "seen": sorted(self.seen)}
+
+    def look(self, touched: Iterable[Cell]) -> set[Cell] | None:
+        """Look again at the hosts of which something was said; the cells to judge again, None for all there are."""
+        self.links.clear()
+        hosts = {cell[1] for cell in touched if cell[0] == "host"}
+        if not hosts and not self.hosts:
+            return set()
+        self.known = Servers(self.ledger.cell("server").values())
+        before, self.servers = self.servers, set(self.contradicting())
+        if before != self.servers:
+            hosts = {cell[1] for cell in self.ledger.cells("host")}
+        for endpoint in self.known.kafka - self.seen:
+            hosts |= {claim["host"] for claim in self.ledger.claims("connection", "link", endpoint)}
+        self.seen = self.known.kafka
+        named, raft = self.known.named, self.known.raft
+        hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
+        found = {cell for host in sorted(hosts) for cell in self.again(host)}
+        return None if before != self.servers or ANYWHERE in found else found
+
+    def again(self, host: str) -> set[Cell]:
+        """Whether a host is a stranger now; the cells that rest on it, if that is another answer than before."""
+        before, here = self.hosts.pop(host, None), ("host", host)
+        if self.is_ungranted(host):
+            deeds = () if self.is_hidden(host) else self.deeds(host)
+            refused = {claim["endpoint"] for claim in self.odd(host) if claim["what"] == CLUSTERS}
+            cells = before.cells if before else set()
+            self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, cells)
+        now = self.hosts.get(host)
+        if before is None or (now is not None and now.stranger == before.stranger):
+            return {here}
+        return {here, *before.cells}
+
+    def is_stranger(self, host: str) -> bool:
+        known = self.hosts.get(host)
+        return known is not None and known.stranger
+
+    def rests(self, hosts: Iterable[str], cell: Cell) -> None:
+        """A cell is judged with, or without, the word of these hosts."""
+        for host in hosts:
+            cells = self.hosts[host].cells
+            if len(cells) >= MOST_CELLS:
+                cells.clear()
+                cells.add(ANYWHERE)
+            elif ANYWHERE not in cells:
+                cells.add(cell)
+
+    # -- whose word it is ---------------------------------------------------------------------------------------------
+
+    def speaker(self, claim: Claim) -> str | None:
+        """The host, granted nothing so far, whose word a claim is. What a server says is its own, whoever asked."""
+        at = KINDS[claim.kind].at.get("host")
+        return claim.key[at] if at is not None and claim.key[at] in self.hosts else None
+
+    def silenced(self, claim: Claim, host: str | None) -> bool:
+        """Whether no check may hear a claim: it is a stranger's, and not as a broken peer's would be."""
+        if self.servers and host_of(claim.server()) in self.servers:
+            return True
+        return host is not None and self.hosts[host].stranger and not self.may_be_honest(claim)
+
+    def may_be_honest(self, claim: Claim) -> bool:
+        """Another cluster's node among a quorum, or a client of before that does not ask for versions."""
+        if claim.kind == "cluster_refused":
+            return claim["endpoint"] in self.known.raft
+        if claim.kind != "closed_on" or claim["api"] not in keys():
+            return False
+        asked = self.link(claim["endpoint"]).asked
+        asked_first = claim.first.client in asked or claim.last.client in asked
+        return claim["version"] <= newest(key_of(claim["api"])) and not asked_first
+
+    # -- what is odd --------------------------------------------------------------------------------------------------
+
+    def peers(self, host: str) -> list[Claim]:
+        return self.ledger.claims("peer", "host", host)
+
+    def is_ungranted(self, host: str) -> bool:
+        """Whether everything of a host was seen from its beginning, nobody names it and nobody granted it anything; by
+        servers that are strangers themselves nothing is.
+        """
+        peers = self.peers(host)
+        granted = any(
+            p.peak["unread"] or (p.peak["granted"] and host_of(p["endpoint"]) not in self.servers) for p in peers
+        )
+        return bool(peers) and host not in self.known.named and not granted
+
+    def is_hidden(self, host: str) -> bool:
+        """Whether it may have been granted something under TLS: not by a server that speaks without it."""
+        return any(p.peak.get("encrypted") and p["endpoint"] not in self.known.kafka for p in self.peers(host))
+
+    def odd(self, host: str) -> list[Claim]:
+        """What a host asked for and no client that works would, of servers that are no strangers themselves."""
+        return [
+            claim
+            for claim in self.ledger.claims("odd_exchange", "host", host)
+            if host_of(claim["endpoint"]) not in self.servers
+        ]
+
+    def deeds(self, host: str) -> list[Deed]:
+        """Everything odd that a host did as a client. To be refused, or to try TLS in vain, is not odd by itself."""
+        asked = [
+            Deed(claim["what"], claim, claim.count, tuple(sorted(claim.tally)))
+            for claim in self.odd(host)
+            if claim["what"] != CLUSTERS or claim["endpoint"] not in self.known.raft
+        ]
+        found = [deed for deed in asked if deed.what != REFUSED]
+        told = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
+        links = {peer["endpoint"]: self.link(peer["endpoint"]) for peer in self.peers(host)}
+        for endpoint, link in links.items():
+            for claim in link.spoken[host]:
+                outside = beyond(claim, link.told[claim.key[:IDENTITY]])
+                found += [Deed(OUTSIDE, claim, n, (api,)) for api, _, n in outside if (endpoint, api) not in told]
+            found += [Deed(UNREAD, claim, 1, ()) for claim in link.unread[host]]
+        besides = [deed for deed in asked if deed.what == REFUSED]
+        besides += [Deed(UNREAD, claim, 1, ()) for link in links.values() for claim in link.encrypted[host]]
+        return [*found, *besides] if found else []
+
+    def link(self, endpoint: str) -> Link:
+        """Looked through once, however many hosts are asked for; nothing is odd where nobody speaks Kafka."""
+        found = self.links.get(endpoint)
+        if found is None:
+            found = self.links[endpoint] = Link()
+            if endpoint in self.known.kafka and host_of(endpoint) not in self.servers:
+                claims = self.ledger.cell("link", endpoint).values()
+                found = self.links[endpoint] = link_of(claims, self.known.advertised[endpoint])
+        return found
+
+    # -- servers that are ---------------------------------------------------------------------------------------------
+
+    def contradicting(self) -> Iterator[str]:
+        """Hosts of servers that state a cluster's ClusterId, that no member names, and that give its topics other ids
+        than its members do.
+        """
+        for endpoint in self.known.unnamed():
+            host = host_of(endpoint)
+            whole = not any(claim.peak["unseen"] for claim in self.ledger.claims("serving", "host", host))
+            if whole and any(True for _ in self.contradictions(endpoint)):
+                yield host
+
+    def contradictions(self, endpoint: str) -> Iterator[Claim]:
+        """Bindings of a server's own, of topics that others know by other ids."""
+        host = host_of(endpoint)
+        others = {i for other, found in self.known.carried.items() if host_of(other) != host for i in found}
+        for topic_id in sorted(self.known.carried[endpoint] - others):
+            told = in_order(self.ledger.cell("id", topic_id).values())
+            if not any(names_it(claim) and host_of(claim.server()) != host for claim in told):
+                own = (
+                    c for c in told if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint
+                )
+                yield from (claim for claim in own if self.otherwise(claim["name"], topic_id, host))
+
+    def otherwise(self, name: str | None, topic_id: str, host: str) -> bool:
+        """Whether another host's server binds a name to another id."""
+        return name is not None and any(
+            claim["topic_id"] not in {None, ZERO, topic_id} and host_of(claim.server()) != host
+            for claim in self.ledger.claims("binding", "name", name)
+        )
+
+
+def names_it(claim: Claim) -> bool:
+    """Whether a claim shows that its server knows the id it speaks of."""
+    return claim.kind in NAMING or (claim.kind == "use" and any(word.endswith(":0") for word in claim.tally))

@@ -1,0 +1,214 @@
+"""Cases of CLU002, in bytes: an outsider beside a cluster, and those who only look like one."""
+
+import struct
+
+from decode.following.exchanges import CLOSED_BY_CLIENT
+from tests.streaming.judge.cases_versions import ranges
+from tests.streaming.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3
+
+EVIL = "10.66.6.6"
+
+
+def cluster(lab):
+    """Two brokers that name each other, and a client that is served."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.metadata(0, [("orders", ID_1)], server=B2)
+    lab.until = 100
+
+
+def outsider(lab, server=B1, **facts):
+    return lab.talk(server, "evil", EVIL, **facts)
+
+
+def newer(talk, at=10):
+    """A version that no release speaks."""
+    talk.ask(at, "Metadata", 12, {"topics": None}, outcome=CLOSED_BY_CLIENT)
+    data, side, key, _, *rest = talk.messages[-1]
+    talk.messages[-1] = (data[:2] + struct.pack(">h", 77) + data[4:], side, key, 77, *rest)
+    return talk
+
+
+def malformed(talk, at=10):
+    talk.ask(at, "Metadata", 12, {"topics": None}, outcome=CLOSED_BY_CLIENT)
+    data, *rest = talk.messages[-1]
+    talk.messages[-1] = (data + b"\0\0", *rest)
+    return talk
+
+
+def foreign_id(talk, at=10, api="Vote"):
+    asked = {"clusterId": "EVIL-CLUSTER-ID-0000000"}
+    return talk.ask(at, api, 0 if api == "Vote" else 17, asked, {"errorCode": 104})
+
+
+def stale(talk, at=10, count=1):
+    asked = {"topics": [{"topicId": ID_3, "partitions": [{"partition": 0}]}], "replicaState": {"replicaId": 2}}
+    row = {"partitionIndex": 0, "errorCode": 100}
+    for number in range(count):
+        talk.ask(at + number, "Fetch", 16, asked, {"responses": [{"topicId": ID_3, "partitions": [row]}]})
+    return talk
+
+
+def order(talk, at=10, error=31):
+    state = {"leader": 66, "leaderEpoch": 999, "isr": [66], "replicas": [66]}
+    topics = [{"topicName": "orders", "topicId": ID_1, "partitionStates": [state]}]
+    asked = {"controllerId": 66, "controllerEpoch": 99, "topicStates": topics}
+    return talk.ask(at, "LeaderAndIsr", 5, asked, {"errorCode": error})
+
+
+def outside(talk, at=10):
+    """What it was just told is not taken."""
+    keys = [{"apiKey": k, "minVersion": low, "maxVersion": high} for k, (low, high) in ranges("2.8.2", "Z").items()]
+    talk.ask(at, "ApiVersions", 3, {}, {"apiKeys": keys})
+    return talk.ask(at + 1, "Produce", 11, {}, outcome=CLOSED_BY_CLIENT)
+
+
+def clu002_fires(lab):
+    cluster(lab)
+    for deed in (newer, malformed, foreign_id, stale, order, outside):
+        deed(outsider(lab))
+
+
+def clu002_fires__versions(lab):
+    cluster(lab)
+    newer(outsider(lab))
+
+
+def clu002_fires__malformed(lab):
+    cluster(lab)
+    malformed(outsider(lab))
+
+
+def clu002_fires__cluster_id(lab):
+    cluster(lab)
+    foreign_id(outsider(lab))
+
+
+def clu002_fires__ids(lab):
+    cluster(lab)
+    stale(outsider(lab), count=60)
+
+
+def clu002_fires__orders(lab):
+    cluster(lab)
+    order(outsider(lab))
+
+
+def clu002_fires__outside_the_range(lab):
+    cluster(lab)
+    outside(outsider(lab))
+
+
+def clu002_fires__no_kafka(lab):
+    cluster(lab)
+    outsider(lab, protocol="other", payload_bytes=78)
+
+
+def clu002_fires__a_server(lab):
+    """It states the cluster's id, and gives its topic another one."""
+    cluster(lab)
+    rogue = lab.talk(f"{EVIL}:9092", "evil", EVIL)
+    lab.metadata(10, [("orders", ID_2)], server=f"{EVIL}:9092", cluster_id=CLUSTER, talk=rogue)
+
+
+def clu002_near_miss(lab):
+    """It was granted something, before or after."""
+    cluster(lab)
+    newer(outsider(lab))
+    lab.metadata(50, talk=outsider(lab))
+
+
+def clu002_near_miss__named(lab):
+    lab.metadata(0, brokers={B1: 1, B2: 2, f"{EVIL}:9092": 3})
+    malformed(outsider(lab))
+
+
+def clu002_near_miss__only_refused(lab):
+    cluster(lab)
+    outsider(lab).ask(10, "CreateTopics", 7, {"topics": [{"name": "x"}]}, {"topics": [{"name": "x", "errorCode": 41}]})
+
+
+def clu002_near_miss__of_before(lab):
+    """A client that does not ask for versions: VER001's affair."""
+    lab.versions(0, {**ranges("4.4.0"), 0: (0, 13)})
+    outsider(lab).refused(10, "Produce", 2)
+
+
+def clu002_near_miss__another_clusters_node(lab):
+    """Refused by an endpoint that serves raft: CLU001's affair."""
+    wrong_cluster(lab)
+
+
+def wrong_cluster(lab, api="Fetch"):
+    log = {"partitionIndex": 0, "errorCode": 0, "highWatermark": 10, "records": b""}
+    asked = {"clusterId": CLUSTER, "topics": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "partitions": [{"partition": 0}]}]}
+    answer = {"responses": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "partitions": [log]}]}
+    lab.talk(B3, "raft-client-1", "10.0.0.1").ask(0, "Fetch", 17, asked, answer)
+    foreign_id(outsider(lab, B3), api=api)
+
+
+def clu002_near_miss__an_empty_fetch(lab):
+    """Nothing changed in its session: no error, and nothing granted either."""
+    cluster(lab)
+    outsider(lab).ask(10, "Fetch", 16, {"topics": [{"topicId": ID_1, "partitions": [{}]}]}, {"responses": []})
+
+
+def clu002_near_miss__a_server_that_agrees(lab):
+    """A load balancer's address: no broker's list has it, and it says what they say."""
+    cluster(lab)
+    lab.metadata(10, [("orders", ID_1)], server="10.0.0.200:9092", talk=lab.talk("10.0.0.200:9092"))
+
+
+def clu002_cannot_know(lab):
+    """What it was granted before the capture began nobody knows."""
+    cluster(lab)
+    stale(outsider(lab, from_start=False), count=60)
+
+
+def clu002_cannot_know__an_answer_is_missing(lab):
+    cluster(lab)
+    newer(outsider(lab, unseen_response_bytes=100))
+
+
+def clu002_cannot_know__encrypted(lab):
+    """Under TLS it may be granted anything."""
+    cluster(lab)
+    newer(outsider(lab))
+    outsider(lab, "10.0.0.1:9093", protocol="tls", payload_bytes=500)
+
+
+def clu001_fires__of_a_host_that_nobody_names(lab):
+    wrong_cluster(lab)
+
+
+def ver001_fires__of_a_host_that_was_never_granted_anything(lab):
+    clu002_near_miss__of_before(lab)
+
+
+def ver001_near_miss__it_had_just_been_told(lab):
+    """Of an outsider that is CLU002."""
+    cluster(lab)
+    outside(outsider(lab)).refused(12, "Produce", 11)
+
+
+def fet001_fires__joined_in_the_middle(lab):
+    clu002_cannot_know(lab)
+
+
+def fet001_near_miss__of_an_outsider(lab):
+    clu002_fires__ids(lab)
+
+
+def wir003_near_miss__of_an_outsider(lab):
+    clu002_fires__malformed(lab)
+
+
+def wir005_near_miss__of_an_outsider(lab):
+    clu002_fires__versions(lab)
+
+
+def clu001_near_miss__of_an_outsider(lab):
+    clu002_fires__cluster_id(lab)
+
+
+def tid007_near_miss__of_an_outsiders_server(lab):
+    clu002_fires__a_server(lab)
