@@ -10,7 +10,7 @@ import pytest
 
 from decode import message
 from decode.form import Kind
-from decode.message import REASONS, Dialect, Status, Tolerance, decode, only, read_so_far
+from decode.message import REASONS, Dialect, Status, Tolerance, before_arrays, decode, only, read_so_far
 from decode.nested import nested
 from decode.program import form
 from decode.wire import RECORD, REQUEST, RESPONSE, SIDES, known, pack, short_header
@@ -158,6 +158,23 @@ def test_an_exact_message_that_ends_like_the_tolerated_one_is_just_well():
     assert (Status(out.status[0]), out.tolerance[0]) == (Status.OK, Tolerance.NONE)
 
 
+EMPTY_ARRAY = bytes.fromhex("00120000000000010007") + b"rdkafka" + bytes(4)  # librdkafka 0.9 to 1.x
+
+
+def test_the_empty_array_of_librdkafkas_api_versions_is_tolerated_by_name():
+    out = decode(pack([EMPTY_ARRAY, EMPTY_ARRAY[:-4]], [REQUEST] * 2, [18] * 2, [0, 0]))
+    assert out.status.tolist() == [Status.OK, Status.OK]
+    assert out.tolerance.tolist() == [Tolerance.API_VERSIONS_EMPTY_ARRAY, Tolerance.NONE]
+    assert nested(out, 0) == nested(out, 1)
+
+
+def test_no_other_api_versions_request_is_tolerated():
+    rows = [(EMPTY_ARRAY[:-1] + b"\1", 0), (EMPTY_ARRAY + b"\0", 0), (EMPTY_ARRAY[:-1], 0), (EMPTY_ARRAY, 1)]
+    out = decode(pack([data for data, _ in rows], [REQUEST] * 4, [18] * 4, [version for _, version in rows]))
+    assert {Status(s).name for s in out.status} == {"LEFTOVER_BYTES"}
+    assert not out.tolerance.any()
+
+
 def test_a_projection_keeps_what_was_asked_for_and_checks_everything():
     rows = [row for row in vectors("kafka-messages") if (row["api"], row["side"]) == ("Fetch", "request")]
     broken = {**rows[-1], "hex": rows[-1]["hex"] + "00"}
@@ -230,3 +247,16 @@ def test_what_was_read_before_a_message_failed_can_be_asked_for():
     slot = next(slot for slot in form("Produce", "request").root.walk() if slot.kind == Kind.RECORDS)
     found = [(place, length) for number, place, length in read_so_far(decoded, 0, wanted) if number == slot.number]
     assert found == [(data.index(b"records"), 7)]
+
+
+def test_the_first_array_of_a_message_that_failed_can_be_asked_for():
+    """A Produce of one topic, cut off within it, then before it; and what has no array ends where it failed."""
+    data = build(case("Produce", "request", 3)[1], 3, Still(), {"topicData": [{"name": "t"}]}).data
+    arrays = data.index(b"\0\0\0\1\0\1t")
+    sasl = build(case("SaslAuthenticate", "request", 2)[1], 2, Still(), {}).data + b"\7"
+    parts = [data[:-1], data[: arrays + 2], data[: arrays - 1], sasl]
+    decoded = decode(pack(parts, [REQUEST] * 4, [0, 0, 0, 36], [3, 3, 3, 2]))
+    found = [before_arrays(decoded, i) for i in range(4)]
+    assert found[:2] == [arrays, arrays]
+    assert found[2:] == decoded.error_at[2:].tolist()
+    assert before_arrays(decoded, 0) == arrays  # again: the programs are as they were
