@@ -100,8 +100,8 @@ def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator
     When it is innocent. librdkafka 2.x asks for all topics with three bytes too many; its issue 5049 is open. Up to 1.x
     it asks for ApiVersions v0 with an empty array, four bytes that the version has not.
 
-    Source. Captures of confluent-kafka 2.16 against Kafka 4.4, public captures of librdkafka 0.9 to 1.x; Kafka's brokers
-    never look for bytes left over.
+    Source. Captures of confluent-kafka 2.16 against Kafka 4.4, public captures of librdkafka 0.9 to 1.x;
+    Kafka's brokers never look for bytes left over.
     """
     tolerated = scene.claims("tolerated", group, *cell)
     if tolerated:
