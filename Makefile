@@ -71,6 +71,8 @@ cluster: $(READY) ## the monitor by spark-submit on a Spark cluster on loopback,
 
 fuzz: $(READY) ## ten million mutated inputs over the interpreter
 	@$(BIN)/python -m fuzz.machine --inputs 10000000
+	@$(BIN)/python -m fuzz.following --sequences 20000 --damage bytes
+	@$(BIN)/python -m fuzz.following --sequences 20000 --damage net
 
 .PHONY: evidence
 evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]

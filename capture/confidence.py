@@ -238,17 +238,18 @@ def _harmless_kinds() -> frozenset[tuple[int, int]]:
 
 def _headers(messages: Messages, rows: Ints) -> Ints:
     """Bytes of the headers of these messages, as far as they are plain: with the client id, without tags."""
-    found = []
-    for i in rows.tolist():
-        size, begin = int(messages.size[i]), int(messages.at[i])
-        first = int(messages.span_at[i])
-        hole = int(messages.span_offset[first]) if messages.span_at[i + 1] > first else size
-        length = 8 if messages.side[i] == REQUEST else 4
-        if messages.side[i] == REQUEST and hole >= length + 2:
-            client = int.from_bytes(messages.data[begin + 8 : begin + 10].tobytes(), "big", signed=True)
-            length += 2 + client if 0 <= client <= MOST_CLIENT_ID_BYTES else 2
-        found.append(min(length, size))
-    return np.array(found, np.int64)
+    return np.array([header_bytes(messages, i) for i in rows.tolist()], np.int64)
+
+
+def header_bytes(messages: Messages, i: int) -> int:
+    """Of what stays of any message: ids and client id."""
+    size, begin, first = int(messages.size[i]), int(messages.at[i]), int(messages.span_at[i])
+    hole = int(messages.span_offset[first]) if messages.span_at[i + 1] > first else size
+    length = 8 if messages.side[i] == REQUEST else 4
+    if messages.side[i] == REQUEST and hole >= length + 2:
+        client = int.from_bytes(messages.data[begin + 8 : begin + 10].tobytes(), "big", signed=True)
+        length += 2 + client if 0 <= client <= MOST_CLIENT_ID_BYTES else 2
+    return min(length, size)
 
 
 @cached_njit

@@ -92,7 +92,7 @@ class Tolerance(IntEnum):
     METADATA_INT32_NULL = 1
     """librdkafka asks for all topics with an int32 null array in a flexible Metadata request: 3 bytes too many."""
     API_VERSIONS_EMPTY_ARRAY = 2
-    """librdkafka up to 1.x asks for ApiVersions v0 with an empty array behind it, as KIP-35 was drafted: 4 bytes more."""
+    """librdkafka up to 1.x asks for ApiVersions v0 with an empty array, as KIP-35 was drafted: 4 bytes too many."""
 
 
 METADATA, API_VERSIONS = 3, 18
