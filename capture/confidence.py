@@ -22,8 +22,9 @@ from capture.log_cuts import LogCuts, carries_log
 from decode import dialect
 from decode.compiled import cached_njit
 from decode.envelope import ENVELOPE
+from decode.failed import before_arrays
 from decode.form import Kind
-from decode.message import Projection, Status, before_arrays, decode, only, read_so_far
+from decode.message import Projection, Status, decode, only, read_so_far
 from decode.program import Dialect, programs
 from decode.secrecy import RECORDS, SECRET, Spans, confidential
 from decode.wire import REQUEST, RESPONSE, Messages, wire_offset

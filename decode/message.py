@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +41,6 @@ __all__ = [
     "Projection",
     "Status",
     "Tolerance",
-    "before_arrays",
     "decode",
     "known",
     "only",
@@ -280,35 +278,6 @@ def read_so_far(decoded: Decoded, row: int, wanted: Projection) -> list[tuple[in
     )  # fmt: skip
     found = zip(*(tokens[column][:used].tolist() for column in (0, 2, 3)), strict=True)
     return [(slot, place, length) for slot, place, length in found if length > 0]
-
-
-def before_arrays(decoded: Decoded, row: int) -> int:
-    """Where in a message that failed its body's first array begins, as on the wire; or where it failed before that."""
-    messages, compiled, table = decoded.messages, programs(), _cut_short()
-    entry, *_ = _entries(messages, decoded.dialect)
-    first = _first_array(int(entry[row]))
-    op, table[first, machine.OP] = table[first, machine.OP], machine.END
-    spans = messages.span_at[row], messages.span_at[row + 1]
-    _, _, at, _ = machine.walk(
-        messages.data, messages.at[row], messages.at[row + 1], messages.span_offset, messages.span_length, *spans,
-        table, entry[row], row, 0, _wanted(only({})), np.zeros(compiled.levels, np.int64),
-        np.zeros((machine.DEEPEST, 5), np.int64), *_tokens(1 << 12), 0,
-    )  # fmt: skip
-    table[first, machine.OP] = op
-    return int(at)
-
-
-@cache
-def _cut_short() -> NDArray[np.int32]:
-    """The programs once more, to end one of them early."""
-    return programs().table.copy()
-
-
-@cache
-def _first_array(entry: int) -> int:
-    """The row of a program that reads its first array, or that ends it: rows stand in the order of the fields."""
-    ops = programs().table[entry:, machine.OP]
-    return entry + int(np.argmax(((ops >= machine.FIXED) & (ops <= machine.COMPACT_ARRAY)) | (ops == machine.END)))
 
 
 def _wanted(projection: Projection) -> NDArray[np.uint8]:
