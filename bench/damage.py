@@ -1,6 +1,6 @@
 """Captures damaged on purpose: loss, reorder, duplicates, bursts, a start in the middle.
 
-Knows: pcap records, and how to lose, move and repeat them by a dice that always falls alike.
+Knows: pcap records, and how to lose, move and repeat them by dice that fall alike for a seed.
 Refuses to know: what the packets say, and who reads them.
 Rule: times stay in order, as a capture's do; a damage is four shares (lost, moved, repeated, skipped at the start).
 """
@@ -50,9 +50,11 @@ class Capture:
     def write(self, path: Path) -> None:
         path.write_bytes(self.head + b"".join(when + rest for when, rest in self.records))
 
-    def damaged(self, loss: float, reorder: float, repeat: float, skip: float, *, bursts: bool = False) -> Capture:
+    def damaged(
+        self, loss: float, reorder: float, repeat: float, skip: float, *, bursts: bool = False, seed: int = 1
+    ) -> Capture:
         """The same capture as a worse one would have seen it; times stay in order, as a capture's do."""
-        dice = random.Random(1)
+        dice = random.Random(seed)
         lost = self.in_bursts(loss, dice) if bursts else set()
         loss = 0.0 if bursts else loss
         placed = []

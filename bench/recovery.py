@@ -12,6 +12,7 @@ byte differs, is wrong, and none may be.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import struct
@@ -28,6 +29,8 @@ from bench.traffic import write_capture
 
 SYNTHETIC_BYTES = 20_000_000
 BAR = 0.99
+MEAN_BAR = 0.999  # over seeds
+SASL_HANDSHAKE_V0 = struct.pack(">hh", 17, 0)  # raw tokens follow; they are neither asked for nor counted
 WITHOUT_BAR = {"10% loss", "2% loss in bursts"}
 
 
@@ -38,6 +41,9 @@ class Message:
     """Sequence number of its size."""
     data: bytes
     """Without its size."""
+
+
+Pairs = list[tuple[Message, Message | None]]  # requests with their responses
 
 
 def streams(capture: Capture) -> dict[Flow, list[tuple[int, bytes]]]:
@@ -59,6 +65,7 @@ def streams(capture: Capture) -> dict[Flow, list[tuple[int, bytes]]]:
 
 
 def messages(flow: Flow, found: list[tuple[int, bytes]]) -> list[Message]:
+    """Sizes and what they cover; a raw SASL token (KIP-43) may be empty, and is no message to is_request."""
     data = bytearray()
     for at, piece in found:
         if at > len(data):
@@ -66,9 +73,9 @@ def messages(flow: Flow, found: list[tuple[int, bytes]]) -> list[Message]:
         if at + len(piece) > len(data):
             data += piece[len(data) - at :]
     cut, at = [], 0
-    while at + 8 <= len(data):
+    while at + 4 <= len(data):
         size = struct.unpack_from(">i", data, at)[0]
-        if not 4 <= size <= len(data) - at - 4:
+        if not 0 <= size <= len(data) - at - 4:
             break
         cut.append(Message(flow, at, bytes(data[at + 4 : at + 4 + size])))
         at += 4 + size
@@ -80,18 +87,19 @@ def is_request(message: Message) -> bool:
     return 0 <= key <= 94 and 0 <= version <= 20 and 0 < client < 200
 
 
-def pairs(capture: Capture) -> list[tuple[Message, Message | None]]:
+def pairs(capture: Capture) -> Pairs:
     """Requests with their responses, of all connections that begin in the capture and speak Kafka in the clear."""
     found = streams(capture)
     cut = {flow: messages(flow, pieces) for flow, pieces in found.items()}
-    paired: list[tuple[Message, Message | None]] = []
+    paired: Pairs = []
     for flow, asked in cut.items():
-        if not asked or not all(map(is_request, asked)):
+        requests = list(filter(is_request, asked))
+        if not requests or (len(requests) < len(asked) and requests[0].data[:4] != SASL_HANDSHAKE_V0):
             continue
         answers: dict[bytes, list[Message]] = defaultdict(list)
         for answer in cut.get(flow[2:] + flow[:2], []):
             answers[answer.data[:4]].append(answer)
-        for request in asked:
+        for request in requests:
             waiting = answers[request.data[4:8]]
             paired.append((request, waiting.pop(0) if waiting else None))
     return paired
@@ -208,28 +216,43 @@ def tshark(path: Path, ports: set[int]) -> set[tuple[Flow, int]]:
     return told
 
 
-def measured(name: str, capture: Capture, folder: Path) -> list[dict]:
-    paired = pairs(capture)
+def said(paired: Pairs) -> dict[Known, list[bytes]]:
+    """What the undamaged capture says under each name."""
     true: dict[Known, list[bytes]] = defaultdict(list)
     for pair in paired:
         for asks, m in zip((True, False), pair, strict=True):
             if m:
                 true[known(m.flow, len(m.data), m.data, asks=asks)].append(m.data)
-    flows = {name[0] for name in true}
+    return true
+
+
+def damaged_by(capture: Capture, damage: str, seed: int) -> Capture:
+    return capture.damaged(*DAMAGE[damage], bursts="bursts" in damage, seed=seed)
+
+
+def recovered(
+    capture: Capture, paired: Pairs, damaged: Capture, path: Path
+) -> tuple[dict[Known, bytes], int, list[Known]]:
+    """What is still whole in the damaged file, how much of it is told, and what is told and wrong."""
+    damaged.write(path)
+    true = said(paired)
+    seen, flows = Seen(damaged, capture), {name[0] for name in true}
+    whole = [(q, True) for q, _ in paired if seen.whole(q)]
+    whole += [(r, False) for q, r in paired if r and seen.whole(q) and seen.whole(r)]
+    wanted = {known(m.flow, len(m.data), m.data, asks=asks): m.data for m, asks in whole}
+    told = ours(path, path.parent)
+    found = sum(any(kept.agrees(data) for kept in told.get(name, ())) for name, data in wanted.items())
+    mine = [(name, kept) for name, many in told.items() if name[0] in flows for kept in many]
+    return wanted, found, [name for name, kept in mine if not any(map(kept.agrees, true.get(name, ())))]
+
+
+def measured(name: str, capture: Capture, folder: Path) -> list[dict]:
+    paired = pairs(capture)
+    path = folder / "damaged.pcap"
     ports = {request.flow[3] for request, _ in paired}
     rows = []
-    for damage, numbers in DAMAGE.items():
-        damaged = capture.damaged(*numbers, bursts="bursts" in damage)
-        path = folder / "damaged.pcap"
-        damaged.write(path)
-        seen = Seen(damaged, capture)
-        whole = [(q, True) for q, _ in paired if seen.whole(q)]
-        whole += [(r, False) for q, r in paired if r and seen.whole(q) and seen.whole(r)]
-        wanted = {known(m.flow, len(m.data), m.data, asks=asks): m.data for m, asks in whole}
-        told = ours(path, folder)
-        found = sum(any(kept.agrees(data) for kept in told.get(name, ())) for name, data in wanted.items())
-        mine = [(name, kept) for name, many in told.items() if name[0] in flows for kept in many]
-        wrong = [name for name, kept in mine if not any(map(kept.agrees, true.get(name, ())))]
+    for damage in DAMAGE:
+        wanted, found, wrong = recovered(capture, paired, damaged_by(capture, damage, 1), path)
         row = line(f"recovery, {name}, {damage}", found / max(len(wanted), 1), damage)
         if shutil.which("tshark"):
             theirs = tshark(path, ports)
@@ -270,3 +293,44 @@ def measure() -> list[dict]:
         for path in sorted(Path(real).glob("*/capture.pcap")) if real else []:
             rows += measured(path.parent.name, Capture.read(path), folder)
     return rows
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="recovery over many seeds, without a peer")
+    parser.add_argument("folder", type=Path, help="captures are FOLDER/*/capture.pcap")
+    parser.add_argument("--only", nargs="*", help="captures, by the names of their folders")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--damage", nargs="*", default=[d for d in DAMAGE if d not in WITHOUT_BAR], choices=DAMAGE)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """A line per capture and damage: mean and worst of the seeds, wrong messages; 1 where a bar is missed."""
+    options, missed = arguments(), 0
+    for path in sorted(options.folder.glob("*/capture.pcap")):
+        if options.only and path.parent.name not in options.only:
+            continue
+        capture = Capture.read(path)
+        paired = pairs(capture)
+        for damage in options.damage:
+            shares: dict[int, float] = {}
+            wrong = 0
+            with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as folder:
+                for seed in range(1, options.seeds + 1):
+                    damaged = damaged_by(capture, damage, seed)
+                    wanted, found, strange = recovered(capture, paired, damaged, Path(folder) / "damaged.pcap")
+                    shares[seed] = found / len(wanted) if wanted else 1.0
+                    wrong += len(strange)
+            mean, worst = sum(shares.values()) / len(shares), min(shares, key=shares.__getitem__)
+            good = mean >= MEAN_BAR and shares[worst] >= BAR and not wrong
+            missed += not good
+            print(
+                f"{'ok    ' if good else 'MISSED'} {path.parent.name}, {damage}: {len(shares)} seeds, mean {mean:.4f}, "
+                f"worst {shares[worst]:.4f} (seed {worst}), {wrong} wrong",
+                flush=True,
+            )
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,8 @@ secrets in them), and what of a message that cannot be read is needed to say tha
 Refuses to know: packets. Places here are stretches of streams: (stream, begin, end), stream = 2 * serial + direction.
 Rule: what is not said to be harmless is not kept. Of a message that does not decode, whatever the reason, its header
 stays (key, version, correlation id, client id), and also what was read of it and the field that could not be, so that
-it is found unreadable for the same reason again; of a kind that has records or secrets only before the first of them.
+it is found unreadable for the same reason again; of a kind that has records or secrets only what stands before its
+body's first text, bytes or array.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from capture.log_cuts import LogCuts, carries_log
 from decode import dialect
 from decode.compiled import cached_njit
 from decode.envelope import ENVELOPE
+from decode.failed import before_arrays
 from decode.form import Kind
 from decode.message import Projection, Status, decode, only, read_so_far
 from decode.program import Dialect, programs
@@ -168,6 +170,13 @@ def _kinds() -> NDArray[np.int8]:
     return np.array([RECORDS if s.kind == Kind.RECORDS else SECRET if s.secret else -1 for s in slots], np.int8)
 
 
+@cache
+def _contents() -> NDArray[np.uint8]:
+    """By slot: whether its tokens are content of a length that the message says; the client id stays in any case."""
+    kinds = {Kind.TEXT, Kind.BYTES, Kind.RECORDS}
+    return np.array([s.kind in kinds and s.label != "header.clientId" for s in programs().slots], np.uint8)
+
+
 def _sorted(spans: Spans) -> Spans:
     order = np.lexsort((spans.offset, spans.message))
     return _picked(spans, order)
@@ -190,16 +199,19 @@ def _readable(messages: Messages) -> Ints:
     """How much of malformed messages may be kept, so that they are found malformed again.
 
     Of kinds without secrets the place that could not be read, and some bytes more. Of others what stands before the
-    first content that is left out: what follows is not what it seems if that content's length was wrong.
+    first content, be it a text, and before the first array, unless it is that array's count that is wrong: behind a
+    length that lies anything may stand where a harmless field is expected.
     """
     decoded = decode(messages, only({}))
     upto: Ints = np.minimum(messages.size, np.maximum(decoded.error_at, 0) + BEHIND_ERROR_BYTES)
     kinds = _kinds()
-    wanted = Projection((kinds >= 0).astype(np.uint8))
+    wanted = Projection(_contents())
     for row in np.flatnonzero(~_harmless(messages, np.arange(len(messages)))).tolist():
-        end = int(decoded.error_at[row]) + BEHIND_LENGTH_BYTES.get(int(kinds[decoded.error_field[row]]), 0)
+        failed, arrays = int(decoded.error_at[row]), before_arrays(decoded, row)
+        wrong = BEHIND_LENGTH_BYTES.get(int(kinds[decoded.error_field[row]]), 0)
+        end = failed + wrong if failed <= arrays else arrays
         for slot, place, length in read_so_far(decoded, row, wanted):
-            if slot < len(kinds) and kinds[slot] >= 0 and length > 0:
+            if slot < len(kinds) and length > 0:
                 begin = wire_offset(messages, np.array([row]), np.array([place if place >= 0 else -1 - place]))
                 end = min(end, int(begin[0]))
         envelope = messages.key[row] == ENVELOPE or decoded.status[row] == Status.BAD_TEXT
@@ -227,17 +239,18 @@ def _harmless_kinds() -> frozenset[tuple[int, int]]:
 
 def _headers(messages: Messages, rows: Ints) -> Ints:
     """Bytes of the headers of these messages, as far as they are plain: with the client id, without tags."""
-    found = []
-    for i in rows.tolist():
-        size, begin = int(messages.size[i]), int(messages.at[i])
-        first = int(messages.span_at[i])
-        hole = int(messages.span_offset[first]) if messages.span_at[i + 1] > first else size
-        length = 8 if messages.side[i] == REQUEST else 4
-        if messages.side[i] == REQUEST and hole >= length + 2:
-            client = int.from_bytes(messages.data[begin + 8 : begin + 10].tobytes(), "big", signed=True)
-            length += 2 + client if 0 <= client <= MOST_CLIENT_ID_BYTES else 2
-        found.append(min(length, size))
-    return np.array(found, np.int64)
+    return np.array([header_bytes(messages, i) for i in rows.tolist()], np.int64)
+
+
+def header_bytes(messages: Messages, i: int) -> int:
+    """Of what stays of any message: ids and client id."""
+    size, begin, first = int(messages.size[i]), int(messages.at[i]), int(messages.span_at[i])
+    hole = int(messages.span_offset[first]) if messages.span_at[i + 1] > first else size
+    length = 8 if messages.side[i] == REQUEST else 4
+    if messages.side[i] == REQUEST and hole >= length + 2:
+        client = int.from_bytes(messages.data[begin + 8 : begin + 10].tobytes(), "big", signed=True)
+        length += 2 + client if 0 <= client <= MOST_CLIENT_ID_BYTES else 2
+    return min(length, size)
 
 
 @cached_njit

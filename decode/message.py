@@ -89,10 +89,13 @@ class Tolerance(IntEnum):
     NONE = 0
     METADATA_INT32_NULL = 1
     """librdkafka asks for all topics with an int32 null array in a flexible Metadata request: 3 bytes too many."""
+    API_VERSIONS_EMPTY_ARRAY = 2
+    """librdkafka up to 1.x asks for ApiVersions v0 with an empty array, as KIP-35 was drafted: 4 bytes too many."""
 
 
 METADATA, API_VERSIONS = 3, 18
 METADATA_INT32_NULL = np.array([0, 0, 0, 0, 1, 0, 0], np.uint8)  # librdkafka issue 5049, open in 2.16
+EMPTY_ARRAY = np.zeros(4, np.uint8)  # librdkafka's rd_kafka_ApiVersionRequest before KIP-511, 2.x sends none
 UNSUPPORTED_VERSION = np.array([0, 35], np.uint8)
 
 
@@ -169,8 +172,8 @@ def decode(
 ) -> Decoded:
     """Decodes a batch; the dialect may differ by message. What a dialect does not change is read as Kafka's."""
     entry, status, dialects = _entries(messages, np.broadcast_to(np.asarray(dialect, np.int8), (len(messages),)))
-    second = _second(messages)
-    return _run(messages, projection, _Plan(entry, second, _spare(messages), status, dialects))
+    second, (spare, tolerance) = _second(messages), _spare(messages)
+    return _run(messages, projection, _Plan(entry, second, spare, tolerance, status, dialects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,7 @@ class _Plan:
     entry: NDArray[np.int32]
     second: NDArray[np.int32]
     spare: Ints
+    tolerance: NDArray[np.int8]
     status: NDArray[np.int8]
     dialect: NDArray[np.int8]
 
@@ -213,15 +217,20 @@ def _second(messages: Messages) -> NDArray[np.int32]:
     return second
 
 
-def _spare(messages: Messages) -> Ints:
-    """Trailing bytes that are tolerated."""
-    spare = np.zeros(len(messages), np.int64)
-    asked = (
-        (messages.side == REQUEST) & (messages.key == METADATA) & ((messages.version == 12) | (messages.version == 13))
-    )
-    rows = np.flatnonzero(asked & (messages.at[1:] - messages.at[:-1] >= len(METADATA_INT32_NULL)))
-    spare[rows[_says(messages, messages.at[rows + 1] - len(METADATA_INT32_NULL), METADATA_INT32_NULL)]] = 3
-    return spare
+def _spare(messages: Messages) -> tuple[Ints, NDArray[np.int8]]:
+    """Trailing bytes that are tolerated, and by which name."""
+    spare, tolerance = np.zeros(len(messages), np.int64), np.zeros(len(messages), np.int8)
+    asked, version = messages.side == REQUEST, messages.version
+    metadata = asked & (messages.key == METADATA) & ((version == 12) | (version == 13))
+    empty = asked & (messages.key == API_VERSIONS) & (version == 0)
+    for where, end, count, name in (
+        (metadata, METADATA_INT32_NULL, 3, Tolerance.METADATA_INT32_NULL),
+        (empty, EMPTY_ARRAY, len(EMPTY_ARRAY), Tolerance.API_VERSIONS_EMPTY_ARRAY),
+    ):
+        rows = np.flatnonzero(where & (messages.at[1:] - messages.at[:-1] >= len(end)))
+        rows = rows[_says(messages, messages.at[rows + 1] - len(end), end)]
+        spare[rows], tolerance[rows] = count, name
+    return spare, tolerance
 
 
 def _says(messages: Messages, at: Ints, word: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -251,7 +260,7 @@ def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:
     used = done[machine.TOKENS]
     version = np.where((chosen >= 0) & (chosen == plan.second), 0, messages.version).astype(np.int16)
     return Decoded(
-        messages, status, error_at, error_field, tolerated, plan.dialect, version,
+        messages, status, error_at, error_field, tolerated * plan.tolerance, plan.dialect, version,
         token_at, tokens[0][:used], tokens[1][:used], tokens[2][:used], tokens[3][:used], rows,
         projection.wanted,
     )  # fmt: skip

@@ -19,15 +19,20 @@ from decode.following.heap import other_way, side_of, take_wait, way_of
 from decode.following.pairing import answered_is_raw, answers_request, drop_raw, request, response
 from decode.following.pieces import detach, free_list, read, seen_last, without_front
 from decode.following.recognise import (
+    DOUBT,
     GSSAPI,
+    HIGHEST_KEY,
+    HIGHEST_VERSION,
     NO,
     NO_CLIENT,
     NOT_SEEN,
     PRODUCE,
+    RESERVED,
     SASL_HANDSHAKE,
     SHORTEST_REQUEST,
     STRONG,
     WAIT,
+    WEAK,
     gss_token,
     int16,
     int32,
@@ -35,6 +40,7 @@ from decode.following.recognise import (
     opening_request,
     produce_acks,
     request_header,
+    taken_request,
     tls_record,
 )
 from decode.following.slots import (
@@ -47,6 +53,7 @@ from decode.following.slots import (
     KAFKA,
     L_MESSAGE_BYTES,
     L_SEARCH_BYTES,
+    L_SEARCH_PIECES,
     OFF,
     OTHER,
     P_FRAME,
@@ -89,6 +96,7 @@ from decode.following.slots import (
     W_MODE,
     W_NEED,
     W_NEXT,
+    W_PIECES,
     W_RAW,
     W_RESCANS,
     W_SCAN,
@@ -102,13 +110,13 @@ if TYPE_CHECKING:
 
 
 RAW_TOKEN = -2  # W_KEY of a frame that is no message
+DOUBTED = 3  # W_LOST of an opening that the server's answer or the next request has to confirm
 GIVEN_UP = 2  # W_LOST of a message that could wait no longer (relief.py): only its end is still of interest
 TOKEN_BYTES = 1 << 20  # sasl.server.max.receive.size is 512 KiB by default
 PEEK = 64  # enough for the header of most requests
 PEEK_FAR = 1024  # enough for client id, transactional id and acks
 GSS_TOKENS = 16  # of a client before its first request; Kerberos takes 3
 OPENING = 256  # bytes of a first request waited for before its connection is judged
-HIGHEST_KEY, HIGHEST_VERSION = 20_000, 200  # far above any fork's; an unknown API is undecoded, not noise
 RESCANS = 256  # times a search may look again at bytes it had passed over
 RESCAN_BYTES = 16 << 10
 
@@ -194,7 +202,9 @@ def _head(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     if s[c + C_PROTOCOL] == UNDECIDED and s[w + W_MODE] == START and not is_request:
         if s[w + W_KEPT] > s[L_SEARCH_BYTES]:
             turn_off(s, c, OTHER)
-        return False
+            return False
+        if not _answer_confirms(s, new, old, c, w):
+            return False
     n = read(s, new, old, s[w + W_HEAD], at, old, min(have, PEEK))
     if n < 4:
         lose_boundary(s, w)
@@ -229,19 +239,71 @@ def _opening(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
     enough = min(size + 4, OPENING)
     if have < enough:
         s[w + W_NEED] = at + min(enough, have + 1)
-        if n >= 12 and request_header(s, old, 0, n, s[L_MESSAGE_BYTES])[0] == NO:
+        if n >= 12 and taken_request(s, old, 0, n, s[L_MESSAGE_BYTES])[0] == NO:
             turn_off(s, c, OTHER)
             return True
         return False
-    verdict, _, _ = opening_request(s, old, min(n, size + 4), s[L_MESSAGE_BYTES])
+    verdict, _, client = opening_request(s, old, min(n, size + 4), s[L_MESSAGE_BYTES])
     if verdict == STRONG:
-        s[c + C_PROTOCOL] = KAFKA
-        s[w + W_MODE] = SYNC
+        _is_kafka(s, c, w)
     elif n < enough:
         lose_boundary(s, w)
+    elif verdict == WAIT and n == have and have < size + 4:
+        s[w + W_NEED] = s[w + W_NEXT] + 1
+        return False
+    elif verdict in (WEAK, DOUBT) and s[w + W_KEPT] <= s[L_SEARCH_BYTES] and s[w + W_PIECES] <= s[L_SEARCH_PIECES]:
+        return _doubted(s, new, old, c, w, client)
     else:
         turn_off(s, c, OTHER)
     return True
+
+
+@njit
+def _is_kafka(s: Ints, c: int, w: int) -> None:
+    """The first request, at the boundary of direction w, is believed."""
+    s[c + C_PROTOCOL] = KAFKA
+    s[w + W_MODE] = SYNC
+    s[w + W_LOST] = 0
+    s[w + W_NEED] = s[w + W_AT] + 4
+
+
+@njit
+def _doubted(s: Ints, new: Bytes, old: Bytes, c: int, w: int, client: int) -> Any:
+    """The first request of a connection, in old, is none that clients send: the same client's next one confirms it."""
+    correlation, end = int32(old, 8), s[w + W_AT] + 4 + int32(old, 0)
+    s[w + W_LOST] = DOUBTED
+    s[w + W_CORRELATION] = correlation
+    s[w + W_NEED] = s[w + W_NEXT] + 1
+    if s[w + W_NEXT] <= end:
+        return False
+    n = read(s, new, old, s[w + W_HEAD], end, old, min(s[w + W_NEXT] - end, PEEK_FAR))
+    verdict, _, follower = taken_request(s, old, 0, n, s[L_MESSAGE_BYTES])
+    if verdict == NO:
+        turn_off(s, c, OTHER)
+    elif verdict != WAIT and follower == client and int32(old, 8) > correlation:
+        _is_kafka(s, c, w)
+    else:
+        return False
+    return True
+
+
+@njit
+def _answer_confirms(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
+    """Whether the server's first bytes, in direction w, answer a doubted request; what answers none is not Kafka's.
+
+    The id must not be 0: zeros are everywhere.
+    """
+    o = other_way(c, w)
+    if s[o + W_MODE] != START or s[o + W_LOST] != DOUBTED or s[w + W_NEXT] - s[w + W_AT] < 8:
+        return False
+    n = read(s, new, old, s[w + W_HEAD], s[w + W_AT], old, 8)
+    if n == 8 and 4 <= int32(old, 0) <= s[L_MESSAGE_BYTES] and int32(old, 4) == s[o + W_CORRELATION]:
+        if int32(old, 4) != 0:
+            _is_kafka(s, c, o)
+        return s[c + C_PROTOCOL] == KAFKA
+    if n == 8:
+        turn_off(s, c, OTHER)
+    return False
 
 
 @njit
@@ -278,7 +340,10 @@ def _token_or_request(s: Ints, new: Bytes, old: Bytes, c: int, w: int) -> Any:
         lose_boundary(s, w)
         return True
     n = read(s, new, old, s[w + W_HEAD], at, old, min(have, size + 4, PEEK_FAR))
-    verdict, length, _ = request_header(s, old, 0, n, s[L_MESSAGE_BYTES])
+    if s[c + C_PROTOCOL] == KAFKA:
+        verdict, length, _ = taken_request(s, old, 0, n, s[L_MESSAGE_BYTES])
+    else:
+        verdict, length, _ = request_header(s, old, 0, n, s[L_MESSAGE_BYTES])
     if verdict == WAIT and length <= size + 4 and have < length:
         s[w + W_NEED] = at + length
         return False
@@ -370,11 +435,12 @@ def _waiting(s: Ints, first: int, at: int, end: int) -> Any:
 def _look_into_request(s: Ints, new: Bytes, old: Bytes, c: int, w: int, length: int) -> Any:
     """(whether a response is due, flags): what the connection learns from a request."""
     n = read(s, new, old, s[w + W_HEAD], s[w + W_AT], old, min(length, PEEK))
-    verdict, header, client = request_header(s, old, 0, n, s[L_MESSAGE_BYTES])
+    verdict, header, client = taken_request(s, old, 0, n, s[L_MESSAGE_BYTES])
     if length > n and (verdict == WAIT or s[w + W_KEY] == PRODUCE):
         n = read(s, new, old, s[w + W_HEAD], s[w + W_AT], old, min(length, PEEK_FAR))
-        verdict, header, client = request_header(s, old, 0, n, s[L_MESSAGE_BYTES])
-    s[w + W_LAST_CORRELATION] = s[w + W_CORRELATION]
+        verdict, header, client = taken_request(s, old, 0, n, s[L_MESSAGE_BYTES])
+    if s[w + W_CORRELATION] < RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
+        s[w + W_LAST_CORRELATION] = s[w + W_CORRELATION]
     if verdict <= WAIT:
         return True, (F_ACKS_UNKNOWN if s[w + W_KEY] == PRODUCE else 0)
     if client != NO_CLIENT:

@@ -22,7 +22,9 @@ from decode.following.heap import other_way, side_of
 from decode.following.pieces import begins_packet, fills_packets, piece_of, read
 from decode.following.recognise import (
     API_VERSIONS,
+    DOUBT,
     NO,
+    RESERVED,
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
     STRONG,
@@ -31,6 +33,7 @@ from decode.following.recognise import (
     int16,
     int32,
     request_header,
+    taken_request,
 )
 from decode.following.slots import (
     BY_CONTENT,
@@ -187,9 +190,12 @@ def _scan_run(s: Ints, w: int, run: Bytes, at: int, p: int, ids: Ints, last: boo
         if run[i + 4] != 0 or run[i + 6] != 0:
             continue
         verdict, _, client = request_header(s, run, i, n, largest)
+        if verdict == NO and sure:  # the client may be one whose id nobody else would use
+            verdict, _, client = taken_request(s, run, i, n, largest)
+            verdict = STRONG if verdict == DOUBT and client == s[w + W_CLIENT] else verdict
         if verdict == WAIT and last:
             return i, -1
-        if verdict in (NO, WAIT) or int32(run, i + 8) < 0:
+        if verdict in (NO, WAIT, DOUBT) or int32(run, i + 8) < 0:
             continue
         known_client = s[w + W_CLIENT] >= 0 and client == s[w + W_CLIENT]
         if sure and not known_client:
@@ -287,14 +293,14 @@ def _verdict(s: Ints, new: Bytes, old: Bytes, w: int, base: int, ids: Ints) -> A
         if not 4 <= int32(old, 0) <= s[L_MESSAGE_BYTES]:
             return REFUTED
         return CONFIRMED if _follows(s, w, base, int32(old, 4), ids) else REFUTED
-    verdict, _, follower = request_header(s, old, 0, n, s[L_MESSAGE_BYTES])
+    verdict, _, follower = taken_request(s, old, 0, n, s[L_MESSAGE_BYTES])
     if verdict == WAIT:
         return WAITING if n == have else REFUTED
     if verdict == NO or follower != s[w + base + 3]:
         return REFUTED
     ahead = int32(old, 8) - correlation
     signs_in = int16(old, 4) in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
-    return CONFIRMED if 0 < ahead <= FAR or signs_in else REFUTED
+    return CONFIRMED if 0 < ahead <= FAR or signs_in or correlation >= RESERVED else REFUTED
 
 
 @njit

@@ -249,10 +249,10 @@ def _over(s: Ints, new: Bytes, old: Bytes, c: int, now: int) -> None:
 
 @njit
 def _progress(s: Ints, new: Bytes, old: Bytes, c: int) -> None:
-    """Cut and pair whatever can be, requests first; once more if that told who the client is."""
-    client = s[c + C_CLIENT]
+    """Cut and pair whatever can be, requests first; once more if that told who the client is, or that it is Kafka."""
+    client, protocol = s[c + C_CLIENT], s[c + C_PROTOCOL]
     _cut_both(s, new, old, c)
-    if s[c + C_CLIENT] != client:
+    if s[c + C_CLIENT] != client or s[c + C_PROTOCOL] != protocol:
         _cut_both(s, new, old, c)
 
 

@@ -185,18 +185,37 @@ def malformed_produce(number):
     return sized(head + content)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_malformed_message_with_records_is_found_malformed_again_and_tells_nothing(number, written, tmp_path):
+def trimmed_and_whole(number, written, tmp_path):
     talk = t.Talk(mss=50).open().request(request(METADATA, 1, 9, bytes(4))).response(response(9, bytes(12)))
     talk.request(malformed_produce(number)).response(response(number, bytes(12)))
     path = written(t.pcap(t.packets(talk.segments)))
     _, summary = rows_of(path, tmp_path / "out")
-    assert canaries.leaks(summary.files) == []
     whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)
     assert canaries.leaks(whole.files)
-    said = plain([whole.files])
-    assert "WIR003" in str(said)
-    assert plain([summary.files]) == said
+    assert canaries.leaks(summary.files) == []
+    return summary.files, whole.files
+
+
+def codes(files):
+    return [finding["code"] for finding in plain([files])["findings"]]
+
+
+def test_a_message_with_records_whose_first_count_is_wrong_is_found_malformed_again(written, tmp_path):
+    trimmed, whole = trimmed_and_whole(1, written, tmp_path)
+    assert "WIR003" in codes(whole)
+    assert plain([trimmed]) == plain([whole])
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_of_a_malformed_message_with_records_nothing_behind_the_first_array_is_kept(number, written, tmp_path):
+    """Behind a length that lies anything may stand where a harmless field is expected."""
+    trimmed, whole = trimmed_and_whole(number, written, tmp_path)
+    data = b"".join(row["payload"] for file in trimmed for row in frames.read(file).to_pylist())
+    begin = data.index(malformed_produce(number)[:24])
+    front = 4 + 8 + 10 + 8  # size, ids, client id, what stands before the topics
+    assert data[begin : begin + front] == malformed_produce(number)[:front]
+    assert data[begin + front :].startswith(response(number, bytes(12))[:8])
+    assert codes(trimmed).count("WIR003") == codes(whole).count("WIR003") - 1
 
 
 def test_what_was_given_up_and_comes_again_otherwise_is_not_kept(written, tmp_path):

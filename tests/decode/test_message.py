@@ -158,6 +158,23 @@ def test_an_exact_message_that_ends_like_the_tolerated_one_is_just_well():
     assert (Status(out.status[0]), out.tolerance[0]) == (Status.OK, Tolerance.NONE)
 
 
+EMPTY_ARRAY = bytes.fromhex("00120000000000010007") + b"rdkafka" + bytes(4)  # librdkafka 0.9 to 1.x
+
+
+def test_the_empty_array_of_librdkafkas_api_versions_is_tolerated_by_name():
+    out = decode(pack([EMPTY_ARRAY, EMPTY_ARRAY[:-4]], [REQUEST] * 2, [18] * 2, [0, 0]))
+    assert out.status.tolist() == [Status.OK, Status.OK]
+    assert out.tolerance.tolist() == [Tolerance.API_VERSIONS_EMPTY_ARRAY, Tolerance.NONE]
+    assert nested(out, 0) == nested(out, 1)
+
+
+def test_no_other_api_versions_request_is_tolerated():
+    rows = [(EMPTY_ARRAY[:-1] + b"\1", 0), (EMPTY_ARRAY + b"\0", 0), (EMPTY_ARRAY[:-1], 0), (EMPTY_ARRAY, 1)]
+    out = decode(pack([data for data, _ in rows], [REQUEST] * 4, [18] * 4, [version for _, version in rows]))
+    assert {Status(s).name for s in out.status} == {"LEFTOVER_BYTES"}
+    assert not out.tolerance.any()
+
+
 def test_a_projection_keeps_what_was_asked_for_and_checks_everything():
     rows = [row for row in vectors("kafka-messages") if (row["api"], row["side"]) == ("Fetch", "request")]
     broken = {**rows[-1], "hex": rows[-1]["hex"] + "00"}

@@ -12,7 +12,10 @@ from streaming.judge.clusters import Group
 from streaming.judge.evidence import Evidence, Side, first_of, last_of
 from streaming.judge.scene import Scene
 
-TOLERATED = {"metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)"}
+TOLERATED = {
+    "metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)",
+    "api-versions-empty-array": "4 bytes too many (an empty list of keys, as KIP-35 was drafted)",
+}
 """Named tolerances in words."""
 
 
@@ -94,9 +97,11 @@ def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator
 
     Why it matters. It was read all the same; but a stricter server or proxy may refuse it.
 
-    When it is innocent. librdkafka 2.x asks for all topics with three bytes too many; its issue 5049 is open.
+    When it is innocent. librdkafka 2.x asks for all topics with three bytes too many; its issue 5049 is open. Up to 1.x
+    it asks for ApiVersions v0 with an empty array, four bytes that the version has not.
 
-    Source. Captures of confluent-kafka 2.16 against Kafka 4.4; Kafka's brokers never look for bytes left over.
+    Source. Captures of confluent-kafka 2.16 against Kafka 4.4, public captures of librdkafka 0.9 to 1.x;
+    Kafka's brokers never look for bytes left over.
     """
     tolerated = scene.claims("tolerated", group, *cell)
     if tolerated:

@@ -10,6 +10,7 @@ from tests.decode.following.conversations import (
     API_VERSIONS,
     FETCH,
     HANDSHAKE,
+    PRODUCE,
     facts,
     produce,
     request,
@@ -251,3 +252,106 @@ def test_a_message_given_up_is_skipped_to_its_end_and_the_stream_is_read_on(way)
     assert [row[0] for row in told(results) if row[2] is None] == ["request-unseen"]
     assert only(results).skipped_bytes == len(produce(2, size=300_000))
     assert (only(results).limits_hit, only(results).resynchronised) == (1, 0)
+
+
+def odd(number, client="a\nb", key=FETCH, version=12):
+    return request(key, version, number, bytes(50), client=client)
+
+
+@pytest.mark.parametrize("mss", [1448, 7])
+@pytest.mark.parametrize("client", ["a\nb", "c" * 300, None])
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_strange_first_request_that_is_answered_is_kafka(way, client, mss):
+    talk = Talk(mss=mss).open()
+    for number in (5, 6, 7):
+        talk.request(odd(number, client)).response(response(number, bytes(40)))
+    results = way(talk.segments)
+    assert only(results).protocol == "kafka"
+    assert answered(results) == [5, 6, 7]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_strange_first_request_before_another_of_the_same_client_is_kafka(way):
+    """A client that wants no answers: Produce with acks 0."""
+    body = b"\xff\xff" + struct.pack(">hii", 0, 1000, 1) + bytes(40)
+    talk = Talk().open()
+    for number in (0, 1, 2):
+        talk.request(request(PRODUCE, 3, number, body, client="a\nb"))
+    results = way(talk.segments)
+    assert only(results).protocol == "kafka"
+    assert [row[0] for row in told(results)] == ["no-response-due"] * 3
+
+
+@pytest.mark.parametrize(
+    ("answers", "protocol"),
+    [
+        ([response(6)], "other"),
+        ([struct.pack(">ii", 1 << 30, 5)], "other"),
+        ([b"R\0\0\0\x08\0\0\0\0"], "other"),
+        ([], "undecided"),
+    ],
+)
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_strange_first_request_that_is_not_answered_as_kafka_does_is_none(way, answers, protocol):
+    talk = Talk().open().request(odd(5))
+    for answer in answers:
+        talk.response(answer)
+    results = way(talk.segments)
+    assert (only(results).protocol, told(results)) == (protocol, [])
+
+
+def test_zeros_answer_nothing():
+    talk = Talk().open().request(odd(0)).response(response(0, bytes(28)))
+    assert only(follow(talk.segments)).protocol == "undecided"
+    assert answered(follow(talk.request(odd(1)).response(response(1)).segments)) == [0, 1]
+
+
+@pytest.mark.parametrize("behind", [odd(6, "a\nc"), sized(bytes(60)), odd(4)])
+def test_what_another_or_nobody_sends_behind_a_strange_first_request_confirms_nothing(behind):
+    results = follow(Talk().open().request(odd(5)).request(behind).segments)
+    assert only(results).protocol in {"undecided", "other"}
+    assert told(results) == []
+
+
+def test_a_strange_first_request_is_not_held_beyond_what_a_search_holds():
+    long = request(FETCH, 12, 5, bytes(50_000), client="a\nb")
+    for limits in (Limits(search_bytes=10_000), Limits(search_pieces=10)):
+        assert only(follow(Talk().open().request(long).segments, limits)).protocol == "other"
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (  # PostgreSQL's startup message, whose "us" "er" reads as an id, and its answer
+            struct.pack(">ihh", 130, 3, 0) + b"user\0postgres\0database\0orders\0".ljust(122, b"\0"),
+            b"R\0\0\0\x0c\0\0\0\x05salt",
+        ),
+        (  # ZooKeeper: protocol version, last zxid, timeout, session, password
+            struct.pack(">iiqiqi", 44, 0, 0x1_0005_0003, 30_000, 0, 16) + bytes(16),
+            struct.pack(">iiiqi", 36, 0, 30_000, 0x1_0000_0001, 16) + bytes(16),
+        ),
+    ],
+)
+def test_protocols_with_a_size_in_front_are_not_kafka(asked, answer):
+    results = follow(Talk().open().request(asked).response(answer).request(asked).response(answer).segments)
+    assert (only(results).protocol, told(results)) == ("other", [])
+
+
+def test_a_strange_client_is_found_again_behind_a_gap():
+    talk = Talk(mss=70).open()
+    for number in range(1, 30):
+        talk.request(odd(number)).response(response(number, bytes(40)))
+    lost = [i for i, frame in enumerate(talk.segments) if frame.payload and frame.dst == talk.server][15]
+    frames = talk.segments[:lost] + talk.segments[lost + 1 :]
+    assert len(answered(follow(frames))) >= 27
+
+
+def test_a_strange_client_that_signs_in_by_tokens_is_read_behind_them():
+    """SaslHandshake v0, a token, then Kafka again."""
+    handshake = request(HANDSHAKE, 0, 1, struct.pack(">h", 5) + b"PLAIN", client="a\nb")
+    talk = Talk().open().request(handshake).response(response(1, bytes(6)))
+    talk.request(sized(b"\0user\0word")).response(sized(b""))
+    talk.request(odd(2)).response(response(2))
+    results = follow(talk.segments)
+    assert answered(results) == [1, 2]
+    assert only(results).sasl == "PLAIN"

@@ -7,7 +7,7 @@ import pytest
 
 from decode.following import recognise
 from decode.following.limits import Limits
-from decode.following.recognise import NO, NOT_SEEN, STRONG, WAIT, WEAK
+from decode.following.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
 from decode.following.slots import empty_heap
 from decode.wire import known
 from tests.decode.following.conversations import (
@@ -62,6 +62,54 @@ def raw(size, key, version, client_length=1, rest=b"cccccccc"):
 )
 def test_what_a_client_would_send_is_told_from_what_none_sends(data, verdict):
     assert header(data)[0] == verdict
+
+
+def taken(data, have=None):
+    return recognise.taken_request(HEAP, np.frombuffer(data, np.uint8), 0, len(data) if have is None else have, LARGEST)
+
+
+def tagged(count, key=FETCH, version=12):
+    tags = b"".join(struct.pack("BB", number, 1) + b"v" for number in range(count))
+    return sized(struct.pack(">hhih", key, version, 1, 1) + b"c" + bytes([count]) + tags + b"body")
+
+
+@pytest.mark.parametrize(
+    ("data", "verdict"),
+    [
+        (request(FETCH, 11, 1), STRONG),
+        (request(FETCH, 11, 1, client="a\nb"), DOUBT),
+        (request(FETCH, 12, 1, client="\x7f"), DOUBT),
+        (request(FETCH, 11, 1, client="c" * 300), DOUBT),
+        (tagged(40), DOUBT),
+        (sized(struct.pack(">hhih", FETCH, 12, 1, 1) + b"c\x09"), DOUBT),
+        (request(API_VERSIONS, 99, 1), DOUBT),
+        (request(API_VERSIONS, 201, 1), NO),
+        (raw(60, FETCH, 99), NO),
+        (raw(60, FETCH, -1), NO),
+        (raw(60, FETCH, 11, -2), NO),
+        (raw(12, FETCH, 11, 3), NO),
+        (raw(7, FETCH, 11), NO),
+        (raw(60, -1, 11), NO),
+        (raw(20, CONTROLLED_SHUTDOWN, 0), NO),
+        (struct.pack(">ihhi", 60, API_VERSIONS, 99, 1), WAIT),
+        (request(FETCH, 11, 1, client="c" * 300)[:200], WAIT),
+    ],
+)
+def test_what_a_server_would_take_is_told_from_what_none_does(data, verdict):
+    assert taken(data)[0] == verdict
+
+
+def test_a_client_is_the_same_whichever_way_it_is_read():
+    plain, odd = request(FETCH, 11, 1, client="a\nb"), request(METADATA, 1, 9, client="a\nb")
+    assert taken(plain)[2] == taken(odd)[2] != taken(request(FETCH, 11, 1, client="a\nc"))[2]
+    assert taken(request(FETCH, 11, 1))[2] == header(request(FETCH, 11, 1))[2]
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 40])
+def test_a_header_ends_behind_its_tags(count):
+    data = tagged(count)
+    assert data[taken(data)[1] :] == b"body"
+    assert taken(data, 17)[1] > 17
 
 
 @pytest.mark.parametrize("have", [0, 3, 11, 12, 13, 14, 20])
@@ -133,6 +181,11 @@ def opening(data):
         (request(PRODUCE, 0, 1, struct.pack(">hii", 1, 1000, 1_000_000)), NO),
         (request(PRODUCE, 3, 1, b"\0"), STRONG),
         (request(PRODUCE, 3, 1, b"\0", client=None), NO),
+        (request(FETCH, 11, 1, client="a\nb"), DOUBT),
+        (request(METADATA, 0, 1, client="a\nb"), DOUBT),
+        (request(PRODUCE, 3, 1, b"\0", client="a\nb"), DOUBT),
+        (request(PRODUCE, 0, 1, struct.pack(">hii", 1, 1000, 1), client="a\nb"), DOUBT),
+        (request(PRODUCE, 0, 1, struct.pack(">hii", 5, 1000, 1), client="a\nb"), NO),
     ],
 )
 def test_a_connection_is_judged_by_its_first_request(data, verdict):

@@ -321,3 +321,11 @@ def test_answers_in_the_order_of_their_requests_follow_each_other_whatever_their
     back = answers([again, 70_002], size=533) + answers(range(70_003, 70_010))
     frames = middle(skip=1, said=[(True, asks(range(69_990, 70_000)) + data), (False, NOISE * 30 + back)])
     assert paired(follow(frames)) == [*range(70_002, 70_010), again]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+def test_a_client_that_signs_in_again_is_found_by_its_chain_wherever_its_ids_go_on(way):
+    """Java signs in with ids from 2^31 - 8 on (KIP-368), and packets do not end where messages do."""
+    sign_in = request(AUTHENTICATE, 2, 2**31 - 7, bytes(9))
+    frames = middle(mss=61, skip=4, said=[(True, asks(range(100, 104)) + sign_in + asks(range(104, 130)))])
+    assert requests(way(frames)) == [*range(104, 130), 2**31 - 7]

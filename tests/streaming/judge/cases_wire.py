@@ -23,6 +23,12 @@ def wir003_near_miss(lab):
     talk = lab.talk(client_id="rdkafka").ask(0, "Metadata", 12, {"topics": None}, {"clusterId": None})
     data, *rest = talk.messages[0]
     talk.messages[0] = (data[:-4] + LIBRDKAFKA, *rest)
+    asks_for_versions(lab)
+
+
+def asks_for_versions(lab):
+    """As librdkafka up to 1.x does."""
+    return broken(lab.talk(client_id="rdkafka").ask(0, "ApiVersions", 0, {}, {}), 0, bytes(4))
 
 
 def wir003_cannot_know(lab):
@@ -63,6 +69,7 @@ def wir006_fires(lab):
     talk = lab.talk(client_id="rdkafka").ask(0, "Metadata", 12, {"topics": None}, {"clusterId": None})
     data, *rest = talk.messages[0]
     talk.messages[0] = (data[:-4] + LIBRDKAFKA, *rest)
+    asks_for_versions(lab)
 
 
 def wir006_near_miss(lab):
