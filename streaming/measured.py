@@ -128,8 +128,8 @@ started).
 TAIL = """
 `cluster` is the label given to the agent; `api` and `version` are those of the layouts, `other` where they know none;
 `code` and `kind` are those of [CHECKS.md](../CHECKS.md), as is `check`, which may also be a step of judging (`filing`,
-`snapshots`, `clusters`, `strangers`, `ageing`, `sorting`, a table, `rows`): what raised an exception there is VIS006. No
-label is taken from a client id, a topic or an address.
+`snapshots`, `clusters`, `strangers`, `ageing`, `sorting`, a table, `rows`): what raised an exception there is VIS006.
+No label is taken from a client id, a topic or an address.
 
 Counters are totals kept with the query's checkpoint and written with each batch (table `totals`): they go on over a
 restart, and a batch that is repeated after a crash counts once. The two histograms belong to the process and begin
