@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from streaming.judge.claim import Claim
+from streaming.judge.incarnations import host_of, is_literal
 from streaming.judge.releases import Ranges, digest, read
 
 
@@ -23,6 +24,10 @@ class Servers:
         self.raft: set[str] = set()
         """Endpoints that show the metadata log."""
         self.kafka: set[str] = set()
+        self.answering: set[str] = set()
+        """Endpoints that were seen to answer; of others nobody knows what they grant."""
+        self.by_name = False
+        """Brokers are named by host names: then any address may be one of them."""
         self.stated: dict[str, set[str]] = defaultdict(set)
         """ClusterIds by endpoint, out of its Metadata answers."""
         self.carried: dict[str, set[str]] = defaultdict(set)
@@ -30,6 +35,8 @@ class Servers:
         self.advertised: dict[str, dict[str, Ranges]] = defaultdict(dict)
         """Ranges by endpoint and their digest."""
         for claim in claims:
+            if claim.kind == "address" and not is_literal(claim["address"]):
+                self.by_name = True
             match claim.kind:
                 case "address" if host_of(claim["address"]) != host_of(claim["endpoint"]):
                     self.named.add(host_of(claim["address"]))
@@ -39,6 +46,8 @@ class Servers:
                     self.raft.add(claim["endpoint"])
                 case "server":
                     self.kafka.add(claim["endpoint"])
+                    if claim.peak.get("answers"):
+                        self.answering.add(claim["endpoint"])
                 case "cluster_id" if claim["how"] == "metadata":
                     self.stated[claim["endpoint"]].add(claim["cluster_id"])
                 case "carries":
@@ -51,7 +60,3 @@ class Servers:
         members = {cid for end, found in self.stated.items() if host_of(end) in self.named for cid in found}
         known = self.named | self.by_itself
         yield from sorted(end for end, found in self.stated.items() if host_of(end) not in known and found & members)
-
-
-def host_of(end: str) -> str:
-    return end.rpartition(":")[0]

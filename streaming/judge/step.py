@@ -7,18 +7,17 @@ differs, and withdrawn when nothing says it any more. Time is capture time. What
 ends nothing else, and what was told of its subject stands.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 from capture import frames
 from streaming.judge import ageing, units
+from streaming.judge.apart import told_apart
 from streaming.judge.claim import Cell, Claim, Sighting
 from streaming.judge.clusters import Clusters
-from streaming.judge.failures import AGEING, ASSEMBLY, CLUSTERS, FILING, STRANGERS, Failures, failure
+from streaming.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
 from streaming.judge.kinds import SPACES
 from streaming.judge.ledger import Ledger, Load, unversioned, versioned
 from streaming.judge.overflow import Overflow
@@ -97,7 +96,8 @@ class Judge:
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
         self.strangers = Strangers(self.ledger, stored["strangers"])
-        self.clusters = self.told_apart()
+        self.clusters = Clusters(label)
+        self.tell_apart()
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
@@ -188,22 +188,9 @@ class Judge:
     def every_cell(self) -> set[Cell]:
         return {cell for space in SPACES for cell in self.ledger.cells(space)}
 
-    def told_apart(self) -> Clusters:
-        """Who belongs together; without the endpoint of which what was said makes that impossible to tell."""
-        claims = list(self.ledger.cell(*SERVERS).values())
-        self.failures.forget(CLUSTERS)
-        self.without = None
-        try:
-            return Clusters(self.label, claims, self.connections)
-        except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-            self.failures.add(failure(CLUSTERS, (CLUSTERS,), error))
-        for endpoint in sorted({str(claim.server()) for claim in claims}):
-            self.without = endpoint
-            with suppress(Exception):
-                kept = [claim for claim in claims if str(claim.server()) != endpoint]
-                return Clusters(self.label, kept, self.connections)
-        self.without = "all of them"
-        return Clusters(self.label)
+    def tell_apart(self) -> None:
+        stated = self.ledger.cell(*SERVERS).values()
+        self.clusters, self.without = told_apart(self.label, stated, self.connections, self.failures)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
         """When the connections to an endpoint that carried requests began, and were seen last."""
@@ -213,7 +200,7 @@ class Judge:
 
     def scene(self) -> Scene:
         """What checks see now."""
-        self.clusters = self.told_apart()
+        self.tell_apart()
         scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
         scene.failures = self.failures
         scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
@@ -311,16 +298,3 @@ class Judge:
 
 def as_bytes(state: Any) -> bytes:
     return versioned(orjson.dumps(state, default=tuple))  # named tuples are none of its own
-
-
-def open_rows(rows: Iterable[Row]) -> dict[str, dict[str, Body]]:
-    """Per route the rows that stand after all revisions."""
-    last: dict[tuple[str, str], Row] = {}
-    for row in rows:
-        if row.revision >= last.get((row.route, row.key), row).revision:
-            last[row.route, row.key] = row
-    found: dict[str, dict[str, Body]] = defaultdict(dict)
-    for (route, key), row in sorted(last.items()):
-        if not row.body.get("withdrawn") and row.body.get("state") != "withdrawn":
-            found[route][key] = row.body
-    return found

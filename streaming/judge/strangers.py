@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 from streaming.judge.apis import key_of, keys, newest
 from streaming.judge.claim import ZERO, Cell, Claim
-from streaming.judge.extract.peers import CLUSTERS, REFUSED
+from streaming.judge.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
+from streaming.judge.incarnations import host_of
 from streaming.judge.kinds import KINDS
 from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.links import IDENTITY, Link, beyond, link_of
-from streaming.judge.servers import Servers, host_of
+from streaming.judge.servers import Servers
 
 MOST_CELLS = 10_000
 """So many cells are remembered per host; one that has more is looked for everywhere."""
@@ -49,7 +50,7 @@ class Ungranted:
 class Strangers:
     def __init__(self, ledger: Ledger, stored: Any = None) -> None:
         self.ledger = ledger
-        kept = stored or {"hosts": [], "servers": [], "seen": []}
+        kept = stored or {"hosts": [], "servers": [], "seen": [], "answering": [], "by_name": False}
         self.hosts = {
             host: Ungranted(stranger, set(ends), {tuple(cell) for cell in cells})
             for host, stranger, ends, cells in kept["hosts"]
@@ -58,11 +59,19 @@ class Strangers:
         """Hosts of servers that nobody names, and that contradict those that are named."""
         self.seen: set[str] = set(kept["seen"])
         """Endpoints that were known to speak Kafka."""
+        self.answering: set[str] = set(kept["answering"])
+        self.by_name: bool = kept["by_name"]
         self.known, self.links = Servers(), dict[str, Link]()
 
     def state(self) -> dict[str, Any]:
         hosts = [[h, one.stranger, sorted(one.refused_by), sorted(one.cells)] for h, one in sorted(self.hosts.items())]
-        return {"hosts": hosts, "servers": sorted(self.servers), "seen": sorted(self.seen)}
+        return {
+            "hosts": hosts,
+            "servers": sorted(self.servers),
+            "seen": sorted(self.seen),
+            "answering": sorted(self.answering),
+            "by_name": self.by_name,
+        }
 
     def look(self, touched: Iterable[Cell]) -> set[Cell] | None:
         """Look again at the hosts of which something was said; the cells to judge again, None for all there are."""
@@ -72,15 +81,18 @@ class Strangers:
             return set()
         self.known = Servers(self.ledger.cell("server").values())
         before, self.servers = self.servers, set(self.contradicting())
-        if before != self.servers:
+        if before != self.servers or self.by_name != self.known.by_name:
             hosts = {cell[1] for cell in self.ledger.cells("host")}
-        for endpoint in self.known.kafka - self.seen:
-            hosts |= {claim["host"] for claim in self.ledger.claims("connection", "link", endpoint)}
-        self.seen = self.known.kafka
+        new = (self.known.kafka - self.seen) | (self.known.answering - self.answering)
+        doubted = {claim["host"] for end in new for claim in self.ledger.claims("connection", "link", end)}
+        hosts |= doubted
+        doubted -= self.hosts.keys()
+        self.seen, self.answering, self.by_name = self.known.kafka, self.known.answering, self.known.by_name
         named, raft = self.known.named, self.known.raft
         hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
         found = {cell for host in sorted(hosts) for cell in self.again(host)}
-        return None if before != self.servers or ANYWHERE in found else found
+        late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
+        return None if before != self.servers or late or ANYWHERE in found else found
 
     def again(self, host: str) -> set[Cell]:
         """Whether a host is a stranger now; the cells that rest on it, if that is another answer than before."""
@@ -123,9 +135,13 @@ class Strangers:
         return host is not None and self.hosts[host].stranger and not self.may_be_honest(claim)
 
     def may_be_honest(self, claim: Claim) -> bool:
-        """Another cluster's node among a quorum, or a client of before that does not ask for versions."""
+        """Another cluster's node among a quorum, a controller of before where brokers are named by host names, or a
+        client of before that does not ask for versions.
+        """
         if claim.kind == "cluster_refused":
             return claim["endpoint"] in self.known.raft
+        if claim.kind == "control":
+            return self.known.by_name and claim["error"] == STALE_CONTROLLER_EPOCH
         if claim.kind != "closed_on" or claim["api"] not in keys():
             return False
         asked = self.link(claim["endpoint"]).asked
@@ -143,7 +159,10 @@ class Strangers:
         """
         peers = self.peers(host)
         granted = any(
-            p.peak["unread"] or (p.peak["granted"] and host_of(p["endpoint"]) not in self.servers) for p in peers
+            p.peak["unread"]
+            or p["endpoint"] in self.known.kafka - self.known.answering
+            or (p.peak["granted"] and host_of(p["endpoint"]) not in self.servers)
+            for p in peers
         )
         return bool(peers) and host not in self.known.named and not granted
 
@@ -164,7 +183,8 @@ class Strangers:
         asked = [
             Deed(claim["what"], claim, claim.count, tuple(sorted(claim.tally)))
             for claim in self.odd(host)
-            if claim["what"] != CLUSTERS or claim["endpoint"] not in self.known.raft
+            if (claim["what"] != CLUSTERS or claim["endpoint"] not in self.known.raft)
+            and (claim["what"] != STALE or not self.known.by_name)
         ]
         found = [deed for deed in asked if deed.what != REFUSED]
         told = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}

@@ -82,8 +82,8 @@ def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Sce
     assert check.function is not None
     found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
-        if group.stranger and check.kind != "visibility":
-            continue  # what it says of topics, clients and itself is nobody's
+        if group.stranger and check.kind != "visibility" and cell[0] != "host":
+            continue  # what it says of topics, clients and itself is nobody's; that it is one is told
         for evidence in check.function(cell, group, scene):
             key = (group.cluster, identity(check.code, group.key, evidence.subject))
             found[key] = both(found[key], evidence) if key in found else evidence

@@ -58,7 +58,8 @@ def three(written):
 
 
 def batch(found):
-    only = [row for row in found if row["kind"] == frames.FRAME]
+    mine = {"cluster": STAMP.cluster, "agent": STAMP.agent}  # a file has one writer
+    only = [{**row, **mine} for row in found if row["kind"] == frames.FRAME]
     return pa.RecordBatch.from_pylist(only, frames.FRAMES).cast(frames.FRAMES_CODED)
 
 

@@ -19,13 +19,13 @@ from streaming.judge.catalogue import CHECKS
 from streaming.judge.claim import Claim, Sighting, unpack
 from streaming.judge.kinds import KINDS
 from streaming.judge.settings import Settings as JudgeSettings
-from streaming.judge.step import Judge, open_rows
+from streaming.judge.step import Judge
 from streaming.pack import pack_files
 from streaming.packed import from_cell
 from streaming.settings import Settings
 from streaming.tagged import CLAIMS
 from tests.scenarios.roads import NAMES, Scenario, frames
-from tests.streaming.judge.lab import raising
+from tests.streaming.judge.lab import open_rows, raising
 
 CUTS = 5
 SECOND_NS = 1_000_000_000

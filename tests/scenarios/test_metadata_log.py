@@ -22,7 +22,8 @@ from decode.log.tables import log_tables
 from decode.message import Status, decode, only
 from decode.wire import RESPONSE
 from streaming.judge.claims import claims
-from streaming.judge.step import Judge, open_rows
+from streaming.judge.step import Judge
+from tests.streaming.judge.lab import open_rows
 
 CAPTURES = Path(__file__).parent / "captures"
 FETCH, SNAPSHOT = ("Fetch", "response"), ("FetchSnapshot", "response")

@@ -22,7 +22,7 @@ from streaming.judge.extract.errors import INCONSISTENT_CLUSTER_ID
 from streaming.judge.extract.members import hashed, sets
 from streaming.judge.extract.reduce import Column, Ints, Rows, grouped
 from streaming.judge.extract.wire import span
-from streaming.judge.servers import host_of
+from streaming.judge.incarnations import host_of
 
 OPEN_TO_ALL = ("SaslHandshake", "ApiVersions", "SaslAuthenticate")
 """Answered to everybody, whoever it is (KIP-35, KIP-152)."""
@@ -32,7 +32,8 @@ EMPTY_IS_NOTHING = ("Fetch", "ShareFetch")
 ORDERS = ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
 VERSIONS, MALFORMED, COMMANDS = "versions that no release speaks", "malformed requests", "refused orders"
 CLUSTERS, IDS, REFUSED = "foreign ClusterIds", "topic ids in vain", "refused requests"
-WHAT = (VERSIONS, MALFORMED, COMMANDS, CLUSTERS, IDS, REFUSED, None)
+STALE, STALE_CONTROLLER_EPOCH = "orders of a controller epoch that is over", 11
+WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS, REFUSED, None)
 NOTHING = len(WHAT) - 1
 UNKNOWN = "an unknown API"
 FAILED, EMPTY, GRANTED = 0, 1, 2
@@ -136,11 +137,13 @@ def kinds_of(batch: Batch, asked: Ints) -> Ints:
     """Per request what is odd about it: the first of WHAT that holds."""
     key, status = batch.decoded.messages.key[asked], batch.decoded.status[asked]
     open_to_all = np.isin(key, [key_of(api) for api in OPEN_TO_ALL])
+    orders = np.isin(key, [key_of(api) for api in ORDERS])
     error, failed = refusals(batch, asked)
     met = (
         np.isin(status, (Status.UNKNOWN_API, Status.UNKNOWN_VERSION)) & ~open_to_all,
         status >= Status.TRUNCATED,
-        np.isin(key, [key_of(api) for api in ORDERS]),
+        orders & (error == STALE_CONTROLLER_EPOCH),
+        orders,
         error == INCONSISTENT_CLUSTER_ID,
         by_topic_id(batch, asked) & (failed | closed(batch, asked)),
         failed & ~open_to_all,

@@ -4,6 +4,7 @@ Knows how the messages that checks speak about look when brokers, controllers an
 of capture time; every connection was seen from its start unless told otherwise.
 """
 
+from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, replace
 
@@ -17,7 +18,7 @@ from decode.wire import REQUEST, RESPONSE, pack
 from streaming.judge import catalogue
 from streaming.judge.claims import claims
 from streaming.judge.settings import Settings
-from streaming.judge.step import Judge, open_rows
+from streaming.judge.step import Judge
 from tests.build import HEADERS, Writer, case
 
 S = 1_000_000_000
@@ -219,10 +220,20 @@ class Lab:
         return self.talk(server, "admin").ask(at, "CreateTopics", 7, asked, answer)
 
     def fetches(
-        self, times, topic_id, error=0, *, server=B1, client_id="app", host="10.0.0.99", version=13, partition=0
+        self,
+        times,
+        topic_id,
+        error=0,
+        *,
+        server=B1,
+        client_id="app",
+        host="10.0.0.99",
+        version=13,
+        partition=0,
+        from_start=True,
     ):
         """Fetches by id, one per time, each answered with one error."""
-        talk = self.talk(server, client_id, host)
+        talk = self.talk(server, client_id, host, from_start=from_start)
         for at in times:
             asked = {"topics": [{"topicId": topic_id, "partitions": [{"partition": partition}]}], "sessionEpoch": -1}
             row = {"partitionIndex": partition, "errorCode": error, "highWatermark": 10, "records": None}
@@ -282,3 +293,16 @@ def exchanged(talk):
     }
     exchanges = Exchanges(**given, **rest)
     return exchanges, decode(messages, dialect=talk.dialect)
+
+
+def open_rows(rows):
+    """Per route the rows that stand after all revisions."""
+    last = {}
+    for row in rows:
+        if row.revision >= last.get((row.route, row.key), row).revision:
+            last[row.route, row.key] = row
+    found = defaultdict(dict)
+    for (route, key), row in sorted(last.items()):
+        if not row.body.get("withdrawn") and row.body.get("state") != "withdrawn":
+            found[route][key] = row.body
+    return found

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.judge.settings import Settings
-from streaming.judge.step import Judge, open_rows
-from tests.streaming.judge.lab import Lab, ns
+from streaming.judge.step import Judge
+from tests.streaming.judge.lab import Lab, ns, open_rows
 from tests.streaming.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster
 from tests.streaming.judge.test_checks import CASES
 

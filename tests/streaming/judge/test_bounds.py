@@ -10,8 +10,8 @@ from streaming.judge import bounds
 from streaming.judge.connections import theirs
 from streaming.judge.distinct import Distinct, K
 from streaming.judge.settings import Settings
-from streaming.judge.step import Judge, open_rows
-from tests.streaming.judge.lab import B1, Lab
+from streaming.judge.step import Judge
+from tests.streaming.judge.lab import B1, Lab, open_rows
 from tests.streaming.judge.made import EAST, ID_1, S, bound, claim, cluster
 
 SMALL = Settings(most_topics=10, most_clients=10, most_connections=10, most_claims=50, most_findings=10)

@@ -40,7 +40,8 @@ def test_case(code, case):
     kind = case.partition("__")[0]
     found = lab.findings()
     measures = {row["measure"] for row in lab.judge()["coverage"].values()}
-    assert code.startswith("WIR") or "undecoded_messages" not in measures
+    odd = code.startswith("WIR") or code == "CLU002"  # a stranger's bytes may be any
+    assert odd or "undecoded_messages" not in measures
     if kind == "fires":
         assert code in {finding["code"] for finding in found}
         for finding in found:

@@ -3,8 +3,8 @@
 import pytest
 
 from streaming.judge.descriptions import operation_names
-from streaming.judge.step import Judge, open_rows
-from tests.streaming.judge.lab import B2, ID_1, ID_2, NO_ID, Lab, ns
+from streaming.judge.step import Judge
+from tests.streaming.judge.lab import B2, ID_1, ID_2, NO_ID, Lab, ns, open_rows
 
 
 def described(lab, table="partitions"):

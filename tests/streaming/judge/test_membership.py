@@ -41,7 +41,7 @@ def test_a_server_that_nobody_names_and_that_tells_other_ids_is_no_member(named,
         lab.metadata(at, [("orders", ID_2)], server=ROGUE, brokers=named)
     after = lab.judge()
     assert (after["clusters"], after["topics"]) == (before["clusters"], before["topics"])
-    assert grave(lab) == []
+    assert set(grave(lab)) <= {"CLU002"}  # it is a stranger, and nothing else follows from it
 
 
 def test_nor_is_one_that_tells_topics_which_nobody_else_does():
@@ -130,7 +130,7 @@ def test_a_stale_broker_is_compared_with_the_others():
 
 def silent(lab, server, topic_id=ID_2, times=range(20, 90, 2), error=100):
     """A server of which only fetches are seen, as in a capture that began late."""
-    lab.fetches(times, topic_id, error, server=server, client_id="late")
+    lab.fetches(times, topic_id, error, server=server, client_id="late", from_start=False)
 
 
 def test_one_that_complete_lists_leave_out_is_of_an_unknown_cluster():

@@ -3,8 +3,8 @@
 import pytest
 
 from decode.following.exchanges import CLOSED_BY_CLIENT
-from streaming.judge.step import Judge, open_rows
-from tests.streaming.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, Lab, ns
+from streaming.judge.step import Judge
+from tests.streaming.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, Lab, ns, open_rows
 
 STRANGER = "10.66.6.6"
 

@@ -3,8 +3,8 @@
 import random
 
 from streaming.judge.claim import ZERO
-from streaming.judge.step import Judge, open_rows
-from tests.streaming.judge.lab import CLUSTER, Lab, ns, raising
+from streaming.judge.step import Judge
+from tests.streaming.judge.lab import CLUSTER, Lab, ns, open_rows, raising
 from tests.streaming.judge.lab import ID_1 as LAB_1
 from tests.streaming.judge.lab import ID_2 as LAB_2
 from tests.streaming.judge.made import EAST, ID_1, ID_2, ID_3, WEST, S, bound, claim, cluster

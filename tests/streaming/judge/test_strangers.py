@@ -5,9 +5,9 @@ import random
 import pytest
 
 from streaming.judge.claims import claims
-from streaming.judge.step import Judge, open_rows
+from streaming.judge.step import Judge
 from tests.streaming.judge import cases_strangers as cases
-from tests.streaming.judge.lab import Lab, exchanged, ns
+from tests.streaming.judge.lab import Lab, exchanged, ns, open_rows
 
 STORIES = sorted(name for name in vars(cases) if name.startswith("clu002_"))
 TABLES = ("findings", "topics", "clients", "clusters", "coverage")
