@@ -13,7 +13,7 @@ from streaming.judge.clusters import Clusters
 from streaming.judge.failures import CLUSTERS, Failures, failure
 from streaming.judge.incarnations import Connections
 
-EVERY = "all of them"
+EVERY, UNKNOWN = "all of them", ""
 
 
 def told_apart(
@@ -26,9 +26,16 @@ def told_apart(
         return Clusters(label, claims, connections), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         failures.add(failure(CLUSTERS, (CLUSTERS,), error))
-    for endpoint in sorted({str(claim.server()) for claim in claims}):
+    servers = [server_of(claim) for claim in claims]
+    for endpoint in sorted(set(servers)):
+        others = [claim for claim, server in zip(claims, servers, strict=True) if server not in {endpoint, UNKNOWN}]
         with suppress(Exception):
-            return Clusters(
-                label, [claim for claim in claims if str(claim.server()) != endpoint], connections
-            ), endpoint
+            return Clusters(label, others, connections), endpoint
     return Clusters(label), EVERY
+
+
+def server_of(claim: Claim) -> str:
+    """Whom a claim is about; UNKNOWN where its key does not say."""
+    with suppress(Exception):
+        return str(claim.server())
+    return UNKNOWN

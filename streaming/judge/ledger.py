@@ -34,7 +34,7 @@ class Ledger:
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.identity
-        for cell in claim.cells():
+        for cell in [*claim.cells()]:  # all of them, or it is not filed at all
             name = shard_of(cell)
             claims = self.shard(name).setdefault(cell, {})
             known = claims.get(identity)

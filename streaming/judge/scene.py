@@ -5,23 +5,21 @@ Rule: a check asks `passed` and never compares with the watermark itself; so a v
 An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from decode.log.order import COMMITTED, PENDING, LogOrder
 from streaming.judge.claim import Cell, Claim, merged
 from streaming.judge.clusters import Clusters, Group
+from streaming.judge.failures import SORTING, Failure, failure
 from streaming.judge.kinds import UNANSWERED
 from streaming.judge.ledger import Ledger, in_order
 from streaming.judge.settings import Settings
 from streaming.judge.strangers import Strangers
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from streaming.judge.failures import Failure
 CONTROL = "control"
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
@@ -140,31 +138,40 @@ class Scene:
             groups: dict[int, Group] = {}
             late: set[tuple[int, str]] = set()
             for claim in in_order(self.ledger.cell(*cell).values()):
-                host = self.strangers.speaker(claim) if cell[0] != "host" else None
-                if host is not None:
-                    filed.ungranted.add(host)
-                if cell[0] != "host" and not self.hears(claim, host):
-                    continue
-                for group, part in self.clusters.parts(claim):
-                    said = part
-                    if ordered(part):
-                        filed.waits = True
-                        if not self.counts(part, group):
-                            continue
-                        said = answered(part)
-                        late.add((id(group), said.kind))
-                    groups[id(group)] = group
-                    fate = self.fate(said, group) if "offset" in said.peak else COMMITTED
-                    filed.waits |= fate == PENDING
-                    if fate == COMMITTED:
-                        filed.claims.setdefault((id(group), said.kind), []).append(said)
-            for place in late:
+                try:
+                    for group, said in self.sorted_into(claim, cell, filed):
+                        groups[id(group)] = group
+                        if ordered(claim):
+                            late.add((id(group), said.kind))
+                except Exception as error:  # noqa: BLE001 - a claim that nobody can place does not hide the others
+                    self.failed.append(failure(SORTING, cell, error, seen=[claim.last]))
+            for place in late & filed.claims.keys():
                 filed.claims[place] = in_order(merged(claim.copy() for claim in filed.claims[place]))
             if not self.clusters.alone:
                 filed.claims = {kind: in_order(claims) for kind, claims in filed.claims.items()}
             filed.groups = sorted(groups.values(), key=lambda group: (group.key, group.endpoints))
             self.filed[cell] = filed  # whole, or, where this raises, not at all
         return filed
+
+    def sorted_into(self, claim: Claim, cell: Cell, filed: Filed) -> Iterator[tuple[Group, Claim]]:
+        """File a claim under the groups it was made in; not what a stranger says, nor an order nobody may give."""
+        host = self.strangers.speaker(claim) if cell[0] != "host" else None
+        if host is not None:
+            filed.ungranted.add(host)
+        if cell[0] != "host" and not self.hears(claim, host):
+            return
+        for group, part in self.clusters.parts(claim):
+            said = part
+            if ordered(part):
+                filed.waits = True
+                if not self.counts(part, group):
+                    continue
+                said = answered(part)
+            fate = self.fate(said, group) if "offset" in said.peak else COMMITTED
+            filed.waits |= fate == PENDING
+            if fate == COMMITTED:
+                filed.claims.setdefault((id(group), said.kind), []).append(said)
+            yield group, said
 
     def fate(self, claim: Claim, group: Group) -> int:
         """Whether an entry of the metadata log stands."""
