@@ -76,7 +76,7 @@ class Clusters:
                 by_kind[said.kind].append(said)
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
-        spans = self.spans_of(claim for found in by_kind.values() for claim in found)
+        spans = self.from_birth(self.spans_of(claim for found in by_kind.values() for claim in found))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
@@ -157,6 +157,10 @@ class Clusters:
                 node = self.node(claim["endpoint"], ts_ns)
                 first, last = spans.get(node, (ts_ns, ts_ns))
                 spans[node] = (min(first, ts_ns), max(last, ts_ns))
+        return spans
+
+    def from_birth(self, spans: Spans) -> Spans:
+        """The same with each later incarnation of an endpoint, said of or not, from its birth on."""
         for endpoint, found in self.births.items():
             for number, (since_ns, _) in enumerate(found[1:], 1):
                 if (endpoint, 0) in spans:

@@ -77,7 +77,7 @@ def said(what: str, deeds: list[Deed]) -> str:
     apis = sorted({api for deed in deeds for api in deed.apis})
     more = ", ..." if len(apis) > SHOWN else ""
     count = sum(deed.times for deed in deeds)
-    return f"{what} {count} times" + (f" ({', '.join(apis[:SHOWN])}{more})" if apis else "")
+    return f"{what} {count} time{'s' if count != 1 else ''}" + (f" ({', '.join(apis[:SHOWN])}{more})" if apis else "")
 
 
 def sides(deed: Deed) -> tuple[Side, Side]:
