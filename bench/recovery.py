@@ -216,13 +216,16 @@ def tshark(path: Path, ports: set[int]) -> set[tuple[Flow, int]]:
     return told
 
 
-def said(paired: Pairs) -> dict[Known, list[bytes]]:
-    """What the undamaged capture says under each name."""
+def said(paired: Pairs, capture: Capture) -> dict[Known, list[bytes]]:
+    """What the undamaged capture says under each name, raw tokens too: where a SaslHandshake came late or never, one may
+    be told as the message its bytes look like.
+    """
     true: dict[Known, list[bytes]] = defaultdict(list)
-    for pair in paired:
-        for asks, m in zip((True, False), pair, strict=True):
-            if m:
-                true[known(m.flow, len(m.data), m.data, asks=asks)].append(m.data)
+    asking = {request.flow for request, _ in paired}
+    for flow, pieces in streams(capture).items():
+        if flow in asking or flow[2:] + flow[:2] in asking:
+            for m in messages(flow, pieces):
+                true[known(flow, len(m.data), m.data, asks=flow in asking)].append(m.data)
     return true
 
 
@@ -235,7 +238,7 @@ def recovered(
 ) -> tuple[dict[Known, bytes], int, list[Known]]:
     """What is still whole in the damaged file, how much of it is told, and what is told and wrong."""
     damaged.write(path)
-    true = said(paired)
+    true = said(paired, capture)
     seen, flows = Seen(damaged, capture), {name[0] for name in true}
     whole = [(q, True) for q, _ in paired if seen.whole(q)]
     whole += [(r, False) for q, r in paired if r and seen.whole(q) and seen.whole(r)]
