@@ -217,8 +217,8 @@ def tshark(path: Path, ports: set[int]) -> set[tuple[Flow, int]]:
 
 
 def said(paired: Pairs, capture: Capture) -> dict[Known, list[bytes]]:
-    """What the undamaged capture says under each name, raw tokens too: where a SaslHandshake came late or never, one may
-    be told as the message its bytes look like.
+    """What the undamaged capture says under each name, raw tokens too: where a SaslHandshake came late or never, one
+    may be told as the message its bytes look like.
     """
     true: dict[Known, list[bytes]] = defaultdict(list)
     asking = {request.flow for request, _ in paired}

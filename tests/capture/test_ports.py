@@ -28,3 +28,9 @@ def test_servers_come_first_and_clients_of_a_busy_one_do_not_come(files):
 
 def test_without_files_there_are_none():
     assert busiest([]) == []
+
+
+def test_a_file_that_holds_no_frames_is_passed_over(files, tmp_path):
+    lying = tmp_path / "lying.parquet"
+    lying.write_bytes(b"PAR1 and nothing else PAR1")
+    assert busiest([lying, *files]) == busiest(files)
