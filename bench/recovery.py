@@ -87,12 +87,20 @@ def is_request(message: Message) -> bool:
     return 0 <= key <= 94 and 0 <= version <= 20 and 0 < client < 200
 
 
+def asking(capture: Capture) -> set[Flow]:
+    """The flows of those who connected: their SYN acknowledges nothing (RFC 9293 section 3.5)."""
+    return {flow for flow, flags, _, _ in capture.segments() if flags & 0x12 == 2}
+
+
 def pairs(capture: Capture) -> Pairs:
     """Requests with their responses, of all connections that begin in the capture and speak Kafka in the clear."""
+    opened = asking(capture)
     found = streams(capture)
     cut = {flow: messages(flow, pieces) for flow, pieces in found.items()}
     paired: Pairs = []
     for flow, asked in cut.items():
+        if flow not in opened:
+            continue
         requests = list(filter(is_request, asked))
         if not requests or (len(requests) < len(asked) and requests[0].data[:4] != SASL_HANDSHAKE_V0):
             continue
@@ -221,11 +229,11 @@ def said(paired: Pairs, capture: Capture) -> dict[Known, list[bytes]]:
     may be told as the message its bytes look like.
     """
     true: dict[Known, list[bytes]] = defaultdict(list)
-    asking = {request.flow for request, _ in paired}
+    clients = {request.flow for request, _ in paired}
     for flow, pieces in streams(capture).items():
-        if flow in asking or flow[2:] + flow[:2] in asking:
+        if flow in clients or flow[2:] + flow[:2] in clients:
             for m in messages(flow, pieces):
-                true[known(flow, len(m.data), m.data, asks=flow in asking)].append(m.data)
+                true[known(flow, len(m.data), m.data, asks=flow in clients)].append(m.data)
     return true
 
 
