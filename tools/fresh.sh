@@ -102,6 +102,7 @@ inside() {
   mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
   ln -s pts/ptmx "$root/dev/ptmx"
   ln -s /proc/self/fd "$root/dev/fd"
+  for number in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/${number%%:*}" "$root/dev/${number#*:}"; done
   within 'rm -rf /clone && git clone --quiet /src.git /clone'
   for verb in "$@"; do
     began_s=$(date +%s)
