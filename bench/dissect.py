@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capture.agent import read_frames
+from capture.agent.offline_agent import read_frames
 from decode.columns import tables
-from decode.lines import followed
 from decode.message import decode
+from decode.show.message_lines import followed
 from decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
 from tests import traffic
 from tests.build import plain

@@ -175,9 +175,9 @@ def ours(path: Path, folder: Path) -> dict[Known, list[Kept]]:
     import pyarrow as pa
 
     from capture import frames
-    from capture.agent import write_frames
-    from decode.following.connection import Follower
-    from decode.following.segments import segments
+    from capture.agent.offline_agent import write_frames
+    from decode.connection.follower import Follower
+    from decode.connection.segments import segments
 
     with tempfile.TemporaryDirectory(dir=folder) as out:
         table = pa.concat_tables([frames.read(file) for file in write_frames([path], Path(out) / "f", "bench").files])
@@ -297,7 +297,7 @@ def measure() -> list[dict]:
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
         folder = Path(name)
         for mix in ("records", "small"):
-            path = folder / "capture.pcap"
+            path = folder / "capture.source.pcap"
             write_capture(path, SYNTHETIC_BYTES if mix == "records" else SYNTHETIC_BYTES // 4, mix, 40)
             rows += measured(f"40 connections of {mix}", Capture.read(path), folder)
         real = os.environ.get("WIRECHECK_CAPTURES")

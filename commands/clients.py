@@ -39,12 +39,12 @@ def clients(
       wirecheck clients verdict/ --target 4.0
       wirecheck clients --from verdict/ --target 4.0 --format json | jq '.clients[] | select(.rejected_by_target != [])'
     """
-    from dashboards import listing
-    from streaming import upgrade
+    from dashboards import terminal_tables
+    from streaming.store import upgrade_gate
 
     if target is not None:
         try:
-            upgrade.lowest(target)
+            upgrade_gate.lowest(target)
         except LookupError as error:
             raise click.BadParameter(str(error), param_hint="--target") from error
     answered = answers(inputs, out, cluster)
@@ -53,17 +53,17 @@ def clients(
     result = answered.json()
     found = result["clients"]
     for client in found:
-        client["between_brokers"] = upgrade.between_brokers(client)
+        client["between_brokers"] = upgrade_gate.between_brokers(client)
         if target is not None:
-            client["rejected_by_target"] = upgrade.rejected(client, target)
+            client["rejected_by_target"] = upgrade_gate.rejected(client, target)
     refused = [client for client in found if client.get("rejected_by_target")]
     if form == "json":
         click.echo(as_json({**({"target": target} if target else {}), "clients": found, **others}))
     elif form == "csv":
-        click.echo(listing.csv_of(legible(listing.client_rows(found))), nl=False)
+        click.echo(terminal_tables.csv_of(legible(terminal_tables.client_rows(found))), nl=False)
     elif target is not None:
-        listing.show_gate(legible(refused), len(found), target, console())
+        terminal_tables.show_gate(legible(refused), len(found), target, console())
     else:
-        listing.list_clients(legible(found), console())
+        terminal_tables.list_clients(legible(found), console())
     need_whole(result["coverage"], strict=strict)
     sys.exit(FOUND if refused else 0)

@@ -20,7 +20,7 @@ from commands.screen import as_json, legible
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from decode import lines
+    from decode.show import message_lines
 
 OF_FILES = ("connection", "ports", "topic", "frames", "limit", "strict")
 OPTION = {"apis": "api", "frames": "frame", "ports": "port"}
@@ -66,22 +66,22 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """
     if bool(files) == (digits is not None):
         raise click.UsageError("give FILEs or --hex, and not both")
-    from decode import lines, page
+    from decode.show import message_lines, message_page
 
-    form, reading = choices.pop("form"), lines.Reading(choices.pop("dialect"), choices.pop("contents"))
+    form, reading = choices.pop("form"), message_lines.Reading(choices.pop("dialect"), choices.pop("contents"))
     try:
         found = of_hex(digits, choices, reading) if digits is not None else of_files(files, choices, reading)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     malformed = False
     for line in found:
-        click.echo(as_json(line) if form == "json" else page.text(legible(line)))
+        click.echo(as_json(line) if form == "json" else message_page.text(legible(line)))
         malformed = malformed or "malformed" in line
     sys.exit(FOUND if malformed and digits is not None else 0)
 
 
-def of_hex(digits: str, choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
-    from decode.single import single
+def of_hex(digits: str, choices: dict[str, Any], reading: "message_lines.Reading") -> Iterator[dict[str, Any]]:
+    from decode.show.pasted_message import single
 
     given = [name for name in OF_FILES if choices[name] not in {None, (), False}]
     if given:
@@ -107,11 +107,13 @@ def hex_bytes(digits: str) -> bytes:
     return bytes.fromhex(plain)
 
 
-def of_files(files: tuple[str, ...], choices: dict[str, Any], reading: "lines.Reading") -> Iterator[dict[str, Any]]:
-    from decode import lines
+def of_files(
+    files: tuple[str, ...], choices: dict[str, Any], reading: "message_lines.Reading"
+) -> Iterator[dict[str, Any]]:
+    from decode.show import message_lines
 
-    limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), lines.Noticed(), list[str]()
-    found = islice(messages(files, lines.Filter(**choices), reading, noticed, broken), limit)
+    limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), message_lines.Noticed(), list[str]()
+    found = islice(messages(files, message_lines.Filter(**choices), reading, noticed, broken), limit)
     lines_of_files = told(found, ", ".join(files), choices, noticed)
     return unless_broken(lines_of_files, broken) if strict else lines_of_files
 
@@ -124,7 +126,7 @@ def unless_broken(found: Iterator[dict[str, Any]], broken: list[str]) -> Iterato
 
 
 def told(
-    found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], noticed: "lines.Noticed"
+    found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], noticed: "message_lines.Noticed"
 ) -> Iterator[dict[str, Any]]:
     """The same lines; where there is none, that is said. Stop where there is none however little is asked."""
     none = True
@@ -145,28 +147,28 @@ def told(
 
 def messages(
     files: tuple[str, ...],
-    wanted: "lines.Filter",
-    reading: "lines.Reading",
-    noticed: "lines.Noticed",
+    wanted: "message_lines.Filter",
+    reading: "message_lines.Reading",
+    noticed: "message_lines.Noticed",
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
-    from capture import pcap
-    from decode import lines
+    from capture.source import pcap
+    from decode.show import message_lines
 
     told_if_compiling()
     try:
-        yield from lines.of(whole(tables([place(name) for name in files]), broken), wanted, reading, noticed)
+        yield from message_lines.of(whole(tables([place(name) for name in files]), broken), wanted, reading, noticed)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
 
 
 def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
     """Frames of all inputs: of captures as one, then of folders."""
-    from capture import agent
+    from capture.agent import offline_agent
 
     captures = [path for path in inputs if not path.is_dir()]
     if captures:
-        yield from agent.read_frames(captures)
+        yield from offline_agent.read_frames(captures)
     if folders := [path for path in inputs if path.is_dir()]:
         yield from written(folders)
 
@@ -176,7 +178,7 @@ def written(folders: list[Path]) -> "Iterator[pa.Table]":
 
     A file that is none of frames is named and left out. Stop where no other is there.
     """
-    from streaming.listing import FramesError, frames_files
+    from streaming.steps.frames_folder import FramesError, frames_files
 
     try:
         files = frames_files(folders)

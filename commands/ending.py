@@ -65,7 +65,7 @@ def in_one_line() -> Iterator[None]:
 
 def need_fitting() -> None:
     """Stop where a package that judging needs is of another version than it was made for."""
-    from streaming.doctor import packages
+    from streaming.run.query_requirements import packages
 
     for package in packages():
         if package.state == "fail":

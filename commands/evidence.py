@@ -21,8 +21,8 @@ from commands.inputs import answers, frames_of, holds_tables, judged_frames, tel
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from capture.evidence import Pair
-    from streaming.result import Result
+    from capture.pcapng_export import Pair
+    from streaming.store.run_result import Result
 
 Row = dict[str, Any]
 
@@ -100,7 +100,7 @@ def sources_of(finding: Row) -> tuple[str, ...]:
 
 
 def frame_files(inputs: tuple[str, ...], scratch: Path, cluster: str, keep_records: bool) -> list[Path]:
-    from streaming.listing import FramesError, frames_files
+    from streaming.steps.frames_folder import FramesError, frames_files
 
     try:
         return frames_files(frames_of(inputs, scratch, cluster, keep_records))
@@ -120,8 +120,8 @@ class Search:
 
     def proven(self, target: Path) -> tuple[int, int]:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
-        from capture import evidence as capture
-        from capture.proof import enough
+        from capture import pcapng_export as capture
+        from capture.minimal_subset import enough
 
         every = capture.connections(self.files, self.finding["label"])
         wanted = {capture.Pair.of(*side["connection"].split(">")) for side in self.finding["sides"]}
@@ -139,13 +139,13 @@ class Search:
         return table.num_rows, len(found)
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":
-        from capture import evidence as capture
+        from capture import pcapng_export as capture
 
         return capture.selected(self.files, self.finding["label"], connections)
 
     def proves(self, connections: "set[Pair]") -> bool:
         """Whether these connections alone, written and read again as a user would, give the same finding."""
-        from capture import evidence as capture
+        from capture import pcapng_export as capture
 
         self.tried += 1
         with room_for(self.scratch / str(self.tried)) as folder:

@@ -27,7 +27,7 @@ def explain(code: str | None) -> None:
       wirecheck explain topic-recreated
     """
     from dashboards.remedies import remedy
-    from streaming.judge import catalogue
+    from judge.checks import catalogue
 
     if code is None:
         for check in catalogue.CHECKS.values():

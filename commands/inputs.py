@@ -17,7 +17,7 @@ from commands.ending import Stop
 from commands.screen import legible, progress
 
 if TYPE_CHECKING:
-    from streaming.result import Result
+    from streaming.store.run_result import Result
 
 ROLL_BYTES = 4 << 20
 """Of rows as they are judged: 50 MB of capture, a MB of Parquet. A worker holds a few files at a time."""
@@ -38,7 +38,7 @@ def told_if_compiling() -> None:
     """Before capture files are read; and once more where something is compiled all the same, as for the first pcapng
     after many pcaps.
     """
-    from capture.warm import on_compiling, reads_files_compiled
+    from capture.agent.warm import on_compiling, reads_files_compiled
 
     compiled = reads_files_compiled()
     tell_unless(compiled)
@@ -65,11 +65,12 @@ def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: b
 
 
 def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bool) -> Any:
-    from capture import agent, pcap
+    from capture.agent import offline_agent
+    from capture.source import pcap
 
     with progress("reading") as advance:
         try:
-            return agent.write_frames(
+            return offline_agent.write_frames(
                 files,
                 out,
                 cluster,
@@ -93,7 +94,7 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
         raise click.UsageError("give one folder of a replay or a monitor, or pcaps and folders of frames, not both")
     if not tables and not inputs:
         raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
-    from streaming.result import Result
+    from streaming.store.run_result import Result
 
     try:
         found, busy_ports = (Result.latest(tables[0]), "") if tables else judged(inputs, cluster)
@@ -156,7 +157,7 @@ def holds_tables(path: Path) -> bool:
 
 def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
     """What pcaps and folders of frames say, with nothing kept; where none was Kafka's, which ports were busy."""
-    from streaming.listing import FramesError, frames_files
+    from streaming.steps.frames_folder import FramesError, frames_files
 
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         try:
@@ -169,9 +170,9 @@ def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
 
 def judged_frames(files: list[Path]) -> "Result":
     """Judged in this process, one file of frames after the other: no Spark to wait for, and no tables to keep."""
-    from streaming.listing import agents_of
-    from streaming.loop import Loop
-    from streaming.settings import Settings
+    from streaming.steps.frames_folder import agents_of
+    from streaming.steps.plain_loop import Loop
+    from streaming.steps.settings import Settings
 
     loop = Loop(replace(Settings(), agents=agents_of(files)))
     with progress("judging") as advance:

@@ -1,7 +1,7 @@
 """`wirecheck monitor`: frames judged as they come, until it is told to stop.
 
 Knows: the options of the job, and that a flag goes before the file given with --config, and that before the default.
-Refuses to know how the job runs: that is `streaming.monitor`.
+Refuses to know how the job runs: that is `streaming.run.monitor`.
 """
 
 import tomllib
@@ -85,10 +85,10 @@ def monitor(
       wirecheck monitor --config monitor.toml
     """
     need_fitting()
-    from capture.warm import reads_frames_compiled
-    from streaming import monitor as job
-    from streaming.plan import MonitorError, Plan
-    from streaming.settings import Settings
+    from capture.agent.warm import reads_frames_compiled
+    from streaming.run import monitor as job
+    from streaming.run.plan import MonitorError, Plan
+    from streaming.steps.settings import Settings
 
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
@@ -116,7 +116,7 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def judge_settings(words: dict[str, str]) -> Any:
-    from streaming.judge.settings import Settings
+    from judge.thresholds import Settings
 
     names = [field.name for field in fields(Settings)]
     for name, value in words.items():

@@ -70,7 +70,7 @@ def tables_at(out: Path | None, otherwise: Path) -> Iterator[Path]:
     if out is None:
         yield otherwise
         return
-    from streaming.tables import TABLES
+    from streaming.store.result_tables import TABLES
 
     made = [path for path in (out, *out.absolute().parents) if not path.exists()]
     try:

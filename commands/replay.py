@@ -18,7 +18,7 @@ from commands.outputs import for_its_user_alone, report_at, tables_at
 from commands.screen import as_json, console, legible, progress
 
 if TYPE_CHECKING:
-    from streaming.result import Result
+    from streaming.store.run_result import Result
 
 
 @click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
@@ -79,9 +79,9 @@ def judged(
     inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], keep_records: bool, **switches: Any
 ) -> "tuple[Result, str]":
     """Frames of all inputs, through the query; where none was Kafka's, which ports were busy."""
-    from streaming import replay as query
-    from streaming.listing import frames_files
-    from streaming.settings import Settings
+    from streaming.run import replay as query
+    from streaming.steps.frames_folder import frames_files
+    from streaming.steps.settings import Settings
 
     settings = Settings(ports=frozenset(ports), **switches)
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder, tables_at(out, Path(folder) / "tables") as tables:

@@ -60,8 +60,8 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics verdict/ --topic-id -Q8sTnyhSWeBVvYdMbQyXA --format json
       wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
     """
-    from dashboards import listing
-    from streaming.description import described
+    from dashboards import terminal_tables
+    from streaming.store.topics_at import described
 
     result = answers(inputs, out, cluster)
     others = result.uncounted("topics")
@@ -71,11 +71,11 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     if form == "json":
         click.echo(as_json({"topics": found, **others}))
     elif form == "csv":
-        click.echo(listing.csv_of(legible(listing.partition_rows(found))), nl=False)
+        click.echo(terminal_tables.csv_of(legible(terminal_tables.partition_rows(found))), nl=False)
     elif wanted["topic"] or wanted["topic_id"]:
-        listing.show_topics(legible(found), console())
+        terminal_tables.show_topics(legible(found), console())
     else:
-        listing.list_topics(legible(found), console())
+        terminal_tables.list_topics(legible(found), console())
     need_whole(result.json()["coverage"], strict=strict)
 
 

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dashboards.listing import put
 from dashboards.remedies import remedy
 from dashboards.report.timeline import Axis, axis_of
+from dashboards.terminal_tables import put
 from dashboards.topic_id import hex_id
 from dashboards.verdict import KINDS, beyond, by_kind, heading, named_cluster, not_read, rank, share
 

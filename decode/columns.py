@@ -27,8 +27,8 @@ import numpy as np
 
 from decode import machine
 from decode.compiled import cached_njit
-from decode.form import ROWS, Form, Kind, Slot
-from decode.program import form, programs
+from decode.layouts.form import ROWS, Form, Kind, Slot
+from decode.layouts.program import form, programs
 from decode.texts import Bytes, Lists, Text, uuids
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from decode.columns import tables
+from decode.layouts.program import Dialect, programs
 from decode.message import EVERYTHING, Status, decode, only
-from decode.program import Dialect, programs
 from decode.texts import Bytes, Lists, Text, uuids
 from decode.wire import REQUEST, RESPONSE, SIDES
 

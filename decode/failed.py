@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from decode import machine
-from decode.program import Dialect, programs
+from decode.layouts.program import Dialect, programs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,8 +1,8 @@
-"""The one interpreter: walks any message by the instruction rows that decode/program.py compiled.
+"""The one interpreter: walks any message by the instruction rows that decode/layouts/program.py compiled.
 
 Knows the instruction set, the encodings of Kafka's primitives, what makes bytes malformed. Refuses to know any layout.
 One row is `op, field, a, b, c, d`; what a to d mean stands at each op below. A token is one value met, in wire order:
-  field   number of its slot (decode/form.py)
+  field   number of its slot (decode/layouts/form.py)
   row     running number, in its level, of the array element or message it stands in
   value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
           count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decode import errors, machine
-from decode.program import Dialect, form, programs
+from decode.layouts.program import Dialect, form, programs
 from decode.wire import REQUEST, RESPONSE, Ints, Messages, known, pack
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from decode.form import Slot
+    from decode.layouts.form import Slot
 
 __all__ = [
     "EVERYTHING",

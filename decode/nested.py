@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decode import machine
-from decode.form import Kind, Slot
+from decode.layouts.form import Kind, Slot
+from decode.layouts.program import Dialect, form, programs
 from decode.message import REASONS, Status, decode
-from decode.program import Dialect, form, programs
 from decode.wire import SIDES, pack
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import numpy as np
 
 from decode.compiled import cached_njit
 from decode.envelope import DEEPEST, ENVELOPE, unwrapped
-from decode.form import Kind
+from decode.layouts.form import Kind
+from decode.layouts.program import form, programs
 from decode.message import Projection, Status, decode, only
-from decode.program import form, programs
 from decode.wire import RESPONSE, wire_offset
 
 if TYPE_CHECKING:

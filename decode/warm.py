@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from decode.columns import tables
+from decode.connection.follower import Follower
+from decode.connection.segments import segments
 from decode.dialect import hear, read
-from decode.following.connection import Follower
-from decode.following.segments import segments
 from decode.log.metadata_log import field_entries
 from decode.nested import nested
 from decode.texts import id_codes

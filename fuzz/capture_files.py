@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames, frames_file
-from capture.agent import read_frames
-from capture.pcap import InputError
+from capture.agent.offline_agent import read_frames
+from capture.source.pcap import InputError
 from fuzz.bend import EXTREMES, GROWTH_BYTES, bend_one
 from tests import traffic as t
 from tests.build import plain

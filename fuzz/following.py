@@ -27,15 +27,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from capture import agent, frames
-from capture.confidence import header_bytes
-from capture.trim import Trim
+from capture import frames
+from capture.agent import offline_agent
+from capture.trim.may_be_kept import header_bytes
+from capture.trim.trimmer import Trim
 from decode import dialect
 from decode.columns import tables
+from decode.connection.follower import Follower
+from decode.connection.limits import Limits
+from decode.connection.segments import segments
 from decode.dialect import hear, read
-from decode.following.connection import Follower
-from decode.following.limits import Limits
-from decode.following.segments import segments
 from decode.message import Status
 from decode.nested import nested
 from decode.wire import SIDES
@@ -83,7 +84,7 @@ def batch(rows: list[Row]) -> pa.RecordBatch:
 
 def base(path: Path) -> Base:
     rows: list[Row] = []
-    for table in agent.read_frames([path]):
+    for table in offline_agent.read_frames([path]):
         rows += [row for row in table.to_pylist() if row["kind"] == frames.FRAME]
         if len(rows) >= FIRST_FRAMES:
             break

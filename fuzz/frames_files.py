@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from capture import evidence, frames
-from capture.agent import write_frames
-from decode import lines
+from capture import frames, pcapng_export
+from capture.agent.offline_agent import write_frames
+from decode.show import message_lines
 from fuzz.capture_files import bent
 from tests import traffic as t
 from tests.build import plain
@@ -174,8 +174,11 @@ def read(path: Path, _: np.random.Generator) -> str:
         table = frames.read(path)
     except frames.NotFramesError:
         return "not frames"
-    said = sum(1 for _ in lines.of(iter([table]), lines.Filter(), lines.Reading("kafka", contents=False)))
+    said = sum(
+        1
+        for _ in message_lines.of(iter([table]), message_lines.Filter(), message_lines.Reading("kafka", contents=False))
+    )
     label = next((text for text in table["cluster"].slice(0, 1).to_pylist() if text), "")
-    shown = evidence.of_cluster(table.select([*evidence.COLUMNS, *evidence.SEGMENT]), label)
-    evidence.write_blocks(io.BytesIO(), shown, "title", {})
+    shown = pcapng_export.of_cluster(table.select([*pcapng_export.COLUMNS, *pcapng_export.SEGMENT]), label)
+    pcapng_export.write_blocks(io.BytesIO(), shown, "title", {})
     return "believed, messages" if said else "believed, no message"

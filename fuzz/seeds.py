@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.program import Dialect
+from decode.layouts.program import Dialect
 from decode.wire import RECORD, REQUEST, RESPONSE, SIDES
 from tests.build import CASES, build
 

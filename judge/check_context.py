@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from decode.log.order import COMMITTED, PENDING, LogOrder
-from streaming.judge.claim import Cell, Claim, merged
-from streaming.judge.clusters import Clusters, Group
-from streaming.judge.failures import SORTING, Failure, failure
-from streaming.judge.kinds import UNANSWERED
-from streaming.judge.ledger import Ledger, in_order
-from streaming.judge.settings import Settings
-from streaming.judge.strangers import Strangers
+from decode.log.log_order import COMMITTED, PENDING, LogOrder
+from judge.claims.claim import Cell, Claim, merged
+from judge.claims.kinds import UNANSWERED
+from judge.failures import SORTING, Failure, failure
+from judge.ledger.ledger import Ledger, in_order
+from judge.thresholds import Settings
+from judge.topology.clusters import Clusters, Group
+from judge.topology.strangers import Strangers
 
 CONTROL = "control"
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1

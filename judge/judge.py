@@ -13,21 +13,22 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from capture import frames
-from streaming.judge import ageing, units
-from streaming.judge.apart import told_apart
-from streaming.judge.claim import Cell, Claim, Sighting
-from streaming.judge.clusters import Clusters
-from streaming.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
-from streaming.judge.kinds import SPACES
-from streaming.judge.ledger import Ledger, Load, unversioned, versioned
-from streaming.judge.overflow import Overflow
-from streaming.judge.room import Room
-from streaming.judge.scene import Scene
-from streaming.judge.settings import Settings
-from streaming.judge.snapshots import CHUNK, Snapshots
-from streaming.judge.strangers import Strangers
-from streaming.judge.tables import Body
-from streaming.judge.told import NEVER, Before, withdrawn
+from judge.check_context import Scene
+from judge.checks import evaluate
+from judge.claims.claim import Cell, Claim, Sighting
+from judge.claims.kinds import SPACES
+from judge.claims.log_snapshots import CHUNK, Snapshots
+from judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
+from judge.ledger import ageing
+from judge.ledger.emitted_rows import NEVER, Before, withdrawn
+from judge.ledger.ledger import Ledger, Load, unversioned, versioned
+from judge.results.overflow import Overflow
+from judge.results.table_rows import Body
+from judge.subject_eviction import Room
+from judge.thresholds import Settings
+from judge.topology.clusters import Clusters
+from judge.topology.clusters_apart import told_apart
+from judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
 SERVERS: Cell = ("server",)
@@ -236,7 +237,7 @@ class Judge:
 
     def beside(self, cells: set[Cell]) -> set[Cell]:
         """Cells with those that look at them."""
-        return cells | {near for cell in cells for near in units.neighbours(cell, self.ledger)}
+        return cells | {near for cell in cells for near in evaluate.neighbours(cell, self.ledger)}
 
     def stirred(self) -> set[Cell]:
         """Cells that were touched, whose time has come, or that look at one that was touched."""
@@ -253,14 +254,14 @@ class Judge:
         self.due.pop(cell, None)
         self.pending.discard(cell)
         scene.failed = []
-        now = {f"{told.route}|{told.id}": told for told in units.told(cell, scene)}
+        now = {f"{told.route}|{told.id}": told for told in evaluate.told(cell, scene)}
         self.failures.judged(cell, scene.failed)
         failed = {one.check for one in scene.failed}
         known = self.before.rows(cell)
         stranger = self.room.admitted(cell, known, now)
         for name in sorted({*known, *now}):
             before, told = known.get(name, NEVER), now.get(name)
-            if failed and told is None and units.untold(name, before.body, failed):
+            if failed and told is None and evaluate.untold(name, before.body, failed):
                 continue  # it stands as it was told: nobody knows better now
             if told is None:
                 self.room.closes(name, before)

@@ -8,12 +8,13 @@ claims that leave stands as it was told last. What leaves in the batch it came i
 
 from collections.abc import Iterator, Mapping
 
-from streaming.judge import bounds, units
-from streaming.judge.claim import Cell
-from streaming.judge.ledger import Ledger
-from streaming.judge.overflow import Overflow
-from streaming.judge.tables import Body, Told
-from streaming.judge.told import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
+from judge.checks import evaluate
+from judge.claims.claim import Cell
+from judge.ledger import bounds
+from judge.ledger.emitted_rows import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
+from judge.ledger.ledger import Ledger
+from judge.results.overflow import Overflow
+from judge.results.table_rows import Body, Told
 
 
 class Room:
@@ -26,7 +27,7 @@ class Room:
         found: list[Cell] = []
         for space, most in bounds.bounded(self.settings).items():
             gone = bounds.over(space, self.ledger, self.before, most)
-            near = {cell for lost in gone for cell in units.neighbours(lost, self.ledger)}
+            near = {cell for lost in gone for cell in evaluate.neighbours(lost, self.ledger)}
             for cell in gone:
                 self.leaves(cell)
             self.ledger.touched |= {cell for cell in near if cell in self.ledger}

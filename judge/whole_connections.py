@@ -5,11 +5,11 @@ Rule: a connection on which nobody was recognised may be anybody's. One gap, one
 beginning that was not seen, and nothing is known to be missing.
 """
 
-from streaming.judge.bounds import CUT
-from streaming.judge.claim import Claim
-from streaming.judge.clusters import Group
-from streaming.judge.links import protocol_of
-from streaming.judge.scene import Scene
+from judge.check_context import Scene
+from judge.claims.claim import Claim
+from judge.ledger.bounds import CUT
+from judge.topology.clusters import Group
+from judge.topology.host_activity import protocol_of
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""

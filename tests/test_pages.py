@@ -10,11 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import wirecheck
-from capture import proof
-from capture.agent import write_frames
-from streaming import listing, replay
-from streaming.loop import Loop
-from streaming.sinks import write_batch
+from capture import minimal_subset
+from capture.agent.offline_agent import write_frames
+from streaming.run import replay
+from streaming.spark.sinks import write_batch
+from streaming.steps import frames_folder
+from streaming.steps.plain_loop import Loop
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -70,7 +71,7 @@ def desk(tmp_path_factory):
 def plainly(frames, out, work, settings, on_progress=None, *, early=None):
     """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
     loop = Loop(settings)
-    loop.batch(listing.frames_files(list(frames)))
+    loop.batch(frames_folder.frames_files(list(frames)))
     write_batch(loop.told, out, "run-1", 0)
     return loop.result()
 
@@ -82,7 +83,7 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
     for named in ("prepare", "ahead", "give_up"):
         monkeypatch.setattr(replay, named, lambda *_: None)
     monkeypatch.setattr(replay, "run", plainly)
-    monkeypatch.setattr(proof, "TRIES", 0)  # evidence that is enough, not the least there is
+    monkeypatch.setattr(minimal_subset, "TRIES", 0)  # evidence that is enough, not the least there is
     for leftover in ("frames", "verdict"):
         shutil.rmtree(desk / leftover, ignore_errors=True)
     for words in fenced(page):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from dashboards.boards import grafana
 from dashboards.remedies import remedies
-from streaming import measured, tables
-from streaming.judge import catalogue
+from judge.checks import catalogue
+from streaming.run import metric_catalogue
+from streaming.store import result_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -17,8 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def documents() -> dict[Path, str]:
     return {
         ROOT / "CHECKS.md": catalogue.document(remedies()),
-        ROOT / "docs" / "metrics.md": measured.document(),
-        ROOT / "docs" / "tables.md": tables.document(),
+        ROOT / "docs" / "metrics.md": metric_catalogue.document(),
+        ROOT / "docs" / "tables.md": result_tables.document(),
         **grafana.documents(),
     }
 

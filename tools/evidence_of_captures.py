@@ -1,6 +1,6 @@
 """Evidence of every finding of every capture: does it give the same finding again, and does tshark open it?
 
-    python -m tools.evidence [FOLDER ...]      folders that hold NAME/capture.pcap or NAME/capture.pcap.gz
+    python -m tools.evidence_of_captures [FOLDER ...]      folders that hold NAME/capture.pcap or NAME/capture.pcap.gz
 
 Knows where captures lie and what to count. Refuses to know how evidence is chosen: that is the command's affair.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from capture.agent import write_frames
+from capture.agent.offline_agent import write_frames
 from commands.ending import Stop
 from commands.evidence import Search
 from commands.inputs import judged_frames

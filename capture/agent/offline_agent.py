@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames
-from capture.merge import inputs_in_order, merged
-from capture.pcap import InputError
-from capture.rows import BATCH_BYTES
-from capture.spool import ROLL_BYTES, Spool, kept_lengths
-from capture.trim import Trim
+from capture.agent.spool import ROLL_BYTES, Spool, kept_lengths
+from capture.source.merge import inputs_in_order, merged
+from capture.source.pcap import InputError
+from capture.source.rows import BATCH_BYTES
+from capture.trim.trimmer import Trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from capture.merge import Input
+    from capture.source.merge import Input
 
 
 OFFLINE = "replay"

@@ -1,4 +1,4 @@
-"""Compiles, or loads, every kernel that an agent needs: `python -m capture.warm`, or the agent while it listens.
+"""Compiles, or loads, every kernel that an agent needs: `python -m capture.agent.warm`, or the agent while it listens.
 
 Knows: a block of a ring without packets, and decode's tiny connection (decode/warm.py), taken through trim in two
 parts, in the types the live agent has; by which files numba shows that it has compiled.
@@ -20,9 +20,12 @@ import numpy as np
 import pyarrow as pa
 from numba.core import event
 
-from capture import frames, link, order, packet, ring
-from capture.rows import Rows
-from capture.trim import Trim
+from capture import frames
+from capture.link import link_type, packet
+from capture.source import ring
+from capture.source.rows import Rows
+from capture.trim import stream_order
+from capture.trim.trimmer import Trim
 from decode import machine
 from decode import warm as decode_warm
 
@@ -34,7 +37,7 @@ def warm_ring() -> None:
     """What stands between a ring and its rows."""
     nothing, rows = np.zeros(64, np.uint8), Rows(ring.BLOCK_BYTES)
     left = ring.begin_block(nothing, 0, rows.state)
-    ring.walk_block(nothing, left, link.LINK_ETHERNET, rows.state)
+    ring.walk_block(nothing, left, link_type.LINK_ETHERNET, rows.state)
     rows.keep(nothing)
 
 
@@ -61,14 +64,14 @@ def compile_apart() -> None:
         path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
         subprocess.run(
-            [sys.executable, "-m", "capture.warm"],
+            [sys.executable, "-m", "capture.agent.warm"],
             env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0, check=False,
         )  # fmt: skip
 
 
 def is_compiled() -> bool:
     """Has this version been compiled here? Asks for a kernel of the first and one of the last; none is loaded."""
-    return all(_is_stored(kernel) for kernel in (ring.walk_block, order.by_row))
+    return all(_is_stored(kernel) for kernel in (ring.walk_block, stream_order.by_row))
 
 
 def reads_files_compiled() -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from capture.frames import MOST_PAYLOAD_BYTES
-from capture.link import (
+from capture.link.link_type import (
     BAD_HEADER,
     IPV4_FRAGMENT,
     IPV6_FRAGMENT,

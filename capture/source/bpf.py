@@ -16,7 +16,7 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from capture import link
+from capture.link import link_type as link
 from capture.refusal import ListenError
 
 if TYPE_CHECKING:

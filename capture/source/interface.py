@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capture import bpf, link, ring
+from capture.link import link_type
 from capture.refusal import ListenError
-from capture.rows import Rows
+from capture.source import bpf, ring
+from capture.source.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
 logging.getLogger("scapy").setLevel(logging.ERROR)  # it warns that it has no layers loaded: we ask for none
 
 # Hardware type of the interface (linux/if_arp.h) -> what its packets begin with.
-_LINK_TYPES = {1: link.LINK_ETHERNET, 772: link.LINK_ETHERNET, 65534: link.LINK_RAW, 778: link.LINK_RAW}
+_LINK_TYPES = {
+    1: link_type.LINK_ETHERNET,
+    772: link_type.LINK_ETHERNET,
+    65534: link_type.LINK_RAW,
+    778: link_type.LINK_RAW,
+}
 _LOOPBACK = 772
 
 BUFFER_BYTES = 128 << 20  # a trimming pass and a busy machine keep us away for some 0.3 s; at 150 MB/s twice that fits

@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames
-from capture.pcap import Batch, CaptureFile, InputError, first_look
-from capture.rows import BATCH_BYTES
+from capture.source.pcap import Batch, CaptureFile, InputError, first_look
+from capture.source.rows import BATCH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from capture.windows import Pipe
+    from capture.source.windows import Pipe
 
 _SMALLEST_BATCH_BYTES = 1 << 20
 

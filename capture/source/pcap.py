@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from capture import classic, frames, link, packet, pcapng
-from capture.rows import BATCH_BYTES, Rows
-from capture.windows import Pipe, Windows
+from capture import frames
+from capture.link import link_type, packet
+from capture.source import classic, pcapng
+from capture.source.rows import BATCH_BYTES, Rows
+from capture.source.windows import Pipe, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +34,15 @@ _OTHERS = {
     b"snoo": "a snoop file; Wireshark's editcap makes a pcapng of it",
 }
 
-_LINK_TYPES = {link.LINK_NULL, link.LINK_ETHERNET, link.LINK_LOOP, link.LINK_SLL, link.LINK_SLL2, link.LINK_RAW}
-_LINK_TYPES |= {link.LINK_RAW_BSD, link.LINK_RAW_OPENBSD, link.LINK_IPV4, link.LINK_IPV6}
+_LINK_TYPES = {
+    link_type.LINK_NULL,
+    link_type.LINK_ETHERNET,
+    link_type.LINK_LOOP,
+    link_type.LINK_SLL,
+    link_type.LINK_SLL2,
+    link_type.LINK_RAW,
+}
+_LINK_TYPES |= {link_type.LINK_RAW_BSD, link_type.LINK_RAW_OPENBSD, link_type.LINK_IPV4, link_type.LINK_IPV6}
 _READ = "Ethernet, raw IP, loopback and Linux cooked are (www.tcpdump.org/linktypes.html names the others)"
 
 
@@ -137,7 +146,7 @@ class CaptureFile:
             reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
         lies = self._walk.lies()
-        unread = int(self.rows.state.skipped[link.UNSUPPORTED_LINK_TYPE])
+        unread = int(self.rows.state.skipped[link_type.UNSUPPORTED_LINK_TYPE])
         if unread and self._walk.link_types - _LINK_TYPES:
             types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
             lies = [*lies, f"{unread} packets of link type {types} are not read; {_READ}"]

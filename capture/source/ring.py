@@ -12,8 +12,9 @@ import struct
 import sys
 from typing import TYPE_CHECKING
 
-from capture import link, packet
-from capture.classic import read32
+from capture.link import link_type as link
+from capture.link import packet
+from capture.source.classic import read32
 from decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from capture import frames, link, packet
+from capture import frames
+from capture.link import link_type, packet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Rows:
         self.state = packet.State(
             self.matrix,
             np.zeros(packet.COUNTER_COUNT, np.int64),
-            np.zeros(len(link.REASONS), np.int64),
+            np.zeros(len(link_type.REASONS), np.int64),
             np.zeros((packet.ADDRESS_CAPACITY + 1, 3), np.int64),
             np.zeros(packet.ADDRESS_SLOTS, np.int64),
         )
@@ -73,7 +74,7 @@ class Rows:
 
     def skipped_marks(self, source: str, ts_ns: int) -> list[frames.Mark]:
         """One mark per reason for which packets are no frames."""
-        counts = zip(link.REASONS, self.state.skipped.tolist(), strict=True)
+        counts = zip(link_type.REASONS, self.state.skipped.tolist(), strict=True)
         return [frames.Mark(frames.SKIPPED, ts_ns, source, n, reason) for reason, n in counts if n]
 
     def clock(self) -> NDArray[np.int64]:

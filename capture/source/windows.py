@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture import codecs
+from capture.source import compressed_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,12 +84,12 @@ class Windows:
         """Raises OSError where it cannot be opened or read."""
         self._file: io.RawIOBase = pipe or Pipe.at(path) or path.open("rb", buffering=0)
         try:
-            magic = self._file.read(codecs.MAGIC_BYTES) or b""
+            magic = self._file.read(compressed_files.MAGIC_BYTES) or b""
             self._file.seek(0)
         except OSError:
             self._file.close()
             raise
-        self._packed = codecs.unpacked(magic, self._file)
+        self._packed = compressed_files.unpacked(magic, self._file)
         self.data = np.empty(max(min(window_bytes, 2 * _PIECE_BYTES), 64), np.uint8)
         self.start = 0
         self.filled = 0

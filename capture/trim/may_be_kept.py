@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from capture.log_cuts import LogCuts, carries_log
+from capture.trim.log_cuts import LogCuts, carries_log
 from decode import dialect
 from decode.compiled import cached_njit
 from decode.envelope import ENVELOPE
 from decode.failed import before_arrays
-from decode.form import Kind
+from decode.layouts.form import Kind
+from decode.layouts.program import Dialect, programs
 from decode.message import Projection, Status, decode, only, read_so_far
-from decode.program import Dialect, programs
 from decode.secrecy import RECORDS, SECRET, Spans, confidential
 from decode.wire import REQUEST, RESPONSE, Messages, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.following.exchanges import Exchanges
+    from decode.connection.exchanges import Exchanges
     from decode.wire import Ints
 
 BEHIND_ERROR_BYTES = 64  # of a message without secrets, behind the place where it could not be read on

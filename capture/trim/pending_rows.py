@@ -15,20 +15,20 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames
-from capture.conflicts import Carried, conflicts, without
-from capture.order import by_place, by_row
+from capture.trim.overlap_conflicts import Carried, conflicts, without
+from capture.trim.stream_order import by_place, by_row
 from decode.compiled import cached_njit
+from decode.connection.segments import distinct
 from decode.copying import copy
-from decode.following.segments import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from capture.confidence import Stretches
-    from decode.following.places import Placed
-    from decode.following.segments import Segments
+    from capture.trim.may_be_kept import Stretches
+    from decode.connection.places import Placed
+    from decode.connection.segments import Segments
     from decode.wire import Ints
 
 FAR = 1 << 62

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decode.compiled import cached_njit
-from decode.following.segments import distinct
+from decode.connection.segments import distinct
 
 if TYPE_CHECKING:
     from decode.wire import Ints

@@ -18,17 +18,17 @@ import numpy as np
 import pyarrow as pa
 
 from capture import frames
-from capture.boundaries import Boundaries
-from capture.confidence import Confidence, Stretches
-from capture.order import by_place
-from capture.waiting import Chunk, Decided
-from decode.following.connection import Follower
-from decode.following.segments import segments
+from capture.trim.may_be_kept import Confidence, Stretches
+from capture.trim.message_ends import Boundaries
+from capture.trim.pending_rows import Chunk, Decided
+from capture.trim.stream_order import by_place
+from decode.connection.follower import Follower
+from decode.connection.segments import segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from decode.following.exchanges import Exchanges
+    from decode.connection.exchanges import Exchanges
     from decode.wire import Ints
 
 KIB, MIB, SECOND = 1 << 10, 1 << 20, 1_000_000_000

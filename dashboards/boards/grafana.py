@@ -15,10 +15,10 @@ from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from dashboards.boards import health, overview, topic_identity, versions
+from dashboards.boards import client_versions, health, overview, topic_identity
 from dashboards.boards.panel import Board, Panel, Query, Variable
 
-BOARDS = (overview.BOARD, topic_identity.BOARD, versions.BOARD, health.BOARD)
+BOARDS = (overview.BOARD, topic_identity.BOARD, client_versions.BOARD, health.BOARD)
 FOLDER = Path(__file__).resolve().parent.parent / "grafana" / "wirecheck"
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 KIND_COLOURS = {"violation": "red", "anomaly": "orange", "information": "blue", "visibility": "purple"}

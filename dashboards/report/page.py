@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from dashboards import verdict
 from dashboards.remedies import remedy
-from dashboards.report import coverage, matrix, timeline
+from dashboards.report import coverage_tiles, matrix, timeline
 from dashboards.topic_id import hex_id
 
 Row = Mapping[str, Any]
@@ -44,17 +44,17 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
             mood=verdict.mood(result),
             counts=verdict.by_kind(result["findings"]),
             groups=verdict.groups(result["findings"]),
-            tiles=coverage.tiles(result["coverage"]),
+            tiles=coverage_tiles.tiles(result["coverage"]),
             axis=axis,
             timeline=timeline.rows(result, axis),
             names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
             matrix=matrix.matrix(result),
-            endpoints=coverage.endpoints(told),
-            incomplete=coverage.incomplete(told),
+            endpoints=coverage_tiles.endpoints(told),
+            incomplete=coverage_tiles.incomplete(told),
             limits={
                 "clients": CLIENTS_SHOWN,
                 "topics": TOPICS_SHOWN,
-                "connections": coverage.CONNECTIONS_SHOWN,
+                "connections": coverage_tiles.CONNECTIONS_SHOWN,
                 "sides": SIDES_SHOWN,
                 "open": OPEN_EVIDENCE,
             },

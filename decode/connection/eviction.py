@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.following.cutting import GIVEN_UP, drop, lose_boundary
-from decode.following.heap import way_of
-from decode.following.pairing import give_up_answer, give_up_request
-from decode.following.slots import (
+from decode.connection.framing import GIVEN_UP, drop, lose_boundary
+from decode.connection.matching import give_up_answer, give_up_request
+from decode.connection.state.heap import way_of
+from decode.connection.state.slots import (
     C_ANSWERS,
     C_ANSWERS_COUNT,
     C_ASKED,
@@ -55,7 +55,7 @@ from decode.following.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.following.slots import Ints
+    from decode.connection.state.slots import Ints
 
 UNSURE = 4  # doublings: one that never showed Kafka gives way at a sixteenth of what others may hold
 

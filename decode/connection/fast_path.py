@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.following.heap import other_way, touch, way_of
-from decode.following.pieces import append, new_piece, stamp
-from decode.following.slots import (
+from decode.connection.reassembly import BELIEVABLE, offset_of, remember_acknowledged
+from decode.connection.state.chunks import append, new_piece, stamp
+from decode.connection.state.heap import other_way, touch, way_of
+from decode.connection.state.slots import (
     C_AGENT,
     C_ANSWERS,
     C_CLOSED_BY,
@@ -60,10 +61,9 @@ from decode.following.slots import (
     W_SHOWN,
     W_TOP,
 )
-from decode.following.stream import BELIEVABLE, offset_of, remember_acknowledged
 
 if TYPE_CHECKING:
-    from decode.following.slots import Ints
+    from decode.connection.state.slots import Ints
 
 OUT_OF_STEP, WITHIN, ENDS = 0, 1, 2  # what a frame is: anything; within a message or without bytes; may end a message
 ACK, PSH = 16, 8

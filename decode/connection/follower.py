@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.following import checkpoint, relief, slots
-from decode.following.agents import Agents
-from decode.following.exchanges import Connection, Exchanges
-from decode.following.handout import Handout, nothing
-from decode.following.heap import give_connection
-from decode.following.keeping import spare_words
-from decode.following.kernels import follow, lapse, pack, relieve, settle, touched, unsettled
-from decode.following.limits import Limits
-from decode.following.places import Placed
-from decode.following.segments import Segments, distinct, unique_pairs
-from decode.following.slots import Frames, Ints
+from decode.connection import eviction
+from decode.connection.agents import Agents
+from decode.connection.exchanges import Connection, Exchanges
+from decode.connection.handout import Handout, nothing
+from decode.connection.limits import Limits
+from decode.connection.places import Placed
+from decode.connection.segments import Segments, distinct, unique_pairs
+from decode.connection.state import checkpoint, slots
+from decode.connection.state.heap import give_connection
+from decode.connection.state.kernels import follow, lapse, pack, relieve, settle, touched, unsettled
+from decode.connection.state.retention import spare_words
+from decode.connection.state.slots import Frames, Ints
 from decode.wire import known
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Follower:
         early: bool = False,
     ) -> None:
         """`early`: hand out a request when it is complete, its response alone later, no facts about connections,
-        and large messages without their records (decode/following/hollow.py).
+        and large messages without their records (decode/connection/without_records.py).
 
         That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
         """
@@ -78,15 +79,15 @@ class Follower:
         before = frames.slot.copy()
         self._begin(slots.fixed(segments.payload, np.uint8))
         self.placed = Placed(*frames.where.T)
-        if relief.too_many(self._heap):
-            self._each(lapse, relief.let_go(self._heap, self._rows()), slots.UNSET)
+        if eviction.too_many(self._heap):
+            self._each(lapse, eviction.let_go(self._heap, self._rows()), slots.UNSET)
         start = 0
         while start < len(segments):
             start = follow(self._heap, self._new, self._old, frames, start)
             self._grow(start < len(segments))
-            if relief.too_much(self._heap):
+            if eviction.too_much(self._heap):
                 rows = np.union1d(self._rows(), touched(self._heap))
-                self._each(relieve, relief.giving_way(self._heap, rows))
+                self._each(relieve, eviction.giving_way(self._heap, rows))
         for i in np.flatnonzero(frames.slot != before).tolist():
             self._slots[pairs[i]] = int(frames.slot[i])
         return self._hand_out(pairs)

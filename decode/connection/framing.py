@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.following.heap import other_way, side_of, take_wait, way_of
-from decode.following.pairing import answered_is_raw, answers_request, drop_raw, request, response
-from decode.following.pieces import detach, free_list, read, seen_last, without_front
-from decode.following.recognise import (
+from decode.connection.matching import answered_is_raw, answers_request, drop_raw, request, response
+from decode.connection.recognise import (
     DOUBT,
     GSSAPI,
     HIGHEST_KEY,
@@ -43,7 +41,9 @@ from decode.following.recognise import (
     taken_request,
     tls_record,
 )
-from decode.following.slots import (
+from decode.connection.state.chunks import detach, free_list, read, seen_last, without_front
+from decode.connection.state.heap import other_way, side_of, take_wait, way_of
+from decode.connection.state.slots import (
     C_CLIENT,
     C_PROTOCOL,
     C_RAW,
@@ -106,7 +106,7 @@ from decode.following.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.following.slots import Bytes, Ints
+    from decode.connection.state.slots import Bytes, Ints
 
 
 RAW_TOKEN = -2  # W_KEY of a frame that is no message

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.following.heap import give_wait, take_line, take_wait, way_of
-from decode.following.slots import (
+from decode.connection.reassembly import has_hole
+from decode.connection.state.heap import give_wait, take_line, take_wait, way_of
+from decode.connection.state.slots import (
     AN_EXCHANGE,
     ANSWERED,
     C_ANSWERS,
@@ -75,10 +76,9 @@ from decode.following.slots import (
     W_SYN,
     W_UNSEEN,
 )
-from decode.following.stream import has_hole
 
 if TYPE_CHECKING:
-    from decode.following.slots import Ints
+    from decode.connection.state.slots import Ints
 
 
 PATIENCE = 16  # strays after which only half as many waiting messages are compared

@@ -17,7 +17,7 @@ from decode.compiled import cached_njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.following.exchanges import Exchanges
+    from decode.connection.exchanges import Exchanges
 
     Ints = NDArray[np.int64]
 

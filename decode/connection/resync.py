@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.following.cutting import RESCAN_BYTES, at_boundary, drop, turn_off
-from decode.following.heap import other_way, side_of
-from decode.following.pieces import begins_packet, fills_packets, piece_of, read
-from decode.following.recognise import (
+from decode.connection.framing import RESCAN_BYTES, at_boundary, drop, turn_off
+from decode.connection.reassembly import has_hole
+from decode.connection.recognise import (
     API_VERSIONS,
     DOUBT,
     NO,
@@ -35,7 +34,9 @@ from decode.following.recognise import (
     request_header,
     taken_request,
 )
-from decode.following.slots import (
+from decode.connection.state.chunks import begins_packet, fills_packets, piece_of, read
+from decode.connection.state.heap import other_way, side_of
+from decode.connection.state.slots import (
     BY_CONTENT,
     C_ASKED,
     C_CLIENT,
@@ -75,10 +76,9 @@ from decode.following.slots import (
     W_PIECES,
     W_SCAN,
 )
-from decode.following.stream import has_hole
 
 if TYPE_CHECKING:
-    from decode.following.slots import Bytes, Ints
+    from decode.connection.state.slots import Bytes, Ints
 
 
 FAR = 1 << 16  # correlation ids of consecutive requests we see differ by less, even after a long gap

@@ -14,15 +14,30 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.following.cutting import at_boundary, cut, turn_off
-from decode.following.heap import other_way, take_connection, touch, way_of
-from decode.following.in_step import ENDS, OUT_OF_STEP, WITHIN, step, take
-from decode.following.pairing import answer_deadline, finish, give_up_answer
-from decode.following.pieces import free_list
-from decode.following.recognise import tls_record
-from decode.following.relief import give_up, pending
-from decode.following.resync import last_chance, search
-from decode.following.slots import (
+from decode.connection.eviction import give_up, pending
+from decode.connection.fast_path import ENDS, OUT_OF_STEP, WITHIN, step, take
+from decode.connection.framing import at_boundary, cut, turn_off
+from decode.connection.matching import answer_deadline, finish, give_up_answer
+from decode.connection.reassembly import (
+    BELIEVABLE,
+    acknowledge,
+    arrive,
+    begin,
+    begin_late,
+    close_held,
+    close_holes,
+    declare_gaps,
+    has_hole,
+    hole_deadline,
+    offset_of,
+    remember_acknowledged,
+    sent,
+)
+from decode.connection.recognise import tls_record
+from decode.connection.resync import last_chance, search
+from decode.connection.state.chunks import free_list
+from decode.connection.state.heap import other_way, take_connection, touch, way_of
+from decode.connection.state.slots import (
     BY_SYN,
     C_AGENT,
     C_AGENT2,
@@ -131,24 +146,9 @@ from decode.following.slots import (
     W_TAIL,
     W_TOP,
 )
-from decode.following.stream import (
-    BELIEVABLE,
-    acknowledge,
-    arrive,
-    begin,
-    begin_late,
-    close_held,
-    close_holes,
-    declare_gaps,
-    has_hole,
-    hole_deadline,
-    offset_of,
-    remember_acknowledged,
-    sent,
-)
 
 if TYPE_CHECKING:
-    from decode.following.slots import Bytes, Frames, Ints
+    from decode.connection.state.slots import Bytes, Frames, Ints
 
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16

@@ -2,7 +2,7 @@
 
 Knows: where a message's structure lies is found by walking it over a few windows of its bytes, one more wherever the
 walk stands before bytes it has not got, so that records are never copied.
-Refuses to know layouts (decode/program.py compiled them), and what is done with the message.
+Refuses to know layouts (decode/layouts/program.py compiled them), and what is done with the message.
 Rule: only content of records fields is left away, only in messages that decode, and never what may be the metadata
 log; in every other case the message is handed out whole, as it always was.
 """
@@ -18,17 +18,17 @@ import numpy as np
 from numba import njit
 
 from decode import machine
+from decode.connection.state.slots import NEXT, P_ADDRESS, P_LENGTH, Q_KEY, Q_PIECES, Q_SIDE, Q_SIZE, Q_VERSION
 from decode.copying import copy
-from decode.following.slots import NEXT, P_ADDRESS, P_LENGTH, Q_KEY, Q_PIECES, Q_SIDE, Q_SIZE, Q_VERSION
-from decode.form import Kind
+from decode.layouts.form import Kind
+from decode.layouts.program import Dialect, programs
 from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
-from decode.program import Dialect, programs
 from decode.wire import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.following.slots import Bytes, Ints
+    from decode.connection.state.slots import Bytes, Ints
 
 LARGE = 4096  # smaller messages are cheaper to copy than to walk
 FIRST_BYTES, LAST_BYTES, MORE_BYTES = 320, 64, 256  # of the windows

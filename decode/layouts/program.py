@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from decode import machine as m
-from decode.form import WIDTHS, Form, Kind, Slot, number
-from decode.layout import Field, Layout, layouts
-from decode.readings import Dialect, readings
+from decode.layouts.form import WIDTHS, Form, Kind, Slot, number
+from decode.layouts.layout import Field, Layout, layouts
+from decode.layouts.readings import Dialect, readings
 from decode.wire import DATA, RECORD, REQUEST, SIDES
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 
 from decode.errors import BadCompression, BadLength, BadMagic, LeftoverBytes, Truncated, UnexpectedNull
 from decode.holes import Field, laid_out
-from decode.log import codecs
+from decode.log import compression
 from decode.log.record import COLUMNS, CONTENT_UNSEEN, NOTHING_UNSEEN, STRUCTURE_UNSEEN, Records
 
 OVERHEAD_BYTES = 12  # offset and size, before what the size counts
@@ -105,7 +105,7 @@ def legacy_records(message: Message, limit: int) -> Records:
     if value_bytes < 0:
         raise UnexpectedNull(value_at, "records")
     block = message.field.bytes(value_at, value_at + value_bytes)
-    inner = laid_out(codecs.decompressed(codec, block, limit, magic=message.magic))
+    inner = laid_out(compression.decompressed(codec, block, limit, magic=message.magic))
     rows = _inner_rows(inner, message.magic)
     table = np.array(rows, np.int64)
     if message.magic:

@@ -2,7 +2,7 @@
 
 Knows: the frame around a metadata record (AbstractApiMessageSerde), control records, which entries are committed by the
 answer that carries them. Does not know layouts (the machine decodes the bodies), nor answers seen earlier
-(decode.log.order decides between branches, transactions and high watermarks), nor snapshots (decode.log.snapshot).
+(decode.log.log_order decides between branches, transactions and high watermarks), nor snapshots (decode.log.snapshot).
 Rule: order is (epoch, offset), never time: a fresh node reads the log again hours later. What is refused or unseen is
 told with its place; everything around it is still used.
 """
@@ -19,8 +19,8 @@ import numpy as np
 from decode import schemas
 from decode.errors import BadChecksum, BadMagic, DecodeError
 from decode.holes import Field, laid_out
-from decode.log.codecs import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
-from decode.log.frame import BODY_AT, BODY_END, IN_HOLE, OK, REASONS, STATUS, TYPE, VERSION, frames
+from decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
+from decode.log.metadata_record import BODY_AT, BODY_END, IN_HOLE, OK, REASONS, STATUS, TYPE, VERSION, frames
 from decode.log.record import OFFSET, TIMESTAMP_MS
 from decode.log.records import Batch, Records, read_batches
 from decode.wire import DATA, RECORD, Messages

@@ -19,8 +19,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from decode.columns import Table, tables
+from decode.layouts.program import form
 from decode.message import Projection, Status, decode, only
-from decode.program import form
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +63,7 @@ class LogTable:
     offset: NDArray[np.int64]
     epoch: NDArray[np.int64]
     timestamp_ms: NDArray[np.int64]
-    committed: NDArray[np.bool_]  # by what came with them; decode.log.order knows more
+    committed: NDArray[np.bool_]  # by what came with them; decode.log.log_order knows more
 
     def __len__(self) -> int:
         return len(self.entry)

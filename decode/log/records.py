@@ -18,7 +18,7 @@ import numpy as np
 
 from decode.errors import BadCompression, BadLength, BadMagic, DecodeError
 from decode.holes import Field, laid_out
-from decode.log import codecs
+from decode.log import compression as codecs
 from decode.log.checksum import crc32c
 from decode.log.legacy_records import (
     CODEC_MASK,

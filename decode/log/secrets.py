@@ -18,11 +18,11 @@ import numpy as np
 from decode.columns import tables
 from decode.compiled import cached_njit
 from decode.errors import BadMagic, DecodeError
-from decode.form import Kind, Slot
 from decode.holes import laid_out
-from decode.layout import Field, layouts
-from decode.log import codecs
-from decode.log.frame import FRAME_VERSION, read_uvarint
+from decode.layouts.form import Kind, Slot
+from decode.layouts.layout import Field, layouts
+from decode.log import compression
+from decode.log.metadata_record import FRAME_VERSION, read_uvarint
 from decode.log.record import TRUNCATED, VARINT_BYTES, VARLONG_BYTES, read_zigzag
 from decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
 from decode.message import Status, decode
@@ -87,13 +87,13 @@ class LogSecrets:
     lost: bool = False  # what came was no batch: everything behind it is hidden
     spans: Spans = field(default_factory=list)  # of this piece, in its coordinates with what was carried
     bodies: list[_Body] = field(default_factory=list)  # of this piece, whole
-    budget: int = codecs.LARGEST_OUTPUT_BYTES  # of this piece: a bomb in every batch is a bomb too
+    budget: int = compression.LARGEST_OUTPUT_BYTES  # of this piece: a bomb in every batch is a bomb too
 
     def feed(self, piece: bytes) -> Spans:
         """The spans to leave out of this piece, in its own coordinates."""
         data = np.frombuffer(bytearray(self.carried + piece), np.uint8)  # writable: one type for the kernels
         before, at = len(self.carried), 0
-        self.carried, self.spans, self.bodies, self.budget = b"", [], [], codecs.LARGEST_OUTPUT_BYTES
+        self.carried, self.spans, self.bodies, self.budget = b"", [], [], compression.LARGEST_OUTPUT_BYTES
         while at < len(data):
             place = self._step(data, at)
             if place is None:
@@ -140,9 +140,9 @@ class LogSecrets:
         self.passing, self.hiding = batch.size - HEADER_BYTES, True
         if len(block) == self.passing:
             try:
-                inner = codecs.decompressed(batch.codec, block, self.budget)
+                inner = compression.decompressed(batch.codec, block, self.budget)
             except DecodeError:
-                self.budget = max(self.budget - codecs.REFUSED_BYTES, 0)
+                self.budget = max(self.budget - compression.REFUSED_BYTES, 0)
                 return
             self.budget -= len(inner)
             within = LogSecrets(in_batch=len(inner), control=batch.control)

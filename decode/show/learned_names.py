@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from decode.columns import tables
-from decode.following.exchanges import endpoint
-from decode.following.segments import FRAME
-from decode.form import Kind
+from decode.connection.exchanges import endpoint
+from decode.connection.segments import FRAME
+from decode.layouts.form import Kind
+from decode.layouts.program import form
 from decode.message import Status
-from decode.program import form
 from decode.wire import SIDES
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.layout import layouts
+from decode.layouts.layout import layouts
 from decode.wire import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from decode.following.connection import Connection, Exchanges
-    from decode.sought import Places
+    from decode.connection.follower import Connection, Exchanges
+    from decode.show.learned_names import Places
 
 __all__ = ["Filter", "api_names", "key_of", "texts"]
 

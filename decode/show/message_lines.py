@@ -4,7 +4,7 @@
 
 Knows the outer names of a line (snake case; the body keeps Kafka's own names and form, so that it can be held against
 a broker's request log), which lines a person asked for, and their order. What an Envelope carries stands beside its
-body, as `enveloped`, and so on in there. Refuses to know files, options and how a line is made pretty (decode/page.py).
+body, as `enveloped`, and so on in there. Refuses to know files, options and how a line is made pretty (decode/show/message_page.py).
 Rule: a line is made of one message and its frame; a message that was not decoded has a reason where the body would be.
 """
 
@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from decode.connection.follower import Follower
+from decode.connection.segments import segments
 from decode.dialect import AUTO, hear, read
 from decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
 from decode.errors import Truncated
-from decode.following.connection import Follower
-from decode.following.segments import segments
+from decode.layouts.program import programs
 from decode.message import REASONS, Dialect, Status
 from decode.nested import nested
-from decode.program import programs
-from decode.sought import Names, noting
-from decode.wanted import Filter, api_names
+from decode.show.learned_names import Names, noting
+from decode.show.message_filter import Filter, api_names
 from decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from decode.connection.follower import Exchanges
     from decode.dialect import Heard
-    from decode.following.connection import Exchanges
     from decode.message import Decoded
-    from decode.sought import Places
+    from decode.show.learned_names import Places
     from decode.wire import Ints, Messages
 
 __all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped", "facts", "of", "verdict"]

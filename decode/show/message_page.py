@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from decode import schemas
-from decode.layout import Field, layouts
+from decode.layouts.layout import Field, layouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.lines import PLAIN, alone, enveloped, facts, verdict
-from decode.wanted import api_names, key_of
+from decode.show.message_filter import api_names, key_of
+from decode.show.message_lines import PLAIN, alone, enveloped, facts, verdict
 from decode.wire import REQUEST, SIDES, known, pack
 
 if TYPE_CHECKING:
-    from decode.lines import Line, Reading
+    from decode.show.message_lines import Line, Reading
 
 __all__ = ["single"]
 

@@ -13,32 +13,23 @@ from importlib import resources
 from textwrap import fill
 from types import ModuleType
 
-from streaming.judge.checks import (
+from judge.check_context import Scene
+from judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, replicas
+from judge.checks.clients import fetching, groups, sessions, versions
+from judge.checks.topics import (
     administration,
     agreement,
     bindings,
     cluster_ids,
-    control,
     drafts,
-    epochs,
-    fetching,
-    groups,
-    inter_broker,
-    leadership,
-    metadata_log,
-    replicas,
-    sessions,
-    strangers,
+    stranger_check,
     topic_id_uses,
     topic_ids,
-    versions,
-    visibility,
-    wire,
 )
-from streaming.judge.claim import Cell
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Rule
-from streaming.judge.scene import Scene
+from judge.checks.wire import visibility, wire_format
+from judge.claims.claim import Cell
+from judge.results.finding import Evidence, Rule
+from judge.topology.clusters import Group
 
 Function = Callable[[Cell, Group, Scene], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
@@ -46,12 +37,12 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "VER": ("Versions", (versions, inter_broker)),
     "FET": ("Fetching", (fetching, sessions)),
     "CTL": ("Controllers, leaders and replicas", (control, epochs, leadership, replicas)),
-    "LOG": ("The metadata log", (metadata_log,)),
+    "LOG": ("The metadata log", (log_agreement,)),
     "GRP": ("Groups, offsets and producers", (groups,)),
     "ADM": ("Topic administration", (administration,)),
-    "CLU": ("Clusters", (cluster_ids, strangers)),
+    "CLU": ("Clusters", (cluster_ids, stranger_check)),
     "DRF": ("Draft dialects", (drafts,)),
-    "WIR": ("The wire", (wire,)),
+    "WIR": ("The wire", (wire_format,)),
     "VIS": ("What was not seen", (visibility,)),
 }
 KINDS: Mapping[str, str] = {

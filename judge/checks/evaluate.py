@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from streaming.judge import catalogue, coverage, descriptions, tables
-from streaming.judge.claim import Cell, Sighting
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, finding, identity
-from streaming.judge.failures import SORTING, attempted, failure
-from streaming.judge.kinds import UNANSWERED
-from streaming.judge.ledger import Ledger
-from streaming.judge.scene import Scene
-from streaming.judge.tables import Body, Told
+from judge.check_context import Scene
+from judge.checks import catalogue
+from judge.claims.claim import Cell, Sighting
+from judge.claims.kinds import UNANSWERED
+from judge.failures import SORTING, attempted, failure
+from judge.ledger.ledger import Ledger
+from judge.results import coverage_rows, description_rows, table_rows
+from judge.results.finding import Evidence, finding, identity
+from judge.results.table_rows import Body, Told
+from judge.topology.clusters import Group
 
 
 class Table(NamedTuple):
@@ -32,17 +33,17 @@ class Table(NamedTuple):
 
 TABLES: Mapping[str, tuple[Table, ...]] = {
     "name": (
-        Table("topics", tables.topics_of_name, ("topics",)),
-        Table("descriptions", descriptions.of_name, ("partitions", "descriptions")),
+        Table("topics", table_rows.topics_of_name, ("topics",)),
+        Table("descriptions", description_rows.of_name, ("partitions", "descriptions")),
     ),
     "id": (
-        Table("topics", tables.topics_of_id, ("topics",)),
-        Table("descriptions", descriptions.of_id, ("partitions", "descriptions")),
+        Table("topics", table_rows.topics_of_id, ("topics",)),
+        Table("descriptions", description_rows.of_id, ("partitions", "descriptions")),
     ),
-    "client": (Table("clients", tables.clients, ("clients",)),),
-    "link": (Table("coverage", coverage.connections, ("coverage",)),),
-    "server": (Table("clusters", lambda _cell, scene: tables.clusters(scene), ("clusters",)),),
-    "agent": (Table("coverage", lambda _cell, scene: coverage.marks(scene), ("coverage",)),),
+    "client": (Table("clients", table_rows.clients, ("clients",)),),
+    "link": (Table("coverage", coverage_rows.connections, ("coverage",)),),
+    "server": (Table("clusters", lambda _cell, scene: table_rows.clusters(scene), ("clusters",)),),
+    "agent": (Table("coverage", lambda _cell, scene: coverage_rows.marks(scene), ("coverage",)),),
 }
 OWNER = {route: table.name for found in TABLES.values() for table in found for route in table.routes}
 """Which table tells a row, by its route."""

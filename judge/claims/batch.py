@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from decode.api_names import key_of, name_of
 from decode.columns import Table, tables
-from decode.following.exchanges import Exchanges
+from decode.connection.exchanges import Exchanges
 from decode.message import Decoded, Status
 from decode.wire import REQUEST, RESPONSE, SIDES, client_id
-from streaming.judge.apis import key_of, name_of
-from streaming.judge.claim import SLOT_NS
-from streaming.judge.extract.reduce import Column, Ints, Sightings, texts
+from judge.claims.claim import SLOT_NS
+from judge.claims.reduce import Column, Ints, Sightings, texts
 
 ABSENT: dict[str, Table] = {}
 

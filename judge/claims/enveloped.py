@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from decode.connection.exchanges import Exchanges
 from decode.envelope import ENVELOPE, unwrapped
-from decode.following.exchanges import Exchanges
 from decode.message import Decoded, decode
 from decode.wire import REQUEST, RESPONSE, Ints
 

@@ -7,20 +7,21 @@ Rule: what comes out is reduced to one claim per key; the rest of the pipeline n
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from decode.connection.exchanges import Exchanges
 from decode.envelope import DEEPEST
-from decode.following.exchanges import Exchanges
 from decode.message import Decoded, Status
-from streaming.judge.claim import Claim, merged, pack, unpack
-from streaming.judge.extract import (
+from judge.claims import enveloped
+from judge.claims.batch import Batch
+from judge.claims.claim import Claim, merged, pack, unpack
+from judge.claims.extract import (
     administration,
     bindings,
     clients,
     control,
     descriptions,
     drafts,
-    enveloped,
-    errors,
-    log,
+    error_answers,
+    log_entries,
     offsets,
     peers,
     producers,
@@ -28,10 +29,9 @@ from streaming.judge.extract import (
     servers,
     sessions,
     uses,
-    wire,
+    wire_format,
 )
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.reduce import Rows, reduced
+from judge.claims.reduce import Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 
@@ -43,11 +43,11 @@ FAMILIES = (
     uses,
     offsets,
     replicas,
-    errors,
+    error_answers,
     servers,
     clients,
-    wire,
-    log,
+    wire_format,
+    log_entries,
     drafts,
     sessions,
     peers,
@@ -60,7 +60,14 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
     forwarded = inner_claims(exchanges, decoded)
     sets = [*sessions.members(batch), *producers.members(batch), *peers.odd(batch)] if len(decoded) else []
     facts = merged(
-        [*forwarded, *wire.connections(batch), *peers.connections(batch), *log.orders(batch), *log.chunks(batch), *sets]
+        [
+            *forwarded,
+            *wire_format.connections(batch),
+            *peers.connections(batch),
+            *log_entries.orders(batch),
+            *log_entries.chunks(batch),
+            *sets,
+        ]
     )
     return merged(
         [

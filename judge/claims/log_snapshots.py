@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from decode.log.snapshot import MOST_WAITING_BYTES, Snapshot
-from streaming.judge.claim import Claim, Key, Sighting
-from streaming.judge.extract.log import chunk_of, snapshot_claims
+from judge.claims.claim import Claim, Key, Sighting
+from judge.claims.extract.log_entries import chunk_of, snapshot_claims
 
 CHUNK = "chunk"
 """The kind of claim that is put together here and never filed."""

@@ -1,7 +1,7 @@
 """Bounded sets inside claims: what a client keeps asking for, without one claim per client and partition.
 
 Knows: that a set is a claim's peaks named `least:` and 16 hexadecimal digits of a hash, and that only the least of them
-are kept (`streaming.judge.claim.MOST_MEMBERS`). Does not know what the members are.
+are kept (`judge.claims.claim.MOST_MEMBERS`). Does not know what the members are.
 Rule: which members are kept depends on the members alone, so sets merge in any order; of a full set nobody can say
 whether what lies beyond its greatest member is missing.
 """
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decode.columns import Table
-from streaming.judge.claim import LEAST, MOST_MEMBERS, Claim
-from streaming.judge.extract.bindings import numbered
-from streaming.judge.extract.reduce import Column, Ints, Rows, Sightings, grouped, mixed, reduced, texts
+from judge.claims.claim import LEAST, MOST_MEMBERS, Claim
+from judge.claims.extract.bindings import numbered
+from judge.claims.reduce import Column, Ints, Rows, Sightings, grouped, mixed, reduced, texts
 
 Hashes = NDArray[np.uint64]
 DIGITS = 16

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decode.texts import Lists, Text, id_codes
-from streaming.judge.claim import Claim, Sighting
+from judge.claims.claim import Claim, Sighting
 
 Ints = NDArray[np.int64]
 SPARSE = 16

@@ -19,13 +19,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streaming.judge.ageing import IDENTITY, OF_CONNECTION
-from streaming.judge.claim import Cell, Claim, Key
-from streaming.judge.kinds import UNANSWERED
-from streaming.judge.ledger import Ledger
-from streaming.judge.settings import Settings
-from streaming.judge.shard import Claims
-from streaming.judge.told import Before
+from judge.claims.claim import Cell, Claim, Key
+from judge.claims.kinds import UNANSWERED
+from judge.ledger.ageing import IDENTITY, OF_CONNECTION
+from judge.ledger.emitted_rows import Before
+from judge.ledger.ledger import Ledger
+from judge.ledger.shard import Claims
+from judge.thresholds import Settings
 
 SLACK = 10
 CLIENT_IDS = 16

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from streaming.judge.claim import Cell
-from streaming.judge.ledger import shard_of
+from judge.claims.claim import Cell
+from judge.ledger.ledger import shard_of
 
 FINDINGS = "findings"
 BLAMED = {"violation", "anomaly"}

@@ -6,10 +6,10 @@ Rule: totals are sums over rows of one measure; a count of nothing has no row. A
 
 from collections.abc import Iterator
 
-from streaming.judge.claim import Cell, Claim
-from streaming.judge.links import is_unread, protocol_of
-from streaming.judge.scene import Scene
-from streaming.judge.tables import Told
+from judge.check_context import Scene
+from judge.claims.claim import Cell, Claim
+from judge.results.table_rows import Told
+from judge.topology.host_activity import is_unread, protocol_of
 
 CUMULATIVE = (
     "frames",

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from streaming.judge.claim import Cell, Claim, Sighting
-from streaming.judge.scene import Scene
-from streaming.judge.tables import Body, Told, known
+from judge.check_context import Scene
+from judge.claims.claim import Cell, Claim, Sighting
+from judge.results.table_rows import Body, Told, known
 
 TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 """Sources whose messages have a field for offline replicas."""

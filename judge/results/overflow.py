@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from streaming.judge.catalogue import CHECKS
-from streaming.judge.claim import Cell
-from streaming.judge.distinct import Distinct
-from streaming.judge.settings import Settings
-from streaming.judge.tables import Body
-from streaming.judge.told import FINDINGS
+from judge.checks.catalogue import CHECKS
+from judge.claims.claim import Cell
+from judge.ledger.emitted_rows import FINDINGS
+from judge.results.distinct_count import Distinct
+from judge.results.table_rows import Body
+from judge.thresholds import Settings
 
 OTHERS = "others"
 TOPICS, CLIENTS = "topics", "clients"

@@ -1,7 +1,7 @@
 """Rows of the result tables that are no findings: topics, clients, clusters, coverage.
 
 Knows: what each row says and from which claims. Does not know which rows were told before (`step.py`).
-Rule: a row is a pure function of the ledger and the clusters; a table's columns are those of streaming/tables.py,
+Rule: a row is a pure function of the ledger and the clusters; a table's columns are those of streaming/store/result_tables.py,
 without id, revision and label.
 """
 
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from decode.log.metadata_log import TOPIC_NAME
-from streaming.judge.claim import RESERVED, ZERO, Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.scene import Scene
-from streaming.judge.topic import Topic, topic_of
+from judge.check_context import Scene
+from judge.claims.claim import RESERVED, ZERO, Cell, Claim
+from judge.topic_history import Topic, topic_of
+from judge.topology.clusters import Group
 
 Body = dict[str, Any]
 

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from streaming.judge.claim import Claim
-from streaming.judge.incarnations import Connections, births, cut, host_of, is_literal, unknown
-from streaming.judge.kinds import UNANSWERED
-from streaming.judge.membership import Membership, Node, Nodes
+from judge.claims.claim import Claim
+from judge.claims.kinds import UNANSWERED
+from judge.topology.endpoint_history import Connections, births, cut, host_of, is_literal, unknown
+from judge.topology.membership import Membership, Node, Nodes
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from streaming.judge.apis import key_of
-from streaming.judge.claim import Claim, Key
-from streaming.judge.ledger import in_order
-from streaming.judge.releases import Ranges
+from decode.api_names import key_of
+from judge.claims.claim import Claim, Key
+from judge.ledger.ledger import in_order
+from judge.topology.releases import Ranges
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from streaming.pipeline import Job, start
-from streaming.session import await_session
-from streaming.settings import Settings
+from streaming.spark.pipeline import Job, start
+from streaming.spark.session import await_session
+from streaming.steps.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery

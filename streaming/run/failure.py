@@ -7,9 +7,9 @@ Rule: the next start repeats the batch that failed; so every line says what to m
 
 import re
 
-from streaming.manifest import FIX
-from streaming.plan import Plan
-from streaming.replay import reason
+from streaming.run.manifest import FIX
+from streaming.run.plan import Plan
+from streaming.run.replay import reason
 
 STATE = (
     "CANNOT_LOAD_STATE_STORE",

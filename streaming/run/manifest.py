@@ -15,11 +15,13 @@ from urllib.parse import unquote
 
 import pyspark
 
-from streaming import batches, follow, state_files
-from streaming.judge import ledger
-from streaming.plan import Plan
-from streaming.settings import Settings
-from streaming.storage import at, is_local, local, why
+from judge.ledger import ledger
+from streaming.run.plan import Plan
+from streaming.spark import state_files
+from streaming.steps import follow_step
+from streaming.steps.settings import Settings
+from streaming.store import batches
+from streaming.store.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
 SET_ASIDE = "set-aside.json"
@@ -51,7 +53,7 @@ def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
         "frames": absolute(plan.frames),
         "out": absolute(plan.out),
         "checkpoint": absolute(plan.checkpoint),
-        "follow_state_version": follow.STATE_VERSION,
+        "follow_state_version": follow_step.STATE_VERSION,
         "judge_state_version": ledger.STATE_VERSION,
         "spark": pyspark.__version__,
     }

@@ -27,10 +27,10 @@ from prometheus_client.core import (
 from prometheus_client.exposition import ThreadingWSGIServer, _SilentHandler
 from prometheus_client.registry import Collector
 
-from streaming.judge import apis
-from streaming.judge.catalogue import CHECKS
-from streaming.judge.releases import removed_in_4
-from streaming.measured import METRICS, PREFIX, Histogram, Labels, Named
+from decode import api_names
+from judge.checks.catalogue import CHECKS
+from judge.topology.releases import removed_in_4
+from streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 
 PER_TOTAL = {
     "frames_total": "frames",
@@ -217,7 +217,7 @@ def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     removed = any(
         removed_in_4(key, version)
         for used in row["apis"]
-        if (key := apis.keys().get(used["api"])) is not None
+        if (key := api_names.keys().get(used["api"])) is not None
         for version in used["versions"]
     )
     return row["label"], "removed" if removed else "kept"

@@ -23,23 +23,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streaming import batches, compaction, manifest
-from streaming.failure import in_one_line, worker_died
-from streaming.gateway import JavaDiedError
-from streaming.held import served, stop_signals, taken, workplace
-from streaming.java import JavaMissing
-from streaming.listing import agents_of, labelled
-from streaming.manifest import CheckpointRefused
-from streaming.metrics import Page, Query
-from streaming.pipeline import Job, start
-from streaming.plan import MonitorError, Plan
-from streaming.replay import retried
-from streaming.session import Session, close_session, open_session
-from streaming.settings import AgentFiles, Settings
-from streaming.sinks import Told
-from streaming.storage import at, is_local, local, why
-from streaming.suspects import killers
-from streaming.unreadable import whose
+from streaming.run import manifest
+from streaming.run.failure import in_one_line, worker_died
+from streaming.run.manifest import CheckpointRefused
+from streaming.run.metrics_page import Page, Query
+from streaming.run.plan import MonitorError, Plan
+from streaming.run.replay import retried
+from streaming.run.resources import served, stop_signals, taken, workplace
+from streaming.run.suspects import killers
+from streaming.spark.gateway import JavaDiedError
+from streaming.spark.java import JavaMissing
+from streaming.spark.pipeline import Job, start
+from streaming.spark.session import Session, close_session, open_session
+from streaming.spark.sinks import Told
+from streaming.steps.frames_folder import agents_of, labelled
+from streaming.steps.quarantine import whose
+from streaming.steps.settings import AgentFiles, Settings
+from streaming.store import batches, compaction
+from streaming.store.storage import at, is_local, local, why
 
 Say = Callable[[str], None]
 LOOK_S = 0.2

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
-from streaming.tuning import HEAP_MB
+from streaming.spark.tuning import HEAP_MB
 
 PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client", "numba")
 HELD_MB = HEAP_MB + 600
@@ -26,8 +26,8 @@ PATIENCE_S = 600  # a first start compiles for minutes
 WARM = """
 import time
 began = time.perf_counter()
-import streaming.warm
-streaming.warm.warm()
+import streaming.steps.warm
+streaming.steps.warm.warm()
 print(time.perf_counter() - began)
 """
 INSTALL = "pip install 'wirecheck[monitor]'"
@@ -83,7 +83,7 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def java() -> Iterator[Seen]:
-    from streaming.java import FIX, JavaMissing, find_java
+    from streaming.spark.java import FIX, JavaMissing, find_java
 
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as work:
         try:
@@ -117,8 +117,8 @@ def disk() -> Iterator[Seen]:
 
 def archive() -> Iterator[Seen]:
     try:
-        from streaming.archive import archive_of
-        from streaming.java import JavaMissing, find_java
+        from streaming.spark.class_archive import archive_of
+        from streaming.spark.java import JavaMissing, find_java
     except ImportError:  # without pyspark; it has its own line
         return
     try:
@@ -129,7 +129,9 @@ def archive() -> Iterator[Seen]:
     if found.exists():
         yield Seen("class archive", "ok", str(found), "")
     else:
-        yield Seen("class archive", "warn", "none: Spark starts twice as slowly", "python -m streaming.archive")
+        yield Seen(
+            "class archive", "warn", "none: Spark starts twice as slowly", "python -m streaming.spark.class_archive"
+        )
 
 
 def worker() -> Iterator[Seen]:
@@ -154,5 +156,5 @@ def worker() -> Iterator[Seen]:
         return
     seconds = float(ran.stdout)
     slow = seconds > 30
-    fix = "python -m streaming.warm, by a user who may write beside the program" if slow else ""
+    fix = "python -m streaming.steps.warm, by a user who may write beside the program" if slow else ""
     yield Seen("worker", "warn" if slow else "ok", f"starts in {seconds:.1f} s", fix)

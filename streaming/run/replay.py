@@ -15,15 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streaming.early import Early
-from streaming.gateway import JavaDiedError
-from streaming.java import JavaMissing
-from streaming.listing import FramesError, agents_of, frames_files, labelled
-from streaming.memory import give_back
-from streaming.pipeline import Job, start
-from streaming.result import Result
-from streaming.session import Session, begin, close_session, open_session
-from streaming.settings import Settings
+from streaming.run.early import Early
+from streaming.spark.gateway import JavaDiedError
+from streaming.spark.java import JavaMissing
+from streaming.spark.memory import give_back
+from streaming.spark.pipeline import Job, start
+from streaming.spark.session import Session, begin, close_session, open_session
+from streaming.steps.frames_folder import FramesError, agents_of, frames_files, labelled
+from streaming.steps.settings import Settings
+from streaming.store.run_result import Result
 
 RAISED = re.compile(  # Java's last words, and those of our Python among them
     r"^\s*(?:Caused by: |: )?(?P<java>(?:org|java|scala)\.)?(?:\w+\.)*"

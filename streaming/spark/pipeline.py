@@ -12,9 +12,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streaming.operators import decode_cells, follow_buckets, judge_labels, pack_paths
-from streaming.settings import Settings
-from streaming.sinks import Listener, table_sink
+from streaming.spark.operators import decode_cells, follow_buckets, judge_labels, pack_paths
+from streaming.spark.sinks import Listener, table_sink
+from streaming.steps.settings import Settings
 
 FILES = "path string, modificationTime timestamp, length long, content binary"  # binaryFile's own columns
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from streaming import batches
-from streaming.tables import TABLES, from_ipc
-from streaming.tagged import Tagged
+from streaming.steps.tagged import Tagged
+from streaming.store import batches
+from streaming.store.result_tables import TABLES, from_ipc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,7 +1,7 @@
 """Stateless, by cell: exchanges in, what they claim out.
 
 Knows: that one cell of exchanges is decoded in one run of the interpreter and reduced to claims at once, so that only
-claims travel on. What a message says is `decode.message`'s affair, what it claims `streaming.judge.claims`'.
+claims travel on. What a message says is `decode.message`'s affair, what it claims `judge.claims.extraction`'.
 Rule: one row in, one row out, whatever is in it; a message that cannot be decoded is a value, never an exception. Where
 one of ours is raised all the same, the cell is halved until the exchange is alone that brought it about: that one is
 set aside and named among the input errors, all others are claimed as if it were not there. A message's
@@ -17,19 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture.frames import INPUT_ERROR
+from decode.api_names import name_of
+from decode.connection.exchanges import Connection, Exchanges, endpoint
 from decode.dialect import read
-from decode.following.exchanges import Connection, Exchanges, endpoint
 from decode.message import Messages
-from streaming.exchange_rows import lines
-from streaming.judge.apis import name_of
-from streaming.judge.claim import Claim, Sighting, merged
-from streaming.judge.claims import claims, pack
-from streaming.judge.failures import described as error_of
-from streaming.judge.step import MARKS
-from streaming.packed import from_cell, to_cell
-from streaming.settings import Settings
-from streaming.tables import to_ipc
-from streaming.tagged import CLAIMS, EXCHANGES, Tagged
+from judge.claims.claim import Claim, Sighting, merged
+from judge.claims.extraction import claims, pack
+from judge.failures import described as error_of
+from judge.judge import MARKS
+from streaming.steps.cells import from_cell, to_cell
+from streaming.steps.exchange_rows import lines
+from streaming.steps.settings import Settings
+from streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
+from streaming.store.result_tables import to_ipc
 
 Dialects = NDArray[np.integer[Any]]
 Stated = tuple[list[Claim], list[dict[str, Any]]]
@@ -42,7 +42,7 @@ class Claimed:
     """What one cell of exchanges came down to."""
 
     claims: bytes
-    """Packed by `streaming.judge.claims`."""
+    """Packed by `judge.claims.extraction`."""
     exchanges: bytes | None
     """Rows of the exchanges table, where they are wanted."""
 

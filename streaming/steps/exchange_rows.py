@@ -7,10 +7,10 @@ Rule: what was not seen is null, never 0.
 from collections.abc import Iterator
 from typing import Any
 
-from decode.following.exchanges import OUTCOMES, Exchanges
+from decode.connection.exchanges import OUTCOMES, Exchanges
+from decode.layouts.program import form
 from decode.message import Decoded, Status
-from decode.program import form
-from streaming.tables import to_ipc
+from streaming.store.result_tables import to_ipc
 
 
 def exchange_rows(exchanges: Exchanges, decoded: Decoded) -> bytes:

@@ -1,7 +1,7 @@
 """Stateful, by bucket: files of frames in their order, exchanges out.
 
 Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
-exchanges is `decode.following.connection`'s affair, which draft a connection speaks `decode.dialect`'s.
+exchanges is `decode.connection.follower`'s affair, which draft a connection speaks `decode.dialect`'s.
 Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
 snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows. What raises is left out, file
 by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
@@ -15,16 +15,16 @@ from operator import methodcaller
 import numpy as np
 
 from capture import frames
+from decode.connection.exchanges import Exchanges
+from decode.connection.follower import Follower
 from decode.dialect import Heard, hear
-from decode.following.connection import Follower
-from decode.following.exchanges import Exchanges
-from streaming import unreadable
-from streaming.calls import FRAMES_A_CALL, calls, name_of
-from streaming.judge.failures import described
-from streaming.pack import FrameFile, read_file
-from streaming.packed import from_cell, to_cell
-from streaming.settings import AgentFiles, Settings
-from streaming.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
+from judge.failures import described
+from streaming.steps import quarantine
+from streaming.steps.cells import from_cell, to_cell
+from streaming.steps.follower_calls import FRAMES_A_CALL, calls, name_of
+from streaming.steps.pack_step import FrameFile, read_file
+from streaming.steps.settings import AgentFiles, Settings
+from streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
 STATE_VERSION = 5
 TOO_LATE = "it came after later files of its agent had been judged"
@@ -212,13 +212,13 @@ class Bucket:
     def passed_over(self, late: list[FrameFile]) -> Iterator[Tagged]:
         """Their frames would come behind what is judged already: they are named instead."""
         for file in late if self.number == 0 else ():
-            said = unreadable.marks(name_of(file), TOO_LATE)
+            said = quarantine.marks(name_of(file), TOO_LATE)
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(file.agent, said, 0)))
 
     def set_aside(self) -> Iterator[Tagged]:
         """What could not be followed in this bucket, by file: each bucket says its own."""
         for file, why in self.left_out:
-            agent = (unreadable.whose(file) or (file, 0))[0]
+            agent = (quarantine.whose(file) or (file, 0))[0]
             mark = frames.Mark(frames.INPUT_ERROR, 0, file, 1, why)
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
         self.left_out.clear()

@@ -1,7 +1,7 @@
 """Stateful, by cluster label: claims in, rows of the result tables out.
 
 Knows: which state the judge has touched, and how far all buckets have come together. What is a finding is
-`streaming.judge`'s affair.
+`judge`'s affair.
 Rule: the judge hears an agent's progress only once every bucket has passed it, and only what changed is written back.
 What a check raised is counted with the batch in which it did, and logged with its traceback once per process.
 """
@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from capture import frames
-from streaming import tagged
-from streaming.decode_udf import Claimed
-from streaming.follow import Marks, Progress
-from streaming.judge.claim import unpack
-from streaming.judge.failures import Failure, attempted, failure
-from streaming.judge.pauses import collector_paused
-from streaming.judge.step import Judge, Row
-from streaming.packed import from_cell, to_cell
-from streaming.settings import Settings
-from streaming.tables import to_ipc
-from streaming.tagged import Tagged
-from streaming.totals import Totals
+from judge.claims.claim import unpack
+from judge.failures import Failure, attempted, failure
+from judge.judge import Judge, Row
+from streaming.steps import tagged
+from streaming.steps.cells import from_cell, to_cell
+from streaming.steps.collector_pause import collector_paused
+from streaming.steps.decode_step import Claimed
+from streaming.steps.follow_step import Marks, Progress
+from streaming.steps.settings import Settings
+from streaming.steps.tagged import Tagged
+from streaming.steps.totals import Totals
+from streaming.store.result_tables import to_ipc
 
 FRONTS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself
 Load = Callable[[str], bytes | None]

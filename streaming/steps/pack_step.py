@@ -1,7 +1,7 @@
 """Files of frames in, one row per file and bucket out.
 
 Knows: how a frames file is found by its path on any Arrow file system, and how its frames are dealt to buckets of
-connections. Knows nothing of TCP or Kafka: `decode.following.segments` owns the arrays and the bucket of a connection.
+connections. Knows nothing of TCP or Kafka: `decode.connection.segments` owns the arrays and the bucket of a connection.
 Rule: every bucket gets a row of every file, empty or not: its marks tell each bucket how far the agent has come.
 """
 
@@ -17,19 +17,19 @@ import pyarrow.compute as pc
 
 from capture import frames
 from capture.frames import NotFramesError
-from decode.following.segments import Segments, segments
-from streaming import unreadable
-from streaming.judge.failures import described
-from streaming.packed import from_cell, to_cell
-from streaming.storage import at, is_local, local
-from streaming.tagged import FRAMES, Tagged
+from decode.connection.segments import Segments, segments
+from judge.failures import described
+from streaming.steps import quarantine
+from streaming.steps.cells import from_cell, to_cell
+from streaming.steps.tagged import FRAMES, Tagged
+from streaming.store.storage import at, is_local, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from streaming.settings import Settings
+    from streaming.steps.settings import Settings
 
 ARRAYS = tuple(f.name for f in fields(Segments) if f.name not in {"label", "names", "endpoints"})
 
@@ -100,9 +100,9 @@ def whole(path: str) -> Any:
 
 def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
     """A file that cannot be read, as every bucket sees it: its number, and what is said instead of its frames."""
-    label = unreadable.label_near(path)
-    agent, seq = unreadable.whose(path) or (path.rpartition("/")[2], unreadable.STRANGER)
-    cell = to_cell(FrameFile(agent, seq, unreadable.marks(path, reason), None))
+    label = quarantine.label_near(path)
+    agent, seq = quarantine.whose(path) or (path.rpartition("/")[2], quarantine.STRANGER)
+    cell = to_cell(FrameFile(agent, seq, quarantine.marks(path, reason), None))
     return [Tagged(label, bucket, FRAMES, cell) for bucket in range(settings.buckets)]
 
 

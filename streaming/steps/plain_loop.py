@@ -10,14 +10,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from streaming.decode_udf import decode_row
-from streaming.follow import Bucket
-from streaming.judge_step import judge_rows
-from streaming.pack import pack_files
-from streaming.result import Result
-from streaming.settings import Settings
-from streaming.tables import from_ipc
-from streaming.tagged import Tagged
+from streaming.steps.decode_step import decode_row
+from streaming.steps.follow_step import Bucket
+from streaming.steps.judge_step import judge_rows
+from streaming.steps.pack_step import pack_files
+from streaming.steps.settings import Settings
+from streaming.steps.tagged import Tagged
+from streaming.store.result_tables import from_ipc
+from streaming.store.run_result import Result
 
 
 class Loop:

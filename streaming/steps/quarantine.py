@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pyarrow import fs
 
 from capture import frames
-from streaming.storage import at
+from streaming.store.storage import at
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
 STRANGER = 1

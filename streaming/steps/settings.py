@@ -1,13 +1,13 @@
 """What a run of the query is told, in one value that travels to every worker.
 
-Knows: the query's own switches. The judge's grace periods and limits are the judge's (`streaming.judge`), the bounds
+Knows: the query's own switches. The judge's grace periods and limits are the judge's (`judge`), the bounds
 of following are `decode`'s; both ride along unread.
 Rule: buckets and agents are part of a checkpoint's meaning; a run that changes them needs a new one.
 """
 
 from dataclasses import dataclass, field
 
-from streaming.judge.settings import Settings as JudgeSettings
+from judge.thresholds import Settings as JudgeSettings
 
 
 @dataclass(frozen=True)

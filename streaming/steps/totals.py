@@ -9,12 +9,12 @@ counts nothing twice. Details come from closed sets: what the layouts do not kno
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from decode import api_names
 from decode.message import Status
-from streaming.judge import apis
-from streaming.judge.claim import Claim
-from streaming.judge.ledger import Ledger
-from streaming.judge.step import MARKS, Marks, Row
-from streaming.packed import from_cell, to_cell
+from judge.claims.claim import Claim
+from judge.judge import MARKS, Marks, Row
+from judge.ledger.ledger import Ledger
+from streaming.steps.cells import from_cell, to_cell
 
 OTHER = "other"
 GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes"}
@@ -102,10 +102,10 @@ class Totals:
 def spoken(word: str) -> str:
     """api:version of a request, from the sets the layouts know."""
     api, _, version = word.rpartition(":")
-    key = apis.keys().get(api)
+    key = api_names.keys().get(api)
     if key is None:
         return f"{OTHER}:{OTHER}"
-    return f"{api}:{version}" if 0 <= int(version) <= apis.newest(key) else f"{api}:{OTHER}"
+    return f"{api}:{version}" if 0 <= int(version) <= api_names.newest(key) else f"{api}:{OTHER}"
 
 
 def newer(peak: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,10 @@ brokers and controllers send each other goes with their own upgrade and is nobod
 """
 
 from decode import schemas
-from streaming.judge import releases
-from streaming.judge.apis import keys
-from streaming.judge.checks.versions import BROKERS_OWN
-from streaming.result import Row
+from decode.api_names import keys
+from judge.checks.clients.versions import BROKERS_OWN
+from judge.topology import releases
+from streaming.store.run_result import Row
 
 
 def lines() -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tests.build import plain
-from tests.decode.following.conversations import HANDSHAKE, request, response
+from tests.decode.connection.conversations import HANDSHAKE, request, response
 from tests.decode.log.batches import Batch, batch, config, entry, record, text, topic, uvarint
 from tests.traffic import Segment, Talk
 

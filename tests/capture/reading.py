@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from capture import frames
-from capture.agent import read_frames
+from capture.agent.offline_agent import read_frames
 
 
 def rows(*paths, **options):

@@ -15,7 +15,7 @@ import wirecheck
 from capture import frames
 from commands.units import duration, size
 from tests.awaited import PATIENCE_S, await_line
-from tests.capture.test_listen import has_libpcap, may_listen
+from tests.capture.agent.test_live_agent import has_libpcap, may_listen
 
 ROOT = Path(__file__).resolve().parents[2]
 listens = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
@@ -138,7 +138,7 @@ def test_an_agent_ends_in_order_and_keeps_a_second_one_out(tmp_path):
 
 def test_the_agent_s_path_imports_neither_spark_nor_pandas():
     code = (
-        "import sys, commands.capture, commands.doctor, capture.listen, capture.live, capture.metrics, capture.doctor, "
+        "import sys, commands.capture, commands.doctor, capture.agent.live_agent, capture.source.interface, capture.agent.agent_metrics, capture.agent.agent_requirements, "
         "scapy.arch.linux; print(sorted({'pyspark', 'pandas', 'streaming', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

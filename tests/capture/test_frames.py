@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from capture import frames
-from capture.agent import write_frames
+from capture.agent.offline_agent import write_frames
 from tests import traffic as t
 
 # Written down again on purpose: this is what files on disk are.

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from capture import frames, frames_file
-from capture.agent import write_frames
+from capture.agent.offline_agent import write_frames
 from tests import traffic
 
 TALK = traffic.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments

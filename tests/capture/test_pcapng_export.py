@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from capture import evidence, frames
-from capture.agent import write_frames
+from capture import frames, pcapng_export
+from capture.agent.offline_agent import write_frames
 from tests import traffic
 from tests.capture.reading import frames_of
 
@@ -24,7 +24,7 @@ TALKS = (
     talk(("10.0.0.1", 40001), ("10.0.0.9", 9092)),
     talk(("fd00::1", 40000), ("fd00::9", 9092), b"odd"),
 )
-PAIRS = [evidence.Pair.of(evidence.endpoint(*t.client), evidence.endpoint(*t.server)) for t in TALKS]
+PAIRS = [pcapng_export.Pair.of(pcapng_export.endpoint(*t.client), pcapng_export.endpoint(*t.server)) for t in TALKS]
 
 
 @pytest.fixture
@@ -39,17 +39,17 @@ def shown(path):
 
 
 def test_connections_are_counted_with_what_was_on_the_wire(files):
-    found = evidence.connections(files, "L")
+    found = pcapng_export.connections(files, "L")
     assert {pair: (size.frames, size.bytes) for pair, size in found.items()} == {
         PAIRS[0]: (8, 16), PAIRS[1]: (8, 16), PAIRS[2]: (8, 6),
     }  # fmt: skip
-    assert evidence.connections(files, "other") == {}
+    assert pcapng_export.connections(files, "other") == {}
 
 
 @pytest.mark.parametrize("chosen", [{0}, {1, 2}, {0, 1, 2}], ids=str)
 def test_what_is_written_is_read_back_as_it_was(files, tmp_path, chosen):
-    table = evidence.selected(files, "L", {PAIRS[i] for i in chosen})
-    evidence.write(tmp_path / "x.pcapng", table, "title", {})
+    table = pcapng_export.selected(files, "L", {PAIRS[i] for i in chosen})
+    pcapng_export.write(tmp_path / "x.pcapng", table, "title", {})
     expected = sorted(row for i in chosen for row in shown_talk(TALKS[i]))
     assert shown(tmp_path / "x.pcapng") == expected
     assert (tmp_path / "x.pcapng").stat().st_mode & 0o777 == 0o600
@@ -70,7 +70,7 @@ def shown_talk(one):
 )
 def test_what_was_left_out_stands_as_zeros_at_its_place(kept, size, left_out, expected):
     spans = [{"offset": offset, "length": length} for offset, length in left_out]
-    assert evidence.whole(kept, size, spans) == expected
+    assert pcapng_export.whole(kept, size, spans) == expected
 
 
 def one_row(payload, left_out=()):
@@ -86,7 +86,7 @@ def one_row(payload, left_out=()):
 
 def test_a_segment_longer_than_ip_can_say_becomes_several_that_follow_each_other(tmp_path):
     payload = bytes(range(256)) * 600
-    evidence.write(tmp_path / "x.pcapng", one_row(payload), "t", {})
+    pcapng_export.write(tmp_path / "x.pcapng", one_row(payload), "t", {})
     rows = frames_of(tmp_path / "x.pcapng")
     assert [(row["tcp_seq"], row["payload_len"]) for row in rows] == [
         (2**32 - 1000, 65000), (64000, 65000), (129000, len(payload) - 130000),
@@ -96,7 +96,7 @@ def test_a_segment_longer_than_ip_can_say_becomes_several_that_follow_each_other
 
 def test_comments_name_the_finding_and_say_what_is_missing(tmp_path):
     path = tmp_path / "x.pcapng"
-    evidence.write(path, one_row(b"ab", [(2, 40)]), "TID002 is told", {("a.pcap", 7): "the order", ("b", 7): "no"})
+    pcapng_export.write(path, one_row(b"ab", [(2, 40)]), "TID002 is told", {("a.pcap", 7): "the order", ("b", 7): "no"})
     data = path.read_bytes()
     assert b"TID002 is told\n40 bytes of payload were not kept when it was captured" in data
     assert b"the order" in data
@@ -106,7 +106,7 @@ def test_comments_name_the_finding_and_say_what_is_missing(tmp_path):
 @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 def test_tshark_reads_it_and_every_checksum_is_right(files, tmp_path):
     path = tmp_path / "x.pcapng"
-    evidence.write(path, evidence.selected(files, "L", set(PAIRS)), "title", {})
+    pcapng_export.write(path, pcapng_export.selected(files, "L", set(PAIRS)), "title", {})
     options = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields"]
     fields = ["-e", "tcp.checksum.status", "-e", "ip.checksum.status"]
     told = subprocess.run(["tshark", "-r", path, *options, *fields], capture_output=True, text=True, check=True)
@@ -116,13 +116,13 @@ def test_tshark_reads_it_and_every_checksum_is_right(files, tmp_path):
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="No such file"):
-        evidence.write(tmp_path / "none/x.pcapng", one_row(b"ab"), "t", {})
+        pcapng_export.write(tmp_path / "none/x.pcapng", one_row(b"ab"), "t", {})
     assert list(Path(tmp_path).iterdir()) == []
 
 
 def test_a_link_in_the_place_of_what_is_being_written_is_not_followed(files, tmp_path):
     (tmp_path / "victim").write_bytes(b"as it was")
     (tmp_path / ".x.pcapng.tmp").symlink_to(tmp_path / "victim")
-    evidence.write(tmp_path / "x.pcapng", evidence.selected(files, "L", {PAIRS[0]}), "title", {})
+    pcapng_export.write(tmp_path / "x.pcapng", pcapng_export.selected(files, "L", {PAIRS[0]}), "title", {})
     assert (tmp_path / "victim").read_bytes() == b"as it was"
     assert not (tmp_path / "x.pcapng").is_symlink()

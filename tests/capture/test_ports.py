@@ -2,7 +2,7 @@
 
 import pytest
 
-from capture.agent import write_frames
+from capture.agent.offline_agent import write_frames
 from capture.ports import busiest
 from tests import traffic
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 import wirecheck
 from capture import frames
-from capture.agent import write_frames
-from streaming.loop import Loop
-from streaming.settings import Settings
-from streaming.sinks import write_batch
+from capture.agent.offline_agent import write_frames
+from streaming.spark.sinks import write_batch
+from streaming.steps.plain_loop import Loop
+from streaming.steps.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"

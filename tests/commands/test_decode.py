@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import wirecheck
-from capture.agent import write_frames
+from capture.agent.offline_agent import write_frames
 from tests import traffic
 from tests.build import plain
 from tests.commands.conftest import EXAMPLE

@@ -15,7 +15,7 @@ from commands.screen import as_json, legible
 from tests import traffic
 from tests.awaited import await_that
 from tests.commands.conftest import EXAMPLE, ROOT
-from tests.streaming.judge.lab import written as message
+from tests.judge.lab import written as message
 
 CLIENT = "owned\x9b31m\u202e"  # with C0 controls a connection is not taken for Kafka's to begin with
 EVIL = "app\x1b]0;owned\x07\x9b31m\u202e"
@@ -196,7 +196,7 @@ def test_what_is_not_there_is_one_line(run, monkeypatch, command, raised, said):
     def fail(*_, **__):
         raise raised
 
-    monkeypatch.setattr("capture.warm.reads_files_compiled", fail)
+    monkeypatch.setattr("capture.agent.warm.reads_files_compiled", fail)
     told = run(*command)
     assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
     assert told.stderr.startswith(f"wirecheck: {said}")
@@ -216,8 +216,8 @@ def test_what_is_compiled_later_is_said_once(capsys):
 
 
 def test_doctor_says_that_it_compiles(run, monkeypatch):
-    monkeypatch.setattr("capture.warm._is_stored", lambda _: False)
-    monkeypatch.setattr("streaming.doctor.checks", list)
+    monkeypatch.setattr("capture.agent.warm._is_stored", lambda _: False)
+    monkeypatch.setattr("streaming.run.query_requirements.checks", list)
     told = run("doctor")
     assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"
     assert "packet ring" in told.stdout
@@ -225,7 +225,7 @@ def test_doctor_says_that_it_compiles(run, monkeypatch):
 
 @pytest.mark.parametrize("command", [["topics", EXAMPLE], ["decode", EXAMPLE, "--limit", "1"]], ids=lambda c: c[0])
 def test_a_first_start_says_why_it_takes_long(run, monkeypatch, command):
-    monkeypatch.setattr("capture.warm._is_stored", lambda _: False)
+    monkeypatch.setattr("capture.agent.warm._is_stored", lambda _: False)
     told = run(*command)
     assert told.exit_code == 0
     assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"

@@ -143,7 +143,7 @@ def test_where_an_agent_runs_neither_spark_nor_pandas_is_needed(command, frames_
 def test_two_clusters_are_told_apart(capsys):
     from rich.console import Console
 
-    from dashboards import listing
+    from dashboards import terminal_tables
 
     topic = {
         "cluster": "east", "name": "orders", "topic_id": SHIPMENTS, "state": "current", "partitions": [],
@@ -154,8 +154,8 @@ def test_two_clusters_are_told_apart(capsys):
         "requests": 1, "last_seen": topic["last_seen"], "apis": {"Fetch": [3]}, "between_brokers": False,
     }  # fmt: skip
     shows = (
-        lambda rows: listing.list_topics([{**topic, **row} for row in rows], Console(width=160)),
-        lambda rows: listing.list_clients([{**client, **row} for row in rows], Console(width=160)),
+        lambda rows: terminal_tables.list_topics([{**topic, **row} for row in rows], Console(width=160)),
+        lambda rows: terminal_tables.list_clients([{**client, **row} for row in rows], Console(width=160)),
     )
     for show in shows:
         show([{}, {"cluster": "west"}])

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from dashboards.boards.grafana import BOARDS, FOLDER, documents, text
-from streaming.judge.catalogue import CHECKS
-from streaming.measured import METRICS, PREFIX
+from judge.checks.catalogue import CHECKS
+from streaming.run.metric_catalogue import METRICS, PREFIX
 from tests.dashboards.expressions import plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ SCHEMA = json.loads((Path(__file__).parent / "grafana_schema.json").read_text())
 PANELS = [(board, panel) for board in BOARDS for row in board.rows for panel in row.panels]
 QUERIES = [(board, panel, query) for board, panel in PANELS for query in panel.queries]
 UNITS = {"short", "percentunit", "s", "bytes", "Bps", "pps", "cps", "reqps"}
-AGENT_METRICS = {  # made by capture/metrics.py, which a monitor's environment may lack
+AGENT_METRICS = {  # made by capture/agent/agent_metrics.py, which a monitor's environment may lack
     "frames_total": ("interface",),
     "bytes_total": ("interface",),
     "kept_frames_total": (),
@@ -164,7 +164,7 @@ def test_rates_are_asked_over_the_interval_that_fits_the_screen():
 
 
 def test_the_agents_table_is_that_of_its_source():
-    source = ROOT / "capture/metrics.py"
+    source = ROOT / "capture/agent/agent_metrics.py"
     if not source.exists():
         pytest.skip("the agent has no metrics yet")
     names = {node.value for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Constant)}

@@ -7,7 +7,7 @@ import pytest
 
 import wirecheck
 from dashboards.remedies import remedies, remedy
-from streaming.judge.catalogue import CHECKS
+from judge.checks.catalogue import CHECKS
 
 
 def test_every_check_has_its_line_in_the_catalogue_s_order():

@@ -9,7 +9,7 @@ import pytest
 
 from commands.screen import legible
 from dashboards import verdict
-from dashboards.report import coverage, matrix, timeline
+from dashboards.report import coverage_tiles, matrix, timeline
 from dashboards.report.page import page
 from tests.dashboards.results import CLIENT, HOSTILE, RESULT, TOPIC, hostile, result
 
@@ -147,14 +147,14 @@ def test_the_endpoint_that_misses_most_is_the_first_row():
         {"connection": "a:1>b:1", "protocol": "kafka", "messages": 4, "decoded_messages": 4},
         {"connection": "a:2>c:1", "protocol": "kafka", "messages": 4, "decoded_messages": 3, "unseen_bytes": 9},
     ]
-    assert [row["endpoint"] for row in coverage.endpoints(rows)] == ["c:1", "b:1"]
-    assert [row["connection"] for row in coverage.incomplete(rows)] == ["a:2>c:1"]
+    assert [row["endpoint"] for row in coverage_tiles.endpoints(rows)] == ["c:1", "b:1"]
+    assert [row["connection"] for row in coverage_tiles.incomplete(rows)] == ["a:2>c:1"]
 
 
 def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
     told = result(1)
     (finding,) = told["findings"]
-    side = {**finding["sides"][0], "frame": {"source": "capture.pcap", "first": 7, "last": 9}}
+    side = {**finding["sides"][0], "frame": {"source": "capture.source.pcap", "first": 7, "last": 9}}
     bare = {
         **side,
         "api": None,
@@ -163,7 +163,7 @@ def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
         "frame": {"source": "", "first": 0, "last": 0},
     }
     text = Document(page(told | {"findings": [{**finding, "sides": [side, bare]}]})).text
-    assert "frames 7\u20139 of capture.pcap" in text
+    assert "frames 7\u20139 of capture.source.pcap" in text
     assert text.count("correlation") == text.count(f"{side['api']} v{side['version']}") == 1
     assert "None" not in text
     assert "\\u" not in text

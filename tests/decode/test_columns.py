@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from decode.columns import tables
-from decode.form import Kind
+from decode.layouts.form import Kind
+from decode.layouts.program import Dialect, programs
 from decode.message import Status, decode, only
 from decode.nested import nested
-from decode.program import Dialect, programs
 from decode.texts import Bytes, Lists, Text, id_codes, same
 from decode.wire import REQUEST, RESPONSE, SIDES, pack
 from tests.build import CASES, Still, build, case

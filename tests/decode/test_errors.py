@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from decode import errors
-from decode.log.codecs import decompressed
+from decode.log.compression import decompressed
 from decode.log.metadata_log import entries
 from decode.log.records import batches
 from tests.decode.log.batches import Batch, batch, entry, message, record

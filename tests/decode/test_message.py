@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from decode import message
-from decode.form import Kind
+from decode.layouts.form import Kind
+from decode.layouts.program import form
 from decode.message import REASONS, Dialect, Status, Tolerance, decode, only, read_so_far
 from decode.nested import nested
-from decode.program import form
 from decode.wire import RECORD, REQUEST, RESPONSE, SIDES, known, pack, short_header
 from tests.build import Still, build, case
 

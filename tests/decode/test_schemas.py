@@ -1,6 +1,6 @@
 """The plain tables beside the layouts."""
 
-from decode.layout import layouts
+from decode.layouts.layout import layouts
 from decode.schemas import errors, releases
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from decode.envelope import DEEPEST
-from decode.form import Kind
+from decode.layouts.form import Kind
+from decode.layouts.program import Dialect, programs
 from decode.message import Status, decode
 from decode.nested import nested
-from decode.program import Dialect, programs
 from decode.secrecy import RECORDS, SECRET, confidential
 from decode.wire import REQUEST, RESPONSE, SIDES, pack
 from tests.build import CASES, build, case

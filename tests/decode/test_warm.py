@@ -4,7 +4,7 @@ import base64
 import runpy
 
 from decode import warm
-from decode.lines import Filter, of
+from decode.show.message_lines import Filter, of
 from tests.build import plain
 from tests.decode.log.batches import Batch, record
 

@@ -3,7 +3,7 @@
 import base64
 
 from tests.decode.log.batches import batch, topic
-from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID
 
 
 def two_epochs(lab, error, at=20, **late):

@@ -1,6 +1,6 @@
 """Cases of the FET, GRP, ADM and CLU checks, in bytes."""
 
-from tests.streaming.judge.lab import CLUSTER, ID_1, ID_2, NO_ID
+from tests.judge.lab import CLUSTER, ID_1, ID_2, NO_ID
 
 STRANGER = "stranger-cluster-22-ch"
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -1,9 +1,9 @@
 """Cases of offsets across a recreation, of fenced leader epochs, and of the metadata log's own order, in bytes."""
 
 from tests.decode.log.batches import remove_topic, topic
-from tests.decode.log.test_tables import partition
-from tests.streaming.judge.cases_control import id_bytes, log
-from tests.streaming.judge.lab import ID_1, ID_2
+from tests.decode.log.test_metadata_tables import partition
+from tests.judge.cases_control import id_bytes, log
+from tests.judge.lab import ID_1, ID_2
 
 
 def recreated(lab, born=40):

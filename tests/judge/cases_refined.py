@@ -1,9 +1,9 @@
 """Further cases of checks whose files are full: rules of CreateTopics, what waits in queues, what is asked early."""
 
-from tests.streaming.judge.cases_control import beats, denied, heartbeats_answered
-from tests.streaming.judge.cases_fetching import creates
-from tests.streaming.judge.cases_versions import follows, orders
-from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
+from tests.judge.cases_control import beats, denied, heartbeats_answered
+from tests.judge.cases_fetching import creates
+from tests.judge.cases_versions import follows, orders
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, NO_ID
 
 ASSIGNED = {"name": "a", "assignments": [{"brokerIds": [1]}]}
 

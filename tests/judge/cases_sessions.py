@@ -1,6 +1,6 @@
 """Cases of fetch sessions and of producers by name: FET003, FET004, GRP005, in bytes."""
 
-from tests.streaming.judge.lab import B1, B2, B3, ID_1, ID_2
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2
 
 
 def listed(topics, version, number="partition", **more):

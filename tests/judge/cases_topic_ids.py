@@ -1,6 +1,6 @@
 """Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
 
-from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, START
+from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, START
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 FIFTY = "AAAAAAAAAAAAAAAAAAAAMg"

@@ -1,8 +1,8 @@
 """Cases of the WIR, VIS and DRF checks, in bytes."""
 
-from decode.following.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
-from decode.program import Dialect
-from tests.streaming.judge.lab import ID_1, START
+from decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, NO_RESPONSE_DUE, ORPHAN, PENDING
+from decode.layouts.program import Dialect
+from tests.judge.lab import ID_1, START
 
 LIBRDKAFKA = b"\0\0\0\0\1\0\0"
 

@@ -11,14 +11,14 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 import numpy as np
 
 from capture.frames import SKIPPED, Mark
-from decode.following.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
+from decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
+from decode.layouts.program import Dialect
 from decode.message import decode
-from decode.program import Dialect
 from decode.wire import REQUEST, RESPONSE, pack
-from streaming.judge import catalogue
-from streaming.judge.claims import claims
-from streaming.judge.settings import Settings
-from streaming.judge.step import Judge
+from judge.checks import catalogue
+from judge.claims.extraction import claims
+from judge.judge import Judge
+from judge.thresholds import Settings
 from tests.build import HEADERS, Writer, case
 
 S = 1_000_000_000

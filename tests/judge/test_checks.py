@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.judge import catalogue
-from tests.streaming.judge import (
+from judge.checks import catalogue
+from tests.judge import (
     cases_control,
     cases_drafts,
     cases_fetching,
@@ -17,7 +17,7 @@ from tests.streaming.judge import (
     cases_versions,
     cases_wire,
 )
-from tests.streaming.judge.lab import ID_1, Lab, ns
+from tests.judge.lab import ID_1, Lab, ns
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,

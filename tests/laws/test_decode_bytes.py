@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decode.columns import tables
+from decode.layouts.program import Dialect
 from decode.message import Status, decode
 from decode.nested import nested
-from decode.program import Dialect
 from decode.wire import SIDES, pack
 from tests.build import CASES, build
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.following import slots
-from decode.following.connection import Follower, Limits
-from tests.decode.following.conversations import (
+from decode.connection.follower import Follower, Limits
+from decode.connection.state import slots
+from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
     METADATA,

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.following.connection import Follower
-from streaming.calls import by_time
-from streaming.pack import together
-from tests.decode.following.conversations import FETCH, answered, facts, request, response, segments, told
+from decode.connection.follower import Follower
+from streaming.steps.follower_calls import by_time
+from streaming.steps.pack_step import together
+from tests.decode.connection.conversations import FETCH, answered, facts, request, response, segments, told
 from tests.laws.test_following import conversations, follow
 from tests.traffic import Segment, Talk
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from bench.hostile import ATTACKS, START_NS, Frames, ordinary
-from decode.following import relief, slots
-from decode.following.connection import Follower, Limits
-from decode.following.exchanges import ANSWERED
-from tests.decode.following.conversations import facts, told
+from decode.connection import eviction
+from decode.connection.exchanges import ANSWERED
+from decode.connection.follower import Follower, Limits
+from decode.connection.state import slots
+from tests.decode.connection.conversations import facts, told
 
 GOOD = 99
 LIMITS = Limits(
@@ -62,7 +63,7 @@ def test_a_hostile_stream_stays_within_bounds_and_costs_its_neighbour_nothing(na
     for part in blocks(name):
         results.append(follower.receive(part))
         heap, rows = follower._heap, follower._rows()
-        assert heap[slots.G_PENDING] == relief._pending_of(heap, rows).sum() <= LIMITS.pending_bytes
+        assert heap[slots.G_PENDING] == eviction._pending_of(heap, rows).sum() <= LIMITS.pending_bytes
         sizes.append(len(follower.snapshot()))
     results.append(follower.drain())
     assert exchanges_of_good(results) == wanted

@@ -1,6 +1,6 @@
 """Laws of following in the job: batches, buckets, the order of files, restarts and trimming change no exchange.
 
-The road is the plain loop, which calls what the Spark operators call; tests/streaming/test_query.py restarts Spark.
+The road is the plain loop, which calls what the Spark operators call; tests/streaming/spark/test_query.py restarts Spark.
 """
 
 import gzip
@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.damage import DAMAGE, Capture
-from capture.agent import write_frames
-from streaming.loop import Loop
-from streaming.settings import Settings
+from capture.agent.offline_agent import write_frames
+from streaming.steps.plain_loop import Loop
+from streaming.steps.settings import Settings
 from tests.scenarios.roads import Scenario
 
 STORY = "two-clusters-one-wire"  # small, and both of its clusters look the same

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from decode.following.exchanges import (
+from decode.connection.exchanges import (
     ANSWERED,
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
@@ -17,11 +17,11 @@ from decode.following.exchanges import (
     REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
 )
-from decode.program import Dialect
+from decode.layouts.program import Dialect
 from decode.wire import REQUEST, RESPONSE
 from tests.build import CASES, TEXTS, build
 from tests.decode.log.batches import batch, remove_topic, topic
-from tests.streaming.judge.lab import B1, B3, Lab
+from tests.judge.lab import B1, B3, Lab
 
 NAMES = ["orders", "payments", "", "__cluster_metadata", "localhost", "10.0.0.1", "a:b", "x-y", "1:2-3", "é\n|", "2"]
 IDS = [bytes(16), bytes(15) + b"\1", b"\xff" * 16]

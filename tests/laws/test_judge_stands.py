@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from streaming.decode_udf import Claimed, decode_row
-from streaming.follow import Bucket
-from streaming.judge.catalogue import CHECKS
-from streaming.judge.claim import Claim, Sighting, unpack
-from streaming.judge.kinds import KINDS
-from streaming.judge.settings import Settings as JudgeSettings
-from streaming.judge.step import Judge
-from streaming.pack import pack_files
-from streaming.packed import from_cell
-from streaming.settings import Settings
-from streaming.tagged import CLAIMS
+from judge.checks.catalogue import CHECKS
+from judge.claims.claim import Claim, Sighting, unpack
+from judge.claims.kinds import KINDS
+from judge.judge import Judge
+from judge.thresholds import Settings as JudgeSettings
+from streaming.steps.cells import from_cell
+from streaming.steps.decode_step import Claimed, decode_row
+from streaming.steps.follow_step import Bucket
+from streaming.steps.pack_step import pack_files
+from streaming.steps.settings import Settings
+from streaming.steps.tagged import CLAIMS
+from tests.judge.lab import open_rows, raising
 from tests.scenarios.roads import NAMES, Scenario, frames
-from tests.streaming.judge.lab import open_rows, raising
 
 CUTS = 5
 SECOND_NS = 1_000_000_000

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from capture import frames
-from tests.capture.test_listen import may_listen
+from tests.capture.agent.test_live_agent import may_listen
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from capture import folder, frames, listen, writer
-from capture.folder import Limits
+from capture import frames
+from capture.agent import live_agent, spool_folder, writer
+from capture.agent.live_agent import Listening
+from capture.agent.spool_folder import Limits
 from capture.frames import FRAMES_CODED, Stamp
-from capture.listen import Listening
 from tests.build import plain
 
 HOURS, STEP_S, ROLL_S, RETAIN_S = 24, 120.0, 600.0, 7200.0
@@ -113,9 +114,9 @@ def day(tmp_path, monkeypatch):
     """Runs the agent for so many hours; gives its counts, the most files there were, and memory by the hour."""
     clock = Clock()
     wire = Wire(clock)
-    monkeypatch.setattr(listen, "time", clock)
+    monkeypatch.setattr(live_agent, "time", clock)
     monkeypatch.setattr(writer, "time", clock)
-    monkeypatch.setattr(folder, "time", clock)
+    monkeypatch.setattr(spool_folder, "time", clock)
     monkeypatch.setattr(Listening, "open", lambda *_: wire)
     seen = SimpleNamespace(files=0, memory=[])
     appeared = writer.Writer._appeared
@@ -139,12 +140,12 @@ def day(tmp_path, monkeypatch):
             seen.memory.append(resident_mb())
 
     monkeypatch.setattr(writer.Writer, "_appeared", dated)
-    monkeypatch.setattr(listen._Loop, "_take_rows", wait)
+    monkeypatch.setattr(live_agent._Loop, "_take_rows", wait)
 
     def run(hours):
         limits = Limits(retain_s=RETAIN_S)
         what = Listening(("eth0",), roll_s=ROLL_S, duration_s=hours * 3600, limits=limits)
-        seen.counts = listen.listen(what, tmp_path, Stamp("c", "a"), lambda _: None)
+        seen.counts = live_agent.listen(what, tmp_path, Stamp("c", "a"), lambda _: None)
         return seen
 
     return run

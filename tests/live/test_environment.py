@@ -91,5 +91,5 @@ def started(agents, out, **options):
 
 def imports_s(python, folder, env):
     begin_s = time.perf_counter()
-    subprocess.run([python, "-c", "import capture.listen, scapy.arch.linux"], cwd=folder, env=env, check=True)
+    subprocess.run([python, "-c", "import capture.agent.live_agent, scapy.arch.linux"], cwd=folder, env=env, check=True)
     return time.perf_counter() - begin_s

@@ -13,7 +13,7 @@ import random
 import struct
 from pathlib import Path
 
-from decode.readings import Dialect
+from decode.layouts.readings import Dialect
 from tests import traffic
 from tests.build import build, case
 
@@ -234,7 +234,7 @@ CAPTURES = {
 def main():
     for folder, (later, true) in CAPTURES.items():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "capture.pcap.gz").write_bytes(gzip.compress(capture(controlled(later)), 9, mtime=0))
+        (folder / "capture.source.pcap.gz").write_bytes(gzip.compress(capture(controlled(later)), 9, mtime=0))
         (folder / "truth.json").write_text(json.dumps(true, indent=1) + "\n")
 
 

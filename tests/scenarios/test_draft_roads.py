@@ -7,14 +7,14 @@ from collections import Counter
 import pytest
 from pyarrow import parquet
 
-from capture.agent import read_frames, write_frames
-from decode import lines, wanted
+from capture.agent.offline_agent import read_frames, write_frames
 from decode.message import Dialect
 from decode.nested import nested
+from decode.show import message_filter, message_lines
 from decode.wire import SIDES
-from streaming import decode_udf
-from streaming.loop import Loop
-from streaming.settings import Settings
+from streaming.steps import decode_step
+from streaming.steps.plain_loop import Loop
+from streaming.steps.settings import Settings
 from tests import traffic
 from tests.build import CASES, Still, Writer
 
@@ -99,27 +99,27 @@ def by_decode(tables, dialect):
     return Counter(
         (
             int(min(found["src"], found["dst"])[-5:]), found["side"], found.get("dialect", "kafka"), "body" in found,
-            ID in set(wanted.texts(found.get("body"))),
+            ID in set(message_filter.texts(found.get("body"))),
         )
-        for found in lines.of(tables, lines.Filter(), lines.Reading(dialect))
+        for found in message_lines.of(tables, message_lines.Filter(), message_lines.Reading(dialect))
     )  # fmt: skip
 
 
 def by_query(files, dialect, monkeypatch):
     """What the plain loop reads, by the query's steps."""
     seen = Counter()
-    claims = decode_udf.claims
+    claims = decode_step.claims
 
     def watched(exchanges, decoded):
         for i, (status, number) in enumerate(zip(decoded.status.tolist(), decoded.dialect.tolist(), strict=True)):
             label = Dialect(number).label if number >= Dialect.KIP516_DRAFT and not status else "kafka"
-            carried = set() if status else set(wanted.texts(nested(decoded, i)["body"]))
+            carried = set() if status else set(message_filter.texts(nested(decoded, i)["body"]))
             port = exchanges.connections[exchanges.connection[i]].client[1]
             seen[port, SIDES[exchanges.messages.side[i]], label, not status, ID in carried] += 1
         return claims(exchanges, decoded)
 
     with monkeypatch.context() as patched:
-        patched.setattr(decode_udf, "claims", watched)
+        patched.setattr(decode_step, "claims", watched)
         Loop(Settings(dialect=dialect)).batch(files)
     return seen
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from capture import proof
+from capture import minimal_subset
 from commands.evidence import Search
 from commands.inputs import judged_frames
 from tests.scenarios.roads import NAMES, Scenario, frames
@@ -11,7 +11,7 @@ from tests.scenarios.roads import NAMES, Scenario, frames
 @pytest.mark.parametrize("name", NAMES)
 def test_the_evidence_of_every_kind_of_finding_gives_it_again(name, tmp_path, monkeypatch):
     """One finding per check; `make evidence` does all of them, and makes each as small as it can be."""
-    monkeypatch.setattr(proof, "TRIES", 0)
+    monkeypatch.setattr(minimal_subset, "TRIES", 0)
     files = frames([Scenario(name).pcap], tmp_path / "frames")
     found = {row["code"]: row for row in judged_frames(files).rows["findings"]}
     for code, finding in found.items():

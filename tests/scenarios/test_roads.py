@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from streaming.settings import Settings
+from streaming.steps.settings import Settings
 from tests.scenarios import roads
 from tests.scenarios.roads import Scenario, frames, plain
 

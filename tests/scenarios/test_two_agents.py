@@ -8,9 +8,9 @@ import struct
 import numpy as np
 import pytest
 
-from capture.agent import write_frames
-from streaming.listing import agents_of
-from streaming.settings import Settings
+from capture.agent.offline_agent import write_frames
+from streaming.steps.frames_folder import agents_of
+from streaming.steps.settings import Settings
 from tests.scenarios.roads import Scenario, packets, plain
 from tests.scenarios.test_roads import without_frames
 

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from streaming.settings import Settings
+from streaming.steps.settings import Settings
 from tests import traffic
 from tests.build import plain
 from tests.scenarios.roads import frames

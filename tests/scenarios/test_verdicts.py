@@ -6,9 +6,9 @@ import struct
 
 import pytest
 
-from capture.agent import write_frames
-from streaming.loop import Loop
-from streaming.settings import Settings
+from capture.agent.offline_agent import write_frames
+from streaming.steps.plain_loop import Loop
+from streaming.steps.settings import Settings
 from tests.scenarios import roads
 from tests.scenarios.roads import Scenario, frames, plain
 

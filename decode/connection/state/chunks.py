@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.copying import copy
-from decode.following.heap import give_piece, take_piece
-from decode.following.slots import (
+from decode.connection.state.heap import give_piece, take_piece
+from decode.connection.state.slots import (
     DATA,
     G_ARENA_LIVE,
     GAP,
@@ -44,9 +43,10 @@ from decode.following.slots import (
     W_SETTLED,
     W_TAIL,
 )
+from decode.copying import copy
 
 if TYPE_CHECKING:
-    from decode.following.slots import Bytes, Ints
+    from decode.connection.state.slots import Bytes, Ints
 
 
 @njit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.following.slots import (
+from decode.connection.state.slots import (
     C_COUNT,
     C_SIZE,
     C_TOUCH_NEXT,
@@ -38,7 +38,7 @@ from decode.following.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.following.slots import Ints
+    from decode.connection.state.slots import Ints
 
 
 @njit

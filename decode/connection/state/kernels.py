@@ -8,8 +8,11 @@ Rule: a kernel that Python calls is listed here; all others of following are pla
 from __future__ import annotations
 
 from decode.compiled import cached_njit
-from decode.following import keeping, output, walk
+from decode.connection import output, tracker
+from decode.connection.state import retention
 
-follow, lapse, relieve = map(cached_njit, (walk.follow, walk.lapse, walk.relieve))
-touched, unsettled, settle, pack = map(cached_njit, (keeping.touched, keeping.unsettled, keeping.settle, keeping.pack))
+follow, lapse, relieve = map(cached_njit, (tracker.follow, tracker.lapse, tracker.relieve))
+touched, unsettled, settle, pack = map(
+    cached_njit, (retention.touched, retention.unsettled, retention.settle, retention.pack)
+)
 empty_lines = cached_njit(output.empty_lines)

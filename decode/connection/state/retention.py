@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.copying import copy
-from decode.following.slots import (
+from decode.connection.state.slots import (
     C_ANSWERS,
     C_ANSWERS_TAIL,
     C_ASKED,
@@ -59,9 +58,10 @@ from decode.following.slots import (
     W_SETTLED,
     W_TAIL,
 )
+from decode.copying import copy
 
 if TYPE_CHECKING:
-    from decode.following.slots import Bytes, Ints
+    from decode.connection.state.slots import Bytes, Ints
 
 NEVER = 1 << 62
 

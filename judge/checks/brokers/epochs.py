@@ -7,15 +7,15 @@ Rule: orders to different brokers wait in different queues, so only what one rec
 from collections import defaultdict
 from collections.abc import Iterator
 
-from streaming.judge.checks.control import turned_away
-from streaming.judge.checks.topic_id_uses import broker_number
-from streaming.judge.claim import Cell, Claim, Sighting
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.runs import longest, start_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import about
-from streaming.judge.topic import CONTROL, name_of
+from judge.check_context import Scene
+from judge.checks.brokers.control import turned_away
+from judge.checks.clock import about
+from judge.checks.error_streaks import longest, start_ns
+from judge.checks.topics.topic_id_uses import broker_number
+from judge.claims.claim import Cell, Claim, Sighting
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import CONTROL, name_of
+from judge.topology.clusters import Group
 
 STALE_BROKER_EPOCH = 77
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}

@@ -7,15 +7,15 @@ Rule: a roll may take its hour; only what no release can send is found at once.
 from collections import defaultdict
 from collections.abc import Iterator
 
-from streaming.judge.apis import key_of
-from streaming.judge.claim import LEAST, Cell, Claim, Key, Sighting
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.links import beyond
-from streaming.judge.releases import digest, read
-from streaming.judge.runs import by_slot, end_ns, start_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import about, clock
+from decode.api_names import key_of
+from judge.check_context import Scene
+from judge.checks.clock import about, clock
+from judge.checks.error_streaks import by_slot, end_ns, start_ns
+from judge.claims.claim import LEAST, Cell, Claim, Key, Sighting
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topology.clusters import Group
+from judge.topology.host_activity import beyond
+from judge.topology.releases import digest, read
 
 Level = tuple[int, tuple[int, ...], int, range]
 LEVELS: tuple[Level, ...] = (

@@ -7,12 +7,12 @@ Rule: only the latest epoch known anywhere counts, only sessions seen from their
 from collections import defaultdict
 from collections.abc import Iterator
 
-from streaming.judge.claim import Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
-from streaming.judge.topic import name_of
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.claims.claim import Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import name_of
+from judge.topology.clusters import Group
 
 
 def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -7,14 +7,14 @@ Rule: committed entries only; a broker that stands still while the log does is i
 from collections.abc import Iterator
 from itertools import pairwise
 
-from streaming.judge.claim import Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.extract.log import SNAPSHOT, SOURCE
-from streaming.judge.runs import start_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import about, clock
-from streaming.judge.topic import topic_of
+from judge.check_context import Scene
+from judge.checks.clock import about, clock
+from judge.checks.error_streaks import start_ns
+from judge.claims.claim import Cell, Claim
+from judge.claims.extract.log_entries import SNAPSHOT, SOURCE
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import topic_of
+from judge.topology.clusters import Group
 
 
 def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -7,14 +7,14 @@ order is not judged.
 
 from collections.abc import Iterator
 
-from streaming.judge.checks.control import turned_away
-from streaming.judge.checks.leadership import latest
-from streaming.judge.claim import Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, first_of, last_of
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, History, name_of, topic_of
+from judge.check_context import Scene
+from judge.checks.brokers.control import turned_away
+from judge.checks.brokers.leadership import latest
+from judge.checks.clock import clock
+from judge.claims.claim import Cell, Claim
+from judge.results.finding import Evidence, first_of, last_of
+from judge.topic_history import CONTROL, History, name_of, topic_of
+from judge.topology.clusters import Group
 
 
 def full_leader_and_isr_strays_replica(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -6,14 +6,14 @@ Rule: a single error answer is normal after every creation, deletion and restart
 
 from collections.abc import Iterator
 
-from streaming.judge.checks.leadership import leader_denies_leadership
-from streaming.judge.claim import RESERVED, Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.runs import Run, end_ns, longest, start_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import about, clock
-from streaming.judge.topic import name_of, topic_of
+from judge.check_context import Scene
+from judge.checks.brokers.leadership import leader_denies_leadership
+from judge.checks.clock import about, clock
+from judge.checks.error_streaks import Run, end_ns, longest, start_ns
+from judge.claims.claim import RESERVED, Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import name_of, topic_of
+from judge.topology.clusters import Group
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH = 106, 75

@@ -12,16 +12,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from streaming.judge.checks.topic_id_uses import end_of
-from streaming.judge.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
-from streaming.judge.clusters import Group
-from streaming.judge.connections import seen_whole
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.extract.members import hashed, named
-from streaming.judge.extract.reduce import Column
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
-from streaming.judge.topic import Topic, name_of, topic_of
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.checks.topics.topic_id_uses import end_of
+from judge.claims.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
+from judge.claims.members import hashed, named
+from judge.claims.reduce import Column
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import Topic, name_of, topic_of
+from judge.topology.clusters import Group
+from judge.whole_connections import seen_whole
 
 
 def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

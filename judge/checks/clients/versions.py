@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from streaming.judge.apis import key_of
-from streaming.judge.claim import Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.releases import (
+from decode.api_names import key_of
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.claims.claim import Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topology.clusters import Group
+from judge.topology.releases import (
     Ranges,
     accepts,
     estimate,
@@ -26,8 +28,6 @@ from streaming.judge.releases import (
     read,
     spelled,
 )
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
 
 NEVER_REFUSED = "ApiVersions"
 """Answered in every version, with an error where it is too new (KIP-35): a close is a broker that died."""

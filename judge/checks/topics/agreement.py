@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from streaming.judge.claim import ZERO, Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.runs import slots, start_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, History, Topic, topic_of
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.checks.error_streaks import slots, start_ns
+from judge.claims.claim import ZERO, Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import CONTROL, History, Topic, topic_of
+from judge.topology.clusters import Group
 
 
 def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

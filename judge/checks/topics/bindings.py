@@ -7,15 +7,15 @@ Rule: what could be a recreation is one; where a gap may hide the deletion nothi
 from collections.abc import Iterator
 from itertools import pairwise
 
-from streaming.judge.checks.topic_ids import recreation
-from streaming.judge.claim import ZERO, Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.descriptions import integers
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.runs import by_slot, start_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, topic_of
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.checks.error_streaks import by_slot, start_ns
+from judge.checks.topics.topic_ids import recreation
+from judge.claims.claim import ZERO, Cell, Claim
+from judge.results.description_rows import integers
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
+from judge.topology.clusters import Group
 
 RENUMBERED = "its partitions go on with their leader epochs under another id"
 LOST = "the controller names it without an id"

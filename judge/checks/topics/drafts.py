@@ -8,11 +8,11 @@ says nothing about it.
 
 from collections.abc import Iterator
 
-from streaming.judge.claim import Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, first_of, last_of
-from streaming.judge.extract.errors import DRAFT_CODES
-from streaming.judge.scene import Scene
+from judge.check_context import Scene
+from judge.claims.claim import Cell, Claim
+from judge.claims.extract.error_answers import DRAFT_CODES
+from judge.results.finding import Evidence, first_of, last_of
+from judge.topology.clusters import Group
 
 NO_LEADERSHIP = {"stop", "delete"}
 EXTRA_TAG = "kafka with an extra"

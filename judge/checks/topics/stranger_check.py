@@ -1,17 +1,17 @@
 """CLU: hosts that are of no cluster here, and behave as nobody who belongs to one does.
 
-Knows how to put into words what a stranger did. Does not know who is one (`streaming.judge.strangers`).
+Knows how to put into words what a stranger did. Does not know who is one (`judge.topology.strangers`).
 Rule: one finding per host, whatever it did and however often; nothing else is said of it.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from streaming.judge.claim import LEAST, Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.scene import Scene
-from streaming.judge.strangers import UNREAD, Deed
+from judge.check_context import Scene
+from judge.claims.claim import LEAST, Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topology.clusters import Group
+from judge.topology.strangers import UNREAD, Deed
 
 HARMLESS = {UNREAD}
 """What health checks and port scanners do all day."""

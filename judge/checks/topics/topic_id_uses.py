@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streaming.judge.checks.bindings import renumbered
-from streaming.judge.claim import METADATA_LOG, RESERVED, ZERO, Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.runs import by_slot, start_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
-from streaming.judge.topic import name_of, topic_of
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.checks.error_streaks import by_slot, start_ns
+from judge.checks.topics.bindings import renumbered
+from judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import name_of, topic_of
+from judge.topology.clusters import Group
 
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""

@@ -7,12 +7,12 @@ Rule: an id that was never bound contradicts nothing, and what could be a recrea
 from collections.abc import Iterator
 from itertools import pairwise
 
-from streaming.judge.claim import ZERO, Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
-from streaming.judge.topic import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.claims.claim import ZERO, Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
+from judge.topology.clusters import Group
 
 
 def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

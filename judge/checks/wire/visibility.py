@@ -7,15 +7,15 @@ Rule: findings are per client host and server endpoint; the client's port is no 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from streaming.judge.checks.wire import gathered, sides
-from streaming.judge.claim import Cell, Claim, Sighting
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.failures import Failure
-from streaming.judge.links import IDENTITY, is_unread, protocol_of
-from streaming.judge.runs import end_ns
-from streaming.judge.scene import Scene
-from streaming.judge.times import clock
+from judge.check_context import Scene
+from judge.checks.clock import clock
+from judge.checks.error_streaks import end_ns
+from judge.checks.wire.wire_format import gathered, sides
+from judge.claims.claim import Cell, Claim, Sighting
+from judge.failures import Failure
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topology.clusters import Group
+from judge.topology.host_activity import IDENTITY, is_unread, protocol_of
 
 
 def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
@@ -206,7 +206,7 @@ def not_judged(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     When it is innocent. Never, but the cluster is: report it, with the kind and place of the exception. Bytes that
     nobody sane sends are the likeliest cause, so look who sent them.
 
-    Source. The judge's own exceptions (streaming/judge/failures.py).
+    Source. The judge's own exceptions (judge/failures.py).
     """
     by_check: dict[str, list[Failure]] = defaultdict(list)
     for failure in scene.failures:

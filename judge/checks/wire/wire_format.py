@@ -6,11 +6,11 @@ Rule: what follows a gap, or comes before synchronisation is certain, is never m
 
 from collections.abc import Callable, Iterator
 
-from streaming.judge.apis import key_of, newest
-from streaming.judge.claim import Cell, Claim
-from streaming.judge.clusters import Group
-from streaming.judge.evidence import Evidence, Side, first_of, last_of
-from streaming.judge.scene import Scene
+from decode.api_names import key_of, newest
+from judge.check_context import Scene
+from judge.claims.claim import Cell, Claim
+from judge.results.finding import Evidence, Side, first_of, last_of
+from judge.topology.clusters import Group
 
 TOLERATED = {
     "metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)",

@@ -1,1 +1,1 @@
-"""Exchanges and decoded columns to claims, one module per family of messages; `streaming.judge.claims` calls them."""
+"""Exchanges and decoded columns to claims, one module per family of messages; `judge.claims.extraction` calls them."""

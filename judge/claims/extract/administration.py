@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decode.wire import RESPONSE
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.clients import who
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, texts
+from judge.claims.batch import Batch
+from judge.claims.extract.clients import who
+from judge.claims.reduce import Column, Ints, Rows, constant, texts
 
 if TYPE_CHECKING:
     from decode.columns import Table

@@ -11,8 +11,8 @@ import numpy as np
 
 from decode.columns import Table
 from decode.wire import REQUEST
-from streaming.judge.extract.batch import Batch, value_per
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, ids, lists, texts
+from judge.claims.batch import Batch, value_per
+from judge.claims.reduce import Column, Ints, Rows, constant, ids, lists, texts
 
 UNKNOWN_TOPIC = 3
 Ends = tuple[Column, Column, Column]

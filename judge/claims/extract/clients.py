@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.following.exchanges import CLOSED_BY_SERVER
+from decode.api_names import name_of
+from decode.connection.exchanges import CLOSED_BY_SERVER
 from decode.wire import REQUEST, RESPONSE
-from streaming.judge.apis import name_of
-from streaming.judge.extract.batch import Batch, connection_key
-from streaming.judge.extract.reduce import Column, Ints, Rows, grouped, texts
-from streaming.judge.releases import removed_in_4
+from judge.claims.batch import Batch, connection_key
+from judge.claims.reduce import Column, Ints, Rows, grouped, texts
+from judge.topology.releases import removed_in_4
 
 AUTHENTICATION = (17, 36)
 """SaslHandshake, SaslAuthenticate: a failed authentication ends a connection too."""

@@ -12,10 +12,10 @@ import numpy as np
 
 from decode.columns import Table
 from decode.wire import REQUEST
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.bindings import numbered, slots
-from streaming.judge.extract.orders import accepted, errors
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, lists, texts
+from judge.claims.batch import Batch
+from judge.claims.extract.bindings import numbered, slots
+from judge.claims.extract.orders import accepted, errors
+from judge.claims.reduce import Column, Ints, Rows, constant, grouped, lists, texts
 
 INCONSISTENT_TOPIC_ID = 103
 DURING_DELETE = -2

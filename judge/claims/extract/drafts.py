@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from decode.api_names import name_of
 from decode.dialect import ID_IS_AN_EXTRA_TAG, id_tags
 from decode.message import Dialect
 from decode.wire import SIDES
-from streaming.judge.apis import name_of
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.bindings import numbered
-from streaming.judge.extract.control import controllers
-from streaming.judge.extract.orders import accepted
-from streaming.judge.extract.reduce import Column, Rows, constant, ids, texts
+from judge.claims.batch import Batch
+from judge.claims.extract.bindings import numbered
+from judge.claims.extract.control import controllers
+from judge.claims.extract.orders import accepted
+from judge.claims.reduce import Column, Rows, constant, ids, texts
 
 if TYPE_CHECKING:
     from decode.columns import Table

@@ -12,12 +12,12 @@ import numpy as np
 
 from decode.log.metadata_log import TOPIC_NAME
 from decode.wire import REQUEST
-from streaming.judge.claim import METADATA_LOG
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.bindings import numbered, slots
-from streaming.judge.extract.clients import who
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, texts
-from streaming.judge.extract.replicas import PARTITION_ANSWERS
+from judge.claims.batch import Batch
+from judge.claims.claim import METADATA_LOG
+from judge.claims.extract.bindings import numbered, slots
+from judge.claims.extract.clients import who
+from judge.claims.extract.replicas import PARTITION_ANSWERS
+from judge.claims.reduce import Column, Ints, Rows, constant, grouped, texts
 
 if TYPE_CHECKING:
     from decode.columns import Table

@@ -1,7 +1,7 @@
 """Claims of the KRaft metadata log: TopicRecord binds, RemoveTopicRecord ends, in the order of epochs and offsets.
 
 Knows: which Fetch answers carry the log, where its high watermark stands, and that FetchSnapshot answers carry pieces
-of what the log was before (`streaming.judge.snapshots` puts them together). Does not know which entries stand in the
+of what the log was before (`judge.claims.log_snapshots` puts them together). Does not know which entries stand in the
 end: that takes high watermarks and epochs seen elsewhere (`LogOrder`, put together from these claims by the scene).
 Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here.
 """
@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from decode.log.log_order import LogOrder
 from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries, joined
-from decode.log.order import LogOrder
+from decode.log.metadata_tables import LogTable, log_tables
 from decode.log.snapshot import Chunk, Snapshot
-from decode.log.tables import LogTable, log_tables
-from streaming.judge.claim import SLOT_NS, Claim, Sighting
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
+from judge.claims.batch import Batch
+from judge.claims.claim import SLOT_NS, Claim, Sighting
+from judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
 
 SOURCE = "metadata-log"
 SNAPSHOT = "snapshot:"

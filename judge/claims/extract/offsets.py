@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from decode.wire import RESPONSE
-from streaming.judge.claim import METADATA_LOG
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.bindings import numbered
-from streaming.judge.extract.reduce import Column, Rows, ids, texts
+from judge.claims.batch import Batch
+from judge.claims.claim import METADATA_LOG
+from judge.claims.extract.bindings import numbered
+from judge.claims.reduce import Column, Rows, ids, texts
 
 NO_OFFSET = -1
 

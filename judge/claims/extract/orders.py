@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from decode.wire import RESPONSE
-from streaming.judge.extract.batch import Batch, value_per
-from streaming.judge.extract.reduce import Ints, Rows
-from streaming.judge.kinds import UNANSWERED
+from judge.claims.batch import Batch, value_per
+from judge.claims.kinds import UNANSWERED
+from judge.claims.reduce import Ints, Rows
 
 ACCEPTED, NOT_SEEN = 0, -1
 

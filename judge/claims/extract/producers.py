@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from decode.columns import Table
-from streaming.judge.claim import ZERO, Claim
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.bindings import numbered
-from streaming.judge.extract.clients import who
-from streaming.judge.extract.members import hashed, sets
-from streaming.judge.extract.reduce import Column, Ints, Rows, texts
+from judge.claims.batch import Batch
+from judge.claims.claim import ZERO, Claim
+from judge.claims.extract.bindings import numbered
+from judge.claims.extract.clients import who
+from judge.claims.members import hashed, sets
+from judge.claims.reduce import Column, Ints, Rows, texts
 
 NO_ID, ERROR = "-", "!"
 """In place of an id: the version carries none, or there is an error."""

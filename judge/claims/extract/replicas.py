@@ -11,10 +11,10 @@ import numpy as np
 
 from decode.columns import Table
 from decode.wire import REQUEST, RESPONSE
-from streaming.judge.extract.batch import Batch, value_per
-from streaming.judge.extract.bindings import numbered, slots
-from streaming.judge.extract.clients import who
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, ids, texts
+from judge.claims.batch import Batch, value_per
+from judge.claims.extract.bindings import numbered, slots
+from judge.claims.extract.clients import who
+from judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
 
 NOT_LEADER, UNKNOWN_LEADER_EPOCH = 6, 75
 PARTITION_ANSWERS = (

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from decode.columns import Table
 from decode.log.metadata_log import TOPIC_NAME
 from decode.wire import RESPONSE
-from streaming.judge.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
-from streaming.judge.extract.batch import Batch, connection_key, value_per
-from streaming.judge.extract.members import hashed, named
-from streaming.judge.extract.orders import accepted
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant, grouped, ids, texts
-from streaming.judge.kinds import UNANSWERED
-from streaming.judge.releases import digest, written
+from judge.claims.batch import Batch, connection_key, value_per
+from judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
+from judge.claims.extract.orders import accepted
+from judge.claims.kinds import UNANSWERED
+from judge.claims.members import hashed, named
+from judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
+from judge.topology.releases import digest, written
 
 STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
 SENT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "BrokerRegistration")

@@ -11,9 +11,9 @@ import numpy as np
 
 from decode.columns import Table
 from decode.wire import REQUEST
-from streaming.judge.extract.batch import Batch
-from streaming.judge.extract.clients import who
-from streaming.judge.extract.reduce import Column, Rows, constant, grouped, ids, texts
+from judge.claims.batch import Batch
+from judge.claims.extract.clients import who
+from judge.claims.reduce import Column, Rows, constant, grouped, ids, texts
 
 REQUESTS = (
     ("Fetch", "topics"),

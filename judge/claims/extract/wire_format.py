@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decode.following.exchanges import (
+from decode.api_names import name_of
+from decode.connection.exchanges import (
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
     ORPHAN,
@@ -20,11 +21,10 @@ from decode.following.exchanges import (
 )
 from decode.message import Dialect, Status, Tolerance
 from decode.wire import SIDES
-from streaming.judge.apis import name_of
-from streaming.judge.claim import SLOT_NS, Claim, Sighting
-from streaming.judge.extract.batch import Batch, connection_key, value_per
-from streaming.judge.extract.clients import who
-from streaming.judge.extract.reduce import Column, Ints, Rows, constant
+from judge.claims.batch import Batch, connection_key, value_per
+from judge.claims.claim import SLOT_NS, Claim, Sighting
+from judge.claims.extract.clients import who
+from judge.claims.reduce import Column, Ints, Rows, constant
 
 FACTS = (
     "frames",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from capture import metrics
-from capture.counts import DISK, KERNEL, Counts
+from capture.agent import agent_metrics
+from capture.agent.counts import DISK, KERNEL, Counts
 
 NAMES = {
     "agent_frames_total", "agent_bytes_total", "agent_kept_frames_total", "agent_left_out_bytes_total",
@@ -37,7 +37,7 @@ def counts():
 
 def page(counts):
     registry = CollectorRegistry()
-    registry.register(metrics.AgentCollector(counts))
+    registry.register(agent_metrics.AgentCollector(counts))
     return generate_latest(registry).decode()
 
 
@@ -69,12 +69,15 @@ def test_promtool_finds_nothing_to_say(counts, fresh):
 
 
 def test_scrapes_are_answered_until_the_agent_ends(counts, unused_port):
-    with metrics.served(counts, "127.0.0.1", unused_port):
+    with agent_metrics.served(counts, "127.0.0.1", unused_port):
         url = f"http://127.0.0.1:{unused_port}/metrics"
         assert b"wirecheck_agent_frames_total" in urllib.request.urlopen(url, timeout=10).read()
-        with pytest.raises(OSError, match=f"127.0.0.1:{unused_port}"), metrics.served(counts, "127.0.0.1", unused_port):
+        with (
+            pytest.raises(OSError, match=f"127.0.0.1:{unused_port}"),
+            agent_metrics.served(counts, "127.0.0.1", unused_port),
+        ):
             pass
-    with metrics.served(counts, "127.0.0.1", unused_port):
+    with agent_metrics.served(counts, "127.0.0.1", unused_port):
         pass
 
 

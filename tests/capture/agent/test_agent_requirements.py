@@ -7,15 +7,15 @@ import pytest
 from click.testing import CliRunner
 
 import wirecheck
-from capture import doctor
+from capture.agent import agent_requirements
 
 
 def lines(**asked):
-    return {name: (state, said, fix) for name, state, said, fix in doctor.checks(**asked)}
+    return {name: (state, said, fix) for name, state, said, fix in agent_requirements.checks(**asked)}
 
 
 def test_what_is_not_ok_says_how_to_mend_it_and_nothing_raises(tmp_path):
-    found = doctor.checks(tmp_path, ("lo", "nosuch0"))
+    found = agent_requirements.checks(tmp_path, ("lo", "nosuch0"))
     assert {state for _, state, _, _ in found} <= {"ok", "warn", "fail"}
     assert all(fix for _, state, _, fix in found if state == "fail")
     assert ("interface", "fail", "nosuch0 does not exist") in [line[:3] for line in found]
@@ -24,14 +24,18 @@ def test_what_is_not_ok_says_how_to_mend_it_and_nothing_raises(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "state"),
     [
-        ("libpcap", ("capture.doctor.ctypes.util.find_library", lambda _: None), "warn"),
-        ("disk", ("capture.doctor.shutil.disk_usage", lambda _: SimpleNamespace(free=1 << 20)), "warn"),
-        ("disk", ("capture.doctor.os.access", lambda *_: False), "fail"),
-        ("capability", ("capture.doctor._NET_RAW", 63), "fail"),
-        ("interfaces", ("capture.doctor._is_up", lambda _: False), "fail"),
-        ("offload", ("capture.doctor._PACKET_BYTES", -1), "warn"),
-        ("compiled code", ("capture.warm.is_compiled", lambda: False), "warn"),
-        ("packet ring", ("capture.ring.V3", 99), "fail"),
+        ("libpcap", ("capture.agent.agent_requirements.ctypes.util.find_library", lambda _: None), "warn"),
+        (
+            "disk",
+            ("capture.agent.agent_requirements.shutil.disk_usage", lambda _: SimpleNamespace(free=1 << 20)),
+            "warn",
+        ),
+        ("disk", ("capture.agent.agent_requirements.os.access", lambda *_: False), "fail"),
+        ("capability", ("capture.agent.agent_requirements._NET_RAW", 63), "fail"),
+        ("interfaces", ("capture.agent.agent_requirements._is_up", lambda _: False), "fail"),
+        ("offload", ("capture.agent.agent_requirements._PACKET_BYTES", -1), "warn"),
+        ("compiled code", ("capture.agent.warm.is_compiled", lambda: False), "warn"),
+        ("packet ring", ("capture.source.ring.V3", 99), "fail"),
     ],
 )
 def test_what_is_bad_is_seen(name, change, state, monkeypatch):
@@ -42,8 +46,8 @@ def test_what_is_bad_is_seen(name, change, state, monkeypatch):
 
 def test_the_exit_code_says_whether_something_fails(monkeypatch):
     room = SimpleNamespace(checks=lambda: [("java", "fail", "not found", "install Java 17")])
-    monkeypatch.setitem(sys.modules, "streaming.doctor", room)
-    monkeypatch.setattr(doctor, "checks", lambda *_: [("python", "ok", "3.11", "")])
+    monkeypatch.setitem(sys.modules, "streaming.run.query_requirements", room)
+    monkeypatch.setattr(agent_requirements, "checks", lambda *_: [("python", "ok", "3.11", "")])
     told = CliRunner().invoke(wirecheck.main, ["doctor"])
     assert told.exit_code == 1
     assert told.stdout.splitlines() == [
@@ -53,7 +57,7 @@ def test_the_exit_code_says_whether_something_fails(monkeypatch):
 
 
 def test_without_the_monitor_extra_the_agent_is_looked_at_alone(monkeypatch):
-    monkeypatch.setitem(sys.modules, "streaming.doctor", None)
-    monkeypatch.setattr(doctor, "checks", lambda *_: [])
+    monkeypatch.setitem(sys.modules, "streaming.run.query_requirements", None)
+    monkeypatch.setattr(agent_requirements, "checks", lambda *_: [])
     told = CliRunner().invoke(wirecheck.main, ["doctor"])
     assert (told.exit_code, told.stdout.count("\n")) == (0, 1)

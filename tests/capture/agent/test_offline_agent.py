@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capture import frames
-from capture.agent import NothingReadableError, write_frames
-from capture.folder import FolderInUseError
-from capture.spool import Spool
+from capture.agent.offline_agent import NothingReadableError, write_frames
+from capture.agent.spool import Spool
+from capture.agent.spool_folder import FolderInUseError
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, rows
 
@@ -211,7 +211,7 @@ def test_a_file_that_fails_half_way_leaves_nothing(written, tmp_path):
 
 
 def test_the_offline_agent_needs_neither_scapy_nor_spark_nor_pandas():
-    code = "import sys, capture.agent; print(sorted({'scapy', 'pyspark', 'pandas'} & set(sys.modules)))"
+    code = "import sys, capture.agent.offline_agent; print(sorted({'scapy', 'pyspark', 'pandas'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from capture import warm
+from capture.agent import warm
 
 ASK = "from capture import warm; print(warm.is_compiled(), warm.cache_folder())"
 

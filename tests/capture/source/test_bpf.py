@@ -11,12 +11,13 @@ import time
 
 import pytest
 
-from capture import bpf, link
 from capture.frames import Stamp
-from capture.live import Interface
+from capture.link import link_type as link
 from capture.refusal import ListenError
+from capture.source import bpf
+from capture.source.interface import Interface
 from tests import traffic as t
-from tests.capture.test_listen import may_listen
+from tests.capture.agent.test_live_agent import may_listen
 
 PORTS = (9092, 19092)
 V4, V6 = ("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")

@@ -11,8 +11,9 @@ import zlib
 import pyarrow as pa
 import pytest
 
-from capture import codecs, frames, windows
-from capture.agent import NothingReadableError
+from capture import frames
+from capture.agent.offline_agent import NothingReadableError
+from capture.source import compressed_files, windows
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows
 
@@ -131,7 +132,7 @@ def test_a_packed_file_of_something_else_is_no_capture(name, written):
 def test_of_a_file_that_unpacks_to_far_more_no_more_is_unpacked_than_asked_for(name):
     packed = PACK[name](bytes(50 << 20))
     before = pa.total_allocated_bytes()
-    stream = codecs.unpacked(packed[: codecs.MAGIC_BYTES], io.BytesIO(packed))
+    stream = compressed_files.unpacked(packed[: compressed_files.MAGIC_BYTES], io.BytesIO(packed))
     assert 0 < stream.readinto(memoryview(bytearray(1000))) <= 1000
     assert pa.total_allocated_bytes() - before < 8 << 20
 

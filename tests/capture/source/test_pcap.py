@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capture import frames, pcapng
-from capture.agent import NothingReadableError
-from capture.pcap import InputError
+from capture import frames
+from capture.agent.offline_agent import NothingReadableError
+from capture.source import pcapng
+from capture.source.pcap import InputError
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows, skipped
 
@@ -443,7 +444,7 @@ def test_a_capture_without_packets_is_readable(written):
 
 def test_a_path_is_named_as_it_was_given(written, monkeypatch):
     monkeypatch.chdir(written(MICROSECONDS).parent)
-    assert {row["source"] for row in frames_of(Path("capture.pcap"))} == {"capture.pcap"}
+    assert {row["source"] for row in frames_of(Path("capture.source.pcap"))} == {"capture.source.pcap"}
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])

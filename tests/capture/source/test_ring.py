@@ -5,8 +5,9 @@ import struct
 import numpy as np
 import pytest
 
-from capture import link, packet, ring
-from capture.rows import Rows
+from capture.link import link_type, packet
+from capture.source import ring
+from capture.source.rows import Rows
 from tests import traffic as t
 
 SEGMENTS = t.Talk(mss=40).open().request(b"q" * 100).close().segments
@@ -29,7 +30,7 @@ def walked(data, batch_bytes=1 << 16):
     left = ring.begin_block(data, 100, rows.state)
     while left:
         rows.begin()
-        left = ring.walk_block(data, left, link.LINK_ETHERNET, rows.state)
+        left = ring.walk_block(data, left, link_type.LINK_ETHERNET, rows.state)
         n = rows.count
         found += list(
             zip(*(rows.matrix[c, :n].tolist() for c in (packet.FRAME_NO, packet.TS_NS, packet.SEQ)), strict=True)

@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 import pytest
 
 from capture import frames
-from capture.agent import read_frames, write_frames
-from capture.trim import Trim
-from decode.following.connection import Follower
-from decode.following.segments import segments as segments_of
+from capture.agent.offline_agent import read_frames, write_frames
+from capture.trim.trimmer import Trim
+from decode.connection.follower import Follower
+from decode.connection.segments import segments as segments_of
 from tests import traffic as t
 from tests.capture import canaries
-from tests.decode.following.conversations import FETCH, METADATA, request, response, sized
+from tests.decode.connection.conversations import FETCH, METADATA, request, response, sized
 from tests.scenarios.roads import NAMES, Scenario, plain
 
 SECOND = 1_000_000_000

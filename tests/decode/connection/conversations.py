@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from decode.following.exchanges import OUTCOMES, Exchanges
-from decode.following.segments import Segments
+from decode.connection.exchanges import OUTCOMES, Exchanges
+from decode.connection.segments import Segments
 from tests.traffic import Segment, Talk
 
 PRODUCE, FETCH, METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 0, 1, 3, 17, 18, 36

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from decode.following.checkpoint import MAGIC
-from decode.following.connection import Follower, Limits
-from tests.decode.following.conversations import (
+from decode.connection.follower import Follower, Limits
+from decode.connection.state.checkpoint import MAGIC
+from tests.decode.connection.conversations import (
     API_VERSIONS,
     AUTHENTICATE,
     FETCH,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from decode.following.connection import Follower
-from tests.decode.following.conversations import API_VERSIONS, facts, produce, request, response, segments, told
+from decode.connection.follower import Follower
+from tests.decode.connection.conversations import API_VERSIONS, facts, produce, request, response, segments, told
 from tests.traffic import Talk
 
 OPENED = Talk().open().request(request(API_VERSIONS, 3, 0)).response(response(0))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.following.connection import Follower
-from decode.following.places import Places
-from tests.decode.following.conversations import FETCH, produce, request, response, segments
+from decode.connection.follower import Follower
+from decode.connection.places import Places
+from tests.decode.connection.conversations import FETCH, produce, request, response, segments
 from tests.traffic import Talk
 
 SECRET = bytes(range(0xE0, 0xED))  # values that stand nowhere else

@@ -4,8 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from decode.following.connection import Follower, Limits
-from tests.decode.following.conversations import API_VERSIONS, FETCH, answered, facts, request, response, segments, told
+from decode.connection.follower import Follower, Limits
+from tests.decode.connection.conversations import (
+    API_VERSIONS,
+    FETCH,
+    answered,
+    facts,
+    request,
+    response,
+    segments,
+    told,
+)
 from tests.traffic import ACK, FIN, PSH, SYN, Segment, Talk
 
 MS = 1_000_000

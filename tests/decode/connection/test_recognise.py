@@ -5,12 +5,12 @@ import struct
 import numpy as np
 import pytest
 
-from decode.following import recognise
-from decode.following.limits import Limits
-from decode.following.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
-from decode.following.slots import empty_heap
+from decode.connection import recognise
+from decode.connection.limits import Limits
+from decode.connection.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
+from decode.connection.state.slots import empty_heap
 from decode.wire import known
-from tests.decode.following.conversations import (
+from tests.decode.connection.conversations import (
     API_VERSIONS,
     AUTHENTICATE,
     FETCH,

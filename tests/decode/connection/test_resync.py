@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from decode.following.connection import Follower, Limits
-from tests.decode.following.conversations import (
+from decode.connection.follower import Follower, Limits
+from tests.decode.connection.conversations import (
     AUTHENTICATE,
     FETCH,
     METADATA,

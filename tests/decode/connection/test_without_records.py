@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.following.connection import Follower
+from decode.connection.follower import Follower
 from decode.secrecy import confidential
 from tests.build import plain
-from tests.decode.following.conversations import segments, sized
+from tests.decode.connection.conversations import segments, sized
 from tests.traffic import Talk
 
 SIZES = st.lists(st.sampled_from([0, 1, 250, 320, 5_000, 40_000]), min_size=1, max_size=90)

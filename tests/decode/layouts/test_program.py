@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from decode import machine
-from decode.form import Form, Kind, Slot, number
-from decode.layout import layouts, parse
-from decode.program import Dialect, _Compiler, form, programs
+from decode.layouts.form import Form, Kind, Slot, number
+from decode.layouts.layout import layouts, parse
+from decode.layouts.program import Dialect, _Compiler, form, programs
 from decode.wire import REQUEST, SIDES
 from tests.build import CASES
 

@@ -6,7 +6,7 @@ import cramjam
 import pytest
 
 from decode.errors import BadCompression, BadLength
-from decode.log.codecs import NAMES, decompressed
+from decode.log.compression import NAMES, decompressed
 from tests.decode.log.batches import SNAPPY_HEADER
 
 CONTENT = b"0123456789" * 700

@@ -4,7 +4,7 @@ import pytest
 
 from decode.errors import BadCompression, BadLength, BadMagic, LeftoverBytes, Truncated, UnexpectedNull
 from decode.holes import laid_out
-from decode.log import codecs
+from decode.log import compression
 from decode.log.legacy_records import Message, legacy_records
 from decode.log.record import Record
 from tests.decode.log.batches import gzipped, message
@@ -17,7 +17,7 @@ def of(data, left_out=()):
     return Message(field, 0, len(field) - 12)
 
 
-def read(data, left_out=(), limit=codecs.LARGEST_OUTPUT_BYTES):
+def read(data, left_out=(), limit=compression.LARGEST_OUTPUT_BYTES):
     return legacy_records(of(data, left_out), limit)
 
 

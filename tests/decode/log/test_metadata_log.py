@@ -9,7 +9,7 @@ import cramjam
 import pytest
 
 from decode.errors import BadChecksum, BadLength, BadMagic, Truncated, UnexpectedNull, UnknownApi
-from decode.log import codecs
+from decode.log import compression
 from decode.log.metadata_log import Refused, entries, joined
 from decode.message import Status, decode
 from decode.nested import nested
@@ -126,17 +126,17 @@ def test_bombs_share_one_bound():
 
 def test_bombs_that_are_refused_cost_their_share(monkeypatch):
     """Each would be unpacked to the whole bound before it is refused."""
-    limits, unpack = [], codecs.decompressed
+    limits, unpack = [], compression.decompressed
 
     def counted(codec, block, limit):
         limits.append(limit)
         return unpack(codec, block, limit)
 
-    monkeypatch.setattr(codecs, "decompressed", counted)
-    block = bytes(cramjam.zstd.compress(bytes(codecs.LARGEST_OUTPUT_BYTES + 1)))
+    monkeypatch.setattr(compression, "decompressed", counted)
+    block = bytes(cramjam.zstd.compress(bytes(compression.LARGEST_OUTPUT_BYTES + 1)))
     bombs = [Batch(block=block, attributes=4, count=3, base_offset=3 * i).bytes() for i in range(10)]
     assert len(entries(b"".join(bombs)).refused) == 10
-    assert limits == [codecs.LARGEST_OUTPUT_BYTES * (8 - i) // 8 for i in range(8)] + [0, 0]
+    assert limits == [compression.LARGEST_OUTPUT_BYTES * (8 - i) // 8 for i in range(8)] + [0, 0]
 
 
 def cut(data, *spans):

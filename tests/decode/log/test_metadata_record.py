@@ -6,7 +6,7 @@ import pytest
 
 from decode.errors import BadVarint, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
 from decode.holes import laid_out
-from decode.log import frame as f
+from decode.log import metadata_record as f
 from decode.log.record import walk_records
 from tests.decode.log.batches import entry, record, uvarint
 

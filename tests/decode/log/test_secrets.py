@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.log import codecs
+from decode.log import compression
 from decode.log import secrets as s
-from decode.log.codecs import NAMES
+from decode.log.compression import NAMES
 from decode.log.metadata_log import entries
 from decode.message import Status, decode
 from decode.nested import nested
@@ -207,14 +207,14 @@ def test_a_record_whose_structure_is_endless_is_hidden():
 
 
 def test_bombs_share_one_bound_and_what_is_beyond_is_hidden(monkeypatch):
-    limits, unpack = [], codecs.decompressed
+    limits, unpack = [], compression.decompressed
 
     def counted(codec, block, limit):
         limits.append(limit)
         return unpack(codec, block, limit)
 
-    monkeypatch.setattr(codecs, "decompressed", counted)
-    block = bytes(cramjam.zstd.compress(bytes(codecs.LARGEST_OUTPUT_BYTES + 1)))
+    monkeypatch.setattr(compression, "decompressed", counted)
+    block = bytes(cramjam.zstd.compress(bytes(compression.LARGEST_OUTPUT_BYTES + 1)))
     bomb = Batch(block=block, attributes=4, count=3).bytes()
     harmless = Batch(block=gzip.compress(b"".join([record(topic())])), attributes=1, count=1).bytes()
     data = harmless + 9 * bomb + harmless
@@ -222,5 +222,5 @@ def test_bombs_share_one_bound_and_what_is_beyond_is_hidden(monkeypatch):
     assert len(hidden(data, spans)) == 10
     assert spans[0][0] == len(harmless) + 61
     assert spans[-1][0] + spans[-1][1] == len(data)
-    assert limits[1] < codecs.LARGEST_OUTPUT_BYTES
+    assert limits[1] < compression.LARGEST_OUTPUT_BYTES
     assert limits[-1] == 0

@@ -6,9 +6,9 @@ import struct
 import pyarrow as pa
 import pytest
 
-from decode import lines
 from decode.envelope import DEEPEST
-from decode.lines import Filter, Reading
+from decode.show import message_lines as lines
+from decode.show.message_lines import Filter, Reading
 from tests.build import plain
 from tests.traffic import Talk
 

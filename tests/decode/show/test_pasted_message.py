@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from decode.lines import Reading
-from decode.single import single
+from decode.show.message_lines import Reading
+from decode.show.pasted_message import single
 from tests.build import plain
 
 ORDERS = "JMxDMvfeRaOyTjPWGqDRbA"

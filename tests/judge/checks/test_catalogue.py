@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.judge import catalogue
-from streaming.judge.kinds import SPACES
+from judge.checks import catalogue
+from judge.claims.kinds import SPACES
 
 BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
 

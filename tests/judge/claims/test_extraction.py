@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from streaming.judge import releases
-from streaming.judge.claims import claims
-from streaming.judge.releases import read
-from streaming.judge.step import Judge
+from judge.claims.extraction import claims
+from judge.judge import Judge
+from judge.topology import releases
+from judge.topology.releases import read
 from tests.decode.log.batches import batch, remove_topic, topic
-from tests.streaming.judge.cases_control import id_bytes, log
-from tests.streaming.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, open_rows, written
+from tests.judge.cases_control import id_bytes, log
+from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, open_rows, written
 
 
 def told(lab, kind):

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.judge import bounds
-from streaming.judge.connections import theirs
-from streaming.judge.distinct import Distinct, K
-from streaming.judge.settings import Settings
-from streaming.judge.step import Judge
-from tests.streaming.judge.lab import B1, Lab, open_rows
-from tests.streaming.judge.made import EAST, ID_1, S, bound, claim, cluster
+from judge.judge import Judge
+from judge.ledger import bounds
+from judge.results.distinct_count import Distinct, K
+from judge.thresholds import Settings
+from judge.whole_connections import theirs
+from tests.judge.lab import B1, Lab, open_rows
+from tests.judge.made import EAST, ID_1, S, bound, claim, cluster
 
 SMALL = Settings(most_topics=10, most_clients=10, most_connections=10, most_claims=50, most_findings=10)
 HOST = "10.0.0.9"

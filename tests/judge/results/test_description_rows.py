@@ -2,9 +2,9 @@
 
 import pytest
 
-from streaming.judge.descriptions import operation_names
-from streaming.judge.step import Judge
-from tests.streaming.judge.lab import B2, ID_1, ID_2, NO_ID, Lab, ns, open_rows
+from judge.judge import Judge
+from judge.results.description_rows import operation_names
+from tests.judge.lab import B2, ID_1, ID_2, NO_ID, Lab, ns, open_rows
 
 
 def described(lab, table="partitions"):

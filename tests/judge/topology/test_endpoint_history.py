@@ -1,12 +1,12 @@
 """One address, two clusters after each other: each has its own time, its brokers, its part of what both said."""
 
-from streaming.judge.checks.leadership import silent_since
-from streaming.judge.claim import SLOT_NS, Claim, Sighting
-from streaming.judge.clusters import Clusters
-from streaming.judge.incarnations import cut
-from streaming.judge.scene import Scene
-from streaming.judge.settings import Settings
-from tests.streaming.judge.made import EAST, S, claim
+from judge.check_context import Scene
+from judge.checks.brokers.leadership import silent_since
+from judge.claims.claim import SLOT_NS, Claim, Sighting
+from judge.thresholds import Settings
+from judge.topology.clusters import Clusters
+from judge.topology.endpoint_history import cut
+from tests.judge.made import EAST, S, claim
 
 OTHER = "10.0.0.2:9092"
 

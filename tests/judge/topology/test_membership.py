@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.streaming.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab
-from tests.streaming.judge.test_orders import fetched
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, Lab
+from tests.judge.test_orders import fetched
 
 ROGUE, BALANCER = "10.66.6.6:9092", "10.0.9.9:9092"
 HOSTS = {"kafka-1.example:9092": 1, "kafka-2.example:9092": 2}

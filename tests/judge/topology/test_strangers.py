@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from streaming.judge.claims import claims
-from streaming.judge.step import Judge
-from tests.streaming.judge import cases_strangers as cases
-from tests.streaming.judge.lab import Lab, exchanged, ns, open_rows
+from judge.claims.extraction import claims
+from judge.judge import Judge
+from tests.judge import cases_strangers as cases
+from tests.judge.lab import Lab, exchanged, ns, open_rows
 
 STORIES = sorted(name for name in vars(cases) if name.startswith("clu002_"))
 TABLES = ("findings", "topics", "clients", "clusters", "coverage")

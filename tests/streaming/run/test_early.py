@@ -5,11 +5,12 @@ from threading import Event
 
 import pytest
 
-from streaming import early as module
-from streaming import replay, session
-from streaming.early import Early
-from streaming.loop import Loop
-from streaming.settings import Settings
+from streaming.run import early as module
+from streaming.run import replay
+from streaming.run.early import Early
+from streaming.spark import session
+from streaming.steps.plain_loop import Loop
+from streaming.steps.settings import Settings
 
 SETTINGS = Settings(buckets=2)
 PATIENCE_S = 300

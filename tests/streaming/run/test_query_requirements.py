@@ -2,11 +2,11 @@
 
 import pytest
 
-from streaming import doctor
+from streaming.run import query_requirements
 
 
 def test_here_nothing_fails_but_what_this_machine_lacks():
-    found = {name: (state, said, fix) for name, state, said, fix in doctor.checks()}
+    found = {name: (state, said, fix) for name, state, said, fix in query_requirements.checks()}
     assert {"pyspark", "pandas", "java", "memory", "disk", "worker"} <= found.keys()
     assert found["pandas"][0] == found["worker"][0] == "ok"
     assert all(fix for state, _, fix in found.values() if state != "ok")
@@ -17,28 +17,28 @@ def test_here_nothing_fails_but_what_this_machine_lacks():
     [("2.3.3", ">=2.2,<3", True), ("3.0.0", "<3,>=2.2", False), ("2.1", ">=2.2,<3", False), ("1", "", True)],
 )
 def test_versions_are_compared_as_numbers(found, asked, good):
-    assert doctor.fits(found, asked) == good
+    assert query_requirements.fits(found, asked) == good
 
 
 def test_another_pandas_is_named_with_the_fix(monkeypatch):
-    monkeypatch.setattr(doctor, "version", lambda _: "3.0.1")
-    monkeypatch.setattr(doctor, "wanted", lambda: {"pandas": "<3,>=2.2"})
-    (line,) = [seen for seen in doctor.packages() if seen.name == "pandas"]
+    monkeypatch.setattr(query_requirements, "version", lambda _: "3.0.1")
+    monkeypatch.setattr(query_requirements, "wanted", lambda: {"pandas": "<3,>=2.2"})
+    (line,) = [seen for seen in query_requirements.packages() if seen.name == "pandas"]
     assert line == ("pandas", "fail", "3.0.1 is installed, <3,>=2.2 is needed", "pip install 'pandas<3,>=2.2'")
 
 
 def test_no_java_is_a_line(monkeypatch):
-    monkeypatch.setattr("streaming.java.candidates", list)
-    monkeypatch.setattr("streaming.java.find_spec", lambda _: None)
-    (line,) = doctor.java()
+    monkeypatch.setattr("streaming.spark.java.candidates", list)
+    monkeypatch.setattr("streaming.spark.java.find_spec", lambda _: None)
+    (line,) = query_requirements.java()
     assert (line.state, line.said) == ("fail", "Java 17 or newer is needed, found no Java")
     assert "apt install" in line.fix
-    assert list(doctor.archive()) == []
+    assert list(query_requirements.archive()) == []
 
 
 @pytest.mark.parametrize(("free_mb", "state"), [(9000, "ok"), (2000, "warn"), (900, "fail")])
 def test_little_memory_is_told_with_what_judging_may_take(monkeypatch, free_mb, state):
-    monkeypatch.setattr(doctor.Path, "read_text", lambda *_, **__: f"MemAvailable: {free_mb * 1000} kB\n")
-    (line,) = doctor.memory()
+    monkeypatch.setattr(query_requirements.Path, "read_text", lambda *_, **__: f"MemAvailable: {free_mb * 1000} kB\n")
+    (line,) = query_requirements.memory()
     assert (line.state, line.said) == (state, f"{free_mb:,} MB free")
-    assert (f"judging may take {doctor.HELD_MB:,}" in line.fix) == (state != "ok")
+    assert (f"judging may take {query_requirements.HELD_MB:,}" in line.fix) == (state != "ok")

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from streaming.replay import gather, reason, retried
+from streaming.run.replay import gather, reason, retried
 
 
 def test_files_are_gathered_whatever_their_folder_is_called(tmp_path):
@@ -23,8 +23,8 @@ Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (c
 RAISED = (
     CRASHED
     + """  Traceback (most recent call last):
-    File "streaming/follow.py", line 1, in restore
-  streaming.follow.StateVersionMismatch: version 3, this is 1
+    File "streaming/steps/follow_step.py", line 1, in restore
+  streaming.steps.follow_step.StateVersionMismatch: version 3, this is 1
 org.apache.spark.SparkException: EOFException occurred
 """
 )

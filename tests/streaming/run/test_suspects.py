@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from streaming.settings import Settings
-from streaming.suspects import killers
+from streaming.run.suspects import killers
+from streaming.steps.settings import Settings
 
 KILLS = """
 import os, signal

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming import forks
-from streaming.session import RUNNING
+from streaming.spark import forks
+from streaming.spark.session import RUNNING
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 ENVIRONMENT = {"WORD": "said\u00e9", "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 SERVER = """
 import json, os, socket, sys, time
-from streaming.forks import serve
+from streaming.spark.forks import serve
 
 def work():
     print(json.dumps([sys.argv, dict(os.environ), os.getcwd(), sys.stdin.readline()]), flush=True)
@@ -44,7 +44,7 @@ def server(tmp_path):
 
 def started(tmp_path, *words):
     """As Spark starts it, by the script that stands for Python."""
-    command = [sys.executable, "-I", "-S", str(forks.PACKAGES / "streaming/launch.py"), str(tmp_path / "forks")]
+    command = [sys.executable, "-I", "-S", str(forks.PACKAGES / "streaming/spark/launch.py"), str(tmp_path / "forks")]
     (tmp_path / "here").mkdir()
     return subprocess.Popen(
         [*command, sys.executable, *words],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming import gateway
+from streaming.spark import gateway
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming import java
+from streaming.spark import java
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from streaming import batches
-from streaming.listing import agents_of
-from streaming.loop import Loop
-from streaming.pipeline import Job, start
-from streaming.result import Result
-from streaming.settings import Settings
+from streaming.spark.pipeline import Job, start
+from streaming.steps.frames_folder import agents_of
+from streaming.steps.plain_loop import Loop
+from streaming.steps.settings import Settings
+from streaming.store import batches
+from streaming.store.run_result import Result
 
 pytestmark = pytest.mark.spark
 STATEFUL = "transformWithStateInPandasExec"

@@ -2,9 +2,9 @@
 
 import pyarrow.parquet as pq
 
-from streaming.sinks import write_batch
-from streaming.tables import to_ipc
-from streaming.tagged import Tagged
+from streaming.spark.sinks import write_batch
+from streaming.steps.tagged import Tagged
+from streaming.store.result_tables import to_ipc
 
 
 def row(table, *ids):

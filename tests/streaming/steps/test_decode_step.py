@@ -4,18 +4,18 @@ import gc
 
 import numpy as np
 
+from decode.connection.exchanges import Connection, Exchanges
 from decode.dialect import read
-from decode.following.exchanges import Connection, Exchanges
 from decode.message import Messages
-from streaming import decode_udf
-from streaming.decode_udf import Claimed, decode_row
-from streaming.follow import Bucket
-from streaming.judge.claims import unpack
-from streaming.judge.extract.batch import Batch
-from streaming.pack import pack_files
-from streaming.packed import from_cell, to_cell
-from streaming.settings import AgentFiles, Settings
-from streaming.tagged import CLAIMS, EXCHANGES
+from judge.claims.batch import Batch
+from judge.claims.extraction import unpack
+from streaming.steps import decode_step
+from streaming.steps.cells import from_cell, to_cell
+from streaming.steps.decode_step import Claimed, decode_row
+from streaming.steps.follow_step import Bucket
+from streaming.steps.pack_step import pack_files
+from streaming.steps.settings import AgentFiles, Settings
+from streaming.steps.tagged import CLAIMS, EXCHANGES
 
 
 def test_nothing_of_a_batch_outlives_it(frames_files):
@@ -54,7 +54,7 @@ def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed
             raise IndexError(number)
         return read(messages, *rest)
 
-    monkeypatch.setattr(decode_udf, "read", raising)
+    monkeypatch.setattr(decode_step, "read", raising)
     found = claims_of(cell, settings)
     marks = [claim for claim in found if claim.kind == "mark"]
     assert [claim["what"] for claim in marks] == ["input_errors"] * len(marks)

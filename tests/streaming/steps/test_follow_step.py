@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 
 from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
-from decode.following.connection import Follower, Limits
-from decode.following.exchanges import Connection, Exchanges
+from decode.connection.exchanges import Connection, Exchanges
+from decode.connection.follower import Follower, Limits
 from decode.message import Messages
-from streaming import follow
-from streaming.follow import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch, rounds
-from streaming.pack import FrameFile, pack_files, read_file
-from streaming.packed import from_cell, to_cell
-from streaming.settings import AgentFiles, Settings
-from streaming.tagged import EXCHANGES, MARKS
-from streaming.tagged import PROGRESS as FRONT
+from streaming.steps import follow_step
+from streaming.steps.cells import from_cell, to_cell
+from streaming.steps.follow_step import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch, rounds
+from streaming.steps.pack_step import FrameFile, pack_files, read_file
+from streaming.steps.settings import AgentFiles, Settings
+from streaming.steps.tagged import EXCHANGES, MARKS
+from streaming.steps.tagged import PROGRESS as FRONT
 
 
 def file(seq, *marks, agent="a"):
@@ -155,7 +155,7 @@ def test_one_agents_files_are_followed_a_few_at_a_time_and_several_agents_togeth
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
     at_once = messages(Bucket("L", 0, settings).receive(cells))
     sizes = [len(read_file(cell).segments) for cell in cells]
-    monkeypatch.setattr(follow, "FRAMES_A_CALL", sizes[0] + sizes[1])
+    monkeypatch.setattr(follow_step, "FRAMES_A_CALL", sizes[0] + sizes[1])
     alone = [len(files) for files in rounds({"a": deque(cells)})]
     assert (alone[0], sum(alone)) == (2, len(cells))
     assert [len(files) for files in rounds({"a": deque(cells), "b": deque([file(1, agent="b")])})] == [len(cells) + 1]

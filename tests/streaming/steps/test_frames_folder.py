@@ -2,8 +2,8 @@
 
 import pytest
 
-from streaming.listing import FramesError, agents_of, frames_files
-from streaming.settings import AgentFiles
+from streaming.steps.frames_folder import FramesError, agents_of, frames_files
+from streaming.steps.settings import AgentFiles
 
 
 def folder_of(path, *names):

@@ -6,14 +6,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from capture import frames
-from decode.following.segments import segments
-from streaming import pack
-from streaming.settings import Settings
+from decode.connection.segments import segments
+from streaming.steps import pack_step
+from streaming.steps.settings import Settings
 
 
 @pytest.fixture(scope="module")
 def table(frames_files):
-    return pack.read(str(frames_files[0]))
+    return pack_step.read(str(frames_files[0]))
 
 
 def facts(part):
@@ -30,27 +30,27 @@ def facts(part):
 
 def test_every_frame_is_in_one_bucket_and_both_directions_are_in_the_same(table):
     whole = segments(table)
-    dealt = [part for part in pack.deal(whole, 4) if part is not None]
+    dealt = [part for part in pack_step.deal(whole, 4) if part is not None]
     assert sorted(row for part in dealt for row in facts(part)) == sorted(facts(whole))
     pairs = [{frozenset((row[2], row[3])) for row in facts(part)} for part in dealt]
     assert len(set().union(*pairs)) == sum(map(len, pairs))
 
 
 def test_a_bucket_knows_only_its_own_endpoints(table):
-    dealt = [part for part in pack.deal(segments(table), 4) if part is not None]
+    dealt = [part for part in pack_step.deal(segments(table), 4) if part is not None]
     assert len(dealt) > 1
     for part in dealt:
         assert set(np.concatenate([part.src, part.dst]).tolist()) == set(range(len(part.endpoints)))
 
 
 def test_parts_joined_are_the_rows_in_order(frames_files):
-    parts = [segments(pack.read(str(path))) for path in frames_files[:3]]
-    assert facts(pack.together(parts)) == [row for part in parts for row in facts(part)]
+    parts = [segments(pack_step.read(str(path))) for path in frames_files[:3]]
+    assert facts(pack_step.together(parts)) == [row for part in parts for row in facts(part)]
 
 
 def test_every_bucket_hears_the_marks(frames_files):
-    rows = list(next(pack.pack_files([str(frames_files[0])], Settings(buckets=5))))
-    files = [pack.read_file(row.cell) for row in rows]
+    rows = list(next(pack_step.pack_files([str(frames_files[0])], Settings(buckets=5))))
+    files = [pack_step.read_file(row.cell) for row in rows]
     assert [(row.label, row.bucket) for row in rows] == [("L", number) for number in range(5)]
     assert {file.file_seq for file in files} == {1}
     assert all(file.marks[0].kind == frames.STARTED and file.marks[-1].kind == frames.PROGRESS for file in files)
@@ -60,14 +60,14 @@ def test_every_bucket_hears_the_marks(frames_files):
 def test_a_path_is_read_however_spark_spells_it(frames_files, tmp_path, scheme):
     strange = tmp_path / "a %20b+c.parquet"
     strange.symlink_to(frames_files[0])
-    assert pack.read(f"{scheme}{strange}").num_rows == pack.read(str(frames_files[0])).num_rows
+    assert pack_step.read(f"{scheme}{strange}").num_rows == pack_step.read(str(frames_files[0])).num_rows
 
 
 def test_a_damaged_file_is_named(frames_files, tmp_path):
     damaged = tmp_path / "a-0000000001.parquet"
     damaged.write_bytes(frames_files[0].read_bytes()[:-9])
-    with pytest.raises(pack.NotFramesError, match="Parquet"):
-        pack.read(str(damaged))
+    with pytest.raises(pack_step.NotFramesError, match="Parquet"):
+        pack_step.read(str(damaged))
 
 
 POISON = {
@@ -83,8 +83,8 @@ def test_a_file_that_cannot_be_read_keeps_its_number_and_its_neighbours_label(fr
     (tmp_path / frames_files[0].name).symlink_to(frames_files[0])
     bad = tmp_path / "a-0000000002.parquet"
     bad.write_bytes(spoil(frames_files[1].read_bytes()))
-    (rows,) = pack.pack_files([f"file:{bad}"], Settings(buckets=2))
-    files = [pack.read_file(row.cell) for row in rows]
+    (rows,) = pack_step.pack_files([f"file:{bad}"], Settings(buckets=2))
+    files = [pack_step.read_file(row.cell) for row in rows]
     assert [(row.label, row.bucket, file.agent, file.file_seq) for row, file in zip(rows, files, strict=True)] == [
         ("L", 0, "a", 2), ("L", 1, "a", 2),
     ]  # fmt: skip
@@ -96,42 +96,42 @@ def test_a_file_that_cannot_be_read_keeps_its_number_and_its_neighbours_label(fr
 
 def test_a_file_of_another_name_is_an_agent_of_its_own_that_has_ended(tmp_path):
     (tmp_path / "notes.parquet").write_bytes(b"hello")
-    (rows,) = pack.pack_files([str(tmp_path / "notes.parquet")], Settings(buckets=1))
-    file = pack.read_file(rows[0].cell)
+    (rows,) = pack_step.pack_files([str(tmp_path / "notes.parquet")], Settings(buckets=1))
+    file = pack_step.read_file(rows[0].cell)
     assert (rows[0].label, file.agent, file.file_seq, file.marks[-1].kind) == (
         "unknown", "notes.parquet", 1, frames.ENDED,
     )  # fmt: skip
 
 
 def test_a_file_that_lies_about_its_payloads_is_set_aside(frames_files, tmp_path):
-    table = pack.read(str(frames_files[0])).cast(frames.FRAMES)
+    table = pack_step.read(str(frames_files[0])).cast(frames.FRAMES)
     place = table.schema.get_field_index("payload_len")
     lies = table.set_column(place, "payload_len", pa.array([1 << 20] * len(table), pa.int32()))
     pq.write_table(lies, tmp_path / "a-0000000001.parquet")
-    (rows,) = pack.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
-    file = pack.read_file(rows[0].cell)
+    (rows,) = pack_step.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
+    file = pack_step.read_file(rows[0].cell)
     assert [mark.kind for mark in file.marks] == [frames.INPUT_ERROR, frames.QUARANTINED]
     assert "bytes kept" in file.marks[0].reason
     assert file.segments is None
 
 
 def test_a_file_that_is_gone_is_told_and_a_disk_that_fails_is_not_its_fault(tmp_path, monkeypatch):
-    (rows,) = pack.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
-    assert pack.read_file(rows[0].cell).marks[0].reason == "it was gone before it was read"
+    (rows,) = pack_step.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
+    assert pack_step.read_file(rows[0].cell).marks[0].reason == "it was gone before it was read"
 
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(frames, "read", refused)
     with pytest.raises(PermissionError):
-        pack.read(str(tmp_path / "a-0000000001.parquet"))
+        pack_step.read(str(tmp_path / "a-0000000001.parquet"))
 
 
 @pytest.mark.parametrize(
     ("columns", "words"), [(["ts_ns"], "^not a file of frames: no cluster$"), (None, "no progress row")]
 )
 def test_a_table_of_something_else_is_named(frames_files, tmp_path, columns, words):
-    table = pack.read(str(frames_files[0])).slice(0, 5)
+    table = pack_step.read(str(frames_files[0])).slice(0, 5)
     pq.write_table(table.select(columns) if columns else table, tmp_path / "x.parquet")
-    with pytest.raises(pack.NotFramesError, match=words):
-        pack.read(str(tmp_path / "x.parquet"))
+    with pytest.raises(pack_step.NotFramesError, match=words):
+        pack_step.read(str(tmp_path / "x.parquet"))

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from streaming import batches
-from streaming.batches import Entries, Folders, clear, write
+from streaming.store import batches
+from streaming.store.batches import Entries, Folders, clear, write
 
 
 @pytest.fixture(params=["folders", "entries"])

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from streaming import tables
+from streaming.store import result_tables
 
 TIME_NS = 1_700_000_000_123_456_789
 
@@ -14,8 +14,8 @@ def test_nanoseconds_become_microseconds_also_inside_the_sides_of_a_finding():
         "time": TIME_NS, "claim": "c", "connection": "a>b", "api": "Fetch", "version": 13, "correlation_id": 7,
         "frame": {"source": "x.pcap", "first": 1, "last": 2},
     }  # fmt: skip
-    (row,) = tables.from_ipc(
-        tables.to_ipc("findings", [{"id": "x", "first_seen": TIME_NS, "sides": [side]}])
+    (row,) = result_tables.from_ipc(
+        result_tables.to_ipc("findings", [{"id": "x", "first_seen": TIME_NS, "sides": [side]}])
     ).to_pylist()
     expected = dt.datetime(2023, 11, 14, 22, 13, 20, 123456, dt.UTC)
     assert (row["first_seen"], row["sides"][0]["time"], row["last_seen"]) == (expected, expected, None)
@@ -24,10 +24,10 @@ def test_nanoseconds_become_microseconds_also_inside_the_sides_of_a_finding():
 
 def test_a_name_that_is_no_column_is_our_mistake():
     with pytest.raises(KeyError, match="no such column: colour"):
-        tables.to_ipc("topics", [{"id": "x", "colour": "red"}])
+        result_tables.to_ipc("topics", [{"id": "x", "colour": "red"}])
 
 
-@pytest.mark.parametrize("table", tables.TABLES)
+@pytest.mark.parametrize("table", result_tables.TABLES)
 def test_every_column_has_one_sentence(table):
-    for field in tables.schema(table):
+    for field in result_tables.schema(table):
         assert field.metadata[b"comment"].endswith(b".")

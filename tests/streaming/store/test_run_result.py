@@ -1,9 +1,9 @@
 """The last revision of an id holds."""
 
-from streaming.result import Result, coverage
-from streaming.sinks import write_batch
-from streaming.tables import to_ipc
-from streaming.tagged import Tagged
+from streaming.spark.sinks import write_batch
+from streaming.steps.tagged import Tagged
+from streaming.store.result_tables import to_ipc
+from streaming.store.run_result import Result, coverage
 
 
 def finding(revision, state="open", name="f1", **columns):

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
-from streaming.description import described
-from streaming.result import Result
+from streaming.store.run_result import Result
+from streaming.store.topics_at import described
 
 OLD, NEW = "1kItcVyISSW2qinBWMWing", "-dQYQ6GHSY6paRw3TwiVqA"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.upgrade import between_brokers, lines, rejected
+from streaming.store.upgrade_gate import between_brokers, lines, rejected
 
 
 def client(client_id="app", **apis):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from decode.following.connection import Follower
-from tests.decode.following.conversations import (
+from decode.connection.follower import Follower
+from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
     facts,

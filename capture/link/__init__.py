@@ -1,0 +1,1 @@
+"""What stands in front of a TCP payload: link types, tags, tunnels, IP and TCP headers."""

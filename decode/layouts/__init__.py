@@ -1,0 +1,1 @@
+"""From the notation of layouts to the programs that the interpreter walks."""

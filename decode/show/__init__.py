@@ -1,0 +1,1 @@
+"""Messages for people: which ones were asked for, and how they read."""

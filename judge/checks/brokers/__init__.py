@@ -1,0 +1,1 @@
+"""Checks of controllers, brokers and replicas (CTL, LOG, VER between brokers)."""

@@ -1,0 +1,1 @@
+"""How a verdict becomes rows: findings, topics, clients, clusters, coverage."""

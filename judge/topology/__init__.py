@@ -1,0 +1,1 @@
+"""Who is who: endpoints in clusters, brokers behind endpoints, ids behind names."""

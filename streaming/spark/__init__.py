@@ -1,0 +1,1 @@
+"""The one Spark query: session, settings, operators around the steps, sinks."""

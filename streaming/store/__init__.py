@@ -1,0 +1,1 @@
+"""Result tables: their columns, batches on any file system, compaction, reading back."""
