@@ -28,14 +28,14 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/all.txt
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	$(call step,looking for Java 17 or newer)
-	@$(BIN)/python -m streaming.spark.java >/dev/null 2>&1 || \
+	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
 	$(call step,compiling what captures (two minutes of processor time))
-	@$(BIN)/python -m capture.agent.warm >/dev/null
+	@$(BIN)/python -m wirecheck.capture.agent.warm >/dev/null
 	$(call step,compiling what judges)
-	@$(BIN)/python -m streaming.steps.warm
+	@$(BIN)/python -m wirecheck.streaming.steps.warm
 	$(call step,an archive for Java to start faster)
-	@$(BIN)/python -m streaming.spark.class_archive >/dev/null 2>&1 || true  # Java starts without it, too
+	@$(BIN)/python -m wirecheck.streaming.spark.class_archive >/dev/null 2>&1 || true  # Java starts without it, too
 	@touch $@
 	$(call step,ready)
 

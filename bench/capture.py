@@ -22,7 +22,7 @@ BAR = 1_000_000
 _RUN = """
 import json, resource, sys, time
 from pathlib import Path
-from capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 warm, path, out = map(Path, sys.argv[1:4])
 sum(rows.num_rows for rows in read_frames([warm], batch_bytes=1 << 18))
 if sys.argv[4] != "rows":

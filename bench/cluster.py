@@ -21,12 +21,12 @@ from pathlib import Path
 from pyspark.find_spark_home import _find_spark_home
 
 from bench.chaos import CAPTURES, Monitor, feed
-from capture.agent.offline_agent import write_frames
-from streaming.spark.java import find_java
-from streaming.steps.frames_folder import agents_of
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
-from streaming.store.run_result import Result
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.spark.java import find_java
+from wirecheck.streaming.steps.frames_folder import agents_of
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parent.parent
 SPARK = Path(_find_spark_home())
@@ -42,7 +42,7 @@ def packed(folder: Path) -> Path:
     for command in (
         [sys.executable, "-m", "venv", str(folder / "env")],
         [*pip, f"{ROOT}[monitor]", "venv-pack"],
-        [str(python), "-m", "streaming.steps.warm"],
+        [str(python), "-m", "wirecheck.streaming.steps.warm"],
         [str(folder / "env/bin/venv-pack"), "-q", "-p", str(folder / "env"), "-o", str(folder / "env.tar.gz"),
          "--compress-level", "1", "--exclude", "*/pyspark/jars/*"],
     ):  # fmt: skip
@@ -135,7 +135,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="wirecheck-cluster-") as name:
         folder = Path(name)
         archive = given.archive or packed(folder)
-        capture = CAPTURES / "zk28-recreate" / "capture.source.pcap.gz"
+        capture = CAPTURES / "zk28-recreate" / "wirecheck.capture.source.pcap.gz"
         files = write_frames([capture], folder / "source", "L", agent="a", roll_bytes=60_000).files
         loop = Loop(Settings(agents=agents_of(files)))
         loop.batch(files)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench import dissect
-from decode.columns import tables
-from decode.message import decode
-from decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
+from wirecheck.decode.columns import tables
+from wirecheck.decode.message import decode
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

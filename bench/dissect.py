@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capture.agent.offline_agent import read_frames
-from decode.columns import tables
-from decode.message import decode
-from decode.show.message_lines import followed
-from decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
 from tests import traffic
 from tests.build import plain
+from wirecheck.capture.agent.offline_agent import read_frames
+from wirecheck.decode.columns import tables
+from wirecheck.decode.message import decode
+from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ print(time.process_time() - begin)
 ALL_KERNELS = """
 import time
 begin = time.process_time()
-from decode.warm import warm
+from wirecheck.decode.warm import warm
 warm()
 print(time.process_time() - begin)
 """

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.hostile import ANSWERED, ASKED, ATTACKS, START_NS, Frames, opened, ordinary, request, response
-from decode.connection.follower import Follower
+from wirecheck.decode.connection.follower import Follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from decode.connection.segments import Segments
+    from wirecheck.decode.connection.segments import Segments
 
 OPEN = (100, 1_000, 10_000)
 SHORT = 1_000_000

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from decode.connection.segments import Segments
+from wirecheck.decode.connection.segments import Segments
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 START_NS, STEP_NS = 1_700_000_000_000_000_000, 50_000

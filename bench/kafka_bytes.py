@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from decode.log.checksum import crc32c
+from wirecheck.decode.log.checksum import crc32c
 
 PRODUCE, FETCH, METADATA, HEARTBEAT, API_VERSIONS = 0, 1, 3, 12, 18
 NO_TAGS = b"\x00"

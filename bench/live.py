@@ -38,9 +38,9 @@ PEER, SUBJECTS = "dumpcap", ("dumpcap", "trimmed", "whole")
 _AGENT = """
 import os, sys
 from pathlib import Path
-from capture.agent.spool_folder import Limits
-from capture.frames import Stamp
-from capture.agent.live_agent import Listening, listen
+from wirecheck.capture.agent.spool_folder import Limits
+from wirecheck.capture.frames import Stamp
+from wirecheck.capture.agent.live_agent import Listening, listen
 os.sched_setaffinity(0, {int(sys.argv[2])})
 limits = Limits(retain_s=5)
 what = Listening((sys.argv[3],), ports=(int(sys.argv[4]),), keep_records=sys.argv[5] == "whole", limits=limits)

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from bench.chaos import Monitor
 from bench.replay import family, resident, row
 from bench.traffic import write_capture
-from capture import frames
-from capture.agent.offline_agent import write_frames
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import write_frames
 
 RATE, FILE_S = 20_000, 2
 BYTES_PER_FRAME = 270
@@ -48,7 +48,7 @@ def measure() -> list[dict]:
 
 def cut(folder: Path, count: int) -> int:
     """Files of as many frames as arrive between two, without their times; how many there are."""
-    pcap = folder / "capture.source.pcap"
+    pcap = folder / "wirecheck.capture.source.pcap"
     write_capture(pcap, count * RATE * FILE_S * BYTES_PER_FRAME, "small")
     (folder / "source").mkdir()
     held, number = [], 0

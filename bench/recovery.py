@@ -174,10 +174,10 @@ def ours(path: Path, folder: Path) -> dict[Known, list[Kept]]:
     """Messages told without a hole that the capture left, of trimmed frames."""
     import pyarrow as pa
 
-    from capture import frames
-    from capture.agent.offline_agent import write_frames
-    from decode.connection.follower import Follower
-    from decode.connection.segments import segments
+    from wirecheck.capture import frames
+    from wirecheck.capture.agent.offline_agent import write_frames
+    from wirecheck.decode.connection.follower import Follower
+    from wirecheck.decode.connection.segments import segments
 
     with tempfile.TemporaryDirectory(dir=folder) as out:
         table = pa.concat_tables([frames.read(file) for file in write_frames([path], Path(out) / "f", "bench").files])
@@ -297,7 +297,7 @@ def measure() -> list[dict]:
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
         folder = Path(name)
         for mix in ("records", "small"):
-            path = folder / "capture.source.pcap"
+            path = folder / "wirecheck.capture.source.pcap"
             write_capture(path, SYNTHETIC_BYTES if mix == "records" else SYNTHETIC_BYTES // 4, mix, 40)
             rows += measured(f"40 connections of {mix}", Capture.read(path), folder)
         real = os.environ.get("WIRECHECK_CAPTURES")

@@ -120,6 +120,6 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
 
     Raises NotFramesError, or OSError where the disk or network fails.
     """
-    from capture import frames_file  # it needs this module's contract
+    from wirecheck.capture import frames_file  # it needs this module's contract
 
     return frames_file.read(path, columns)

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from capture import frames
-from capture.frames import NotFramesError
+from wirecheck.capture import frames
+from wirecheck.capture.frames import NotFramesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from capture.pcapng_export import Pair, Size
+    from wirecheck.capture.pcapng_export import Pair, Size
 
 TRIES = 16
 """So many times it is asked while the set is made smaller; finding a set that is enough is not bounded."""

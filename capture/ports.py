@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from capture import frames
+from wirecheck.capture import frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from commands import options
-from commands.ending import Stop
-from commands.inputs import NOT_WHOLE, place, told_if_compiling, write_frames
-from commands.units import duration, size
+from wirecheck.commands import options
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.inputs import NOT_WHOLE, place, told_if_compiling, write_frames
+from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
-    from capture.agent.counts import Counts
+    from wirecheck.capture.agent.counts import Counts
 
 OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
@@ -104,7 +104,7 @@ def flag(ctx: click.Context, name: str) -> str:
 
 def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool, strict: bool) -> None:
     told_if_compiling()
-    from capture.agent.offline_agent import OFFLINE
+    from wirecheck.capture.agent.offline_agent import OFFLINE
 
     if any(out.glob(f"{OFFLINE}-*.parquet")):
         click.echo(f"wirecheck: {out} holds frames of an earlier capture -r: what is in both counts twice", err=True)
@@ -120,10 +120,10 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> str:
     """Listen until told to stop; what was captured, in one line."""
     with one_line_errors(out):
-        from capture.agent.counts import Counts
-        from capture.agent.live_agent import Listening, listen
-        from capture.agent.spool_folder import Limits
-        from capture.frames import Stamp
+        from wirecheck.capture.agent.counts import Counts
+        from wirecheck.capture.agent.live_agent import Listening, listen
+        from wirecheck.capture.agent.spool_folder import Limits
+        from wirecheck.capture.frames import Stamp
 
         what = Listening(
             tuple(dict.fromkeys(interfaces)),
@@ -158,7 +158,7 @@ def summary_line(counts: "Counts", out: Path) -> str:
 def served(counts: "Counts", address: str, port: int | None) -> Any:
     if port is None:
         return nullcontext()
-    from capture.agent import agent_metrics
+    from wirecheck.capture.agent import agent_metrics
 
     return agent_metrics.served(counts, address, port)
 
@@ -170,7 +170,7 @@ def host_name() -> str:
 
 @contextmanager
 def one_line_errors(out: Path) -> Iterator[None]:
-    from capture.refusal import AgentNameError, ListenError
+    from wirecheck.capture.refusal import AgentNameError, ListenError
 
     try:
         yield

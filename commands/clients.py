@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from commands import options
-from commands.ending import FOUND
-from commands.inputs import answers, need_whole
-from commands.screen import as_json, console, legible, warn_of
+from wirecheck.commands import options
+from wirecheck.commands.ending import FOUND
+from wirecheck.commands.inputs import answers, need_whole
+from wirecheck.commands.screen import as_json, console, legible, warn_of
 
 
 @click.command(short_help="Who speaks which versions; the gate before an upgrade.")
@@ -39,8 +39,8 @@ def clients(
       wirecheck clients verdict/ --target 4.0
       wirecheck clients --from verdict/ --target 4.0 --format json | jq '.clients[] | select(.rejected_by_target != [])'
     """
-    from dashboards import terminal_tables
-    from streaming.store import upgrade_gate
+    from wirecheck.dashboards import terminal_tables
+    from wirecheck.streaming.store import upgrade_gate
 
     if target is not None:
         try:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commands import options
-from commands.ending import FOUND, Stop
-from commands.inputs import NOT_WHOLE, place, told_if_compiling
-from commands.screen import as_json, legible
+from wirecheck.commands import options
+from wirecheck.commands.ending import FOUND, Stop
+from wirecheck.commands.inputs import NOT_WHOLE, place, told_if_compiling
+from wirecheck.commands.screen import as_json, legible
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from decode.show import message_lines
+    from wirecheck.decode.show import message_lines
 
 OF_FILES = ("connection", "ports", "topic", "frames", "limit", "strict")
 OPTION = {"apis": "api", "frames": "frame", "ports": "port"}
@@ -66,7 +66,7 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """
     if bool(files) == (digits is not None):
         raise click.UsageError("give FILEs or --hex, and not both")
-    from decode.show import message_lines, message_page
+    from wirecheck.decode.show import message_lines, message_page
 
     form, reading = choices.pop("form"), message_lines.Reading(choices.pop("dialect"), choices.pop("contents"))
     try:
@@ -81,7 +81,7 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
 
 
 def of_hex(digits: str, choices: dict[str, Any], reading: "message_lines.Reading") -> Iterator[dict[str, Any]]:
-    from decode.show.pasted_message import single
+    from wirecheck.decode.show.pasted_message import single
 
     given = [name for name in OF_FILES if choices[name] not in {None, (), False}]
     if given:
@@ -110,7 +110,7 @@ def hex_bytes(digits: str) -> bytes:
 def of_files(
     files: tuple[str, ...], choices: dict[str, Any], reading: "message_lines.Reading"
 ) -> Iterator[dict[str, Any]]:
-    from decode.show import message_lines
+    from wirecheck.decode.show import message_lines
 
     limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), message_lines.Noticed(), list[str]()
     found = islice(messages(files, message_lines.Filter(**choices), reading, noticed, broken), limit)
@@ -152,8 +152,8 @@ def messages(
     noticed: "message_lines.Noticed",
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
-    from capture.source import pcap
-    from decode.show import message_lines
+    from wirecheck.capture.source import pcap
+    from wirecheck.decode.show import message_lines
 
     told_if_compiling()
     try:
@@ -164,7 +164,7 @@ def messages(
 
 def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
     """Frames of all inputs: of captures as one, then of folders."""
-    from capture.agent import offline_agent
+    from wirecheck.capture.agent import offline_agent
 
     captures = [path for path in inputs if not path.is_dir()]
     if captures:
@@ -178,7 +178,7 @@ def written(folders: list[Path]) -> "Iterator[pa.Table]":
 
     A file that is none of frames is named and left out. Stop where no other is there.
     """
-    from streaming.steps.frames_folder import FramesError, frames_files
+    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
     try:
         files = frames_files(folders)
@@ -201,7 +201,7 @@ def written(folders: list[Path]) -> "Iterator[pa.Table]":
 
 def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "pa.Table | None":
     """A file of frames, or columns of it; None where it is none, and `wrong` says why. Stop where the disk fails."""
-    from capture import frames
+    from wirecheck.capture import frames
 
     try:
         return frames.read(path, columns)
@@ -231,7 +231,7 @@ def whole(tables: "Iterator[pa.Table]", broken: list[str]) -> "Iterator[pa.Table
     """The same tables; of a file that could not be read to its end, that is said, and added to the broken ones."""
     import pyarrow.compute as pc
 
-    from capture import frames
+    from wirecheck.capture import frames
 
     for table in tables:
         errors = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from commands import options
-from commands.ending import FOUND
-from commands.inputs import tell_unless
+from wirecheck.commands import options
+from wirecheck.commands.ending import FOUND
+from wirecheck.commands.inputs import tell_unless
 
 Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -29,7 +29,7 @@ def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
       wirecheck doctor
       wirecheck doctor -i eth0 --out /var/lib/wirecheck
     """
-    from capture.agent import agent_requirements as capture_room
+    from wirecheck.capture.agent import agent_requirements as capture_room
 
     states = [show(line) for line in capture_room.checks(out, interfaces)]
     states += [show(line) for line in of_streaming()]
@@ -46,11 +46,11 @@ def show(line: Line) -> str:
 def of_streaming() -> list[Line]:
     """What replay and monitor need; one line where they are not installed. A worker is tried, which may compile."""
     try:
-        streaming_room = import_module("streaming.run.query_requirements")
+        streaming_room = import_module("wirecheck.streaming.run.query_requirements")
     except ImportError:  # that extra is not installed
         return [("judging", "ok", "not installed here: replay and monitor need pip install 'wirecheck[monitor]'", "")]
     with suppress(RuntimeError):  # where nothing can be stored, the lines say so
-        from capture.agent.warm import reads_frames_compiled
+        from wirecheck.capture.agent.warm import reads_frames_compiled
 
         tell_unless(reads_frames_compiled())
     return list(streaming_room.checks())

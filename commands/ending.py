@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from commands.screen import legible
+from wirecheck.commands.screen import legible
 
 FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
@@ -65,7 +65,7 @@ def in_one_line() -> Iterator[None]:
 
 def need_fitting() -> None:
     """Stop where a package that judging needs is of another version than it was made for."""
-    from streaming.run.query_requirements import packages
+    from wirecheck.streaming.run.query_requirements import packages
 
     for package in packages():
         if package.state == "fail":

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commands import options
-from commands.ending import Stop
-from commands.inputs import answers, frames_of, holds_tables, judged_frames, tell_unread, write_frames
+from wirecheck.commands import options
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.inputs import answers, frames_of, holds_tables, judged_frames, tell_unread, write_frames
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from capture.pcapng_export import Pair
-    from streaming.store.run_result import Result
+    from wirecheck.capture.pcapng_export import Pair
+    from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
 
@@ -100,7 +100,7 @@ def sources_of(finding: Row) -> tuple[str, ...]:
 
 
 def frame_files(inputs: tuple[str, ...], scratch: Path, cluster: str, keep_records: bool) -> list[Path]:
-    from streaming.steps.frames_folder import FramesError, frames_files
+    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
     try:
         return frames_files(frames_of(inputs, scratch, cluster, keep_records))
@@ -120,8 +120,8 @@ class Search:
 
     def proven(self, target: Path) -> tuple[int, int]:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
-        from capture import pcapng_export as capture
-        from capture.minimal_subset import enough
+        from wirecheck.capture import pcapng_export as capture
+        from wirecheck.capture.minimal_subset import enough
 
         every = capture.connections(self.files, self.finding["label"])
         wanted = {capture.Pair.of(*side["connection"].split(">")) for side in self.finding["sides"]}
@@ -139,13 +139,13 @@ class Search:
         return table.num_rows, len(found)
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":
-        from capture import pcapng_export as capture
+        from wirecheck.capture import pcapng_export as capture
 
         return capture.selected(self.files, self.finding["label"], connections)
 
     def proves(self, connections: "set[Pair]") -> bool:
         """Whether these connections alone, written and read again as a user would, give the same finding."""
-        from capture import pcapng_export as capture
+        from wirecheck.capture import pcapng_export as capture
 
         self.tried += 1
         with room_for(self.scratch / str(self.tried)) as folder:

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 
 import click
 
-from commands.ending import Stop
-from commands.screen import console
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.screen import console
 
 
 @click.command(short_help="A check: what it finds, when it is innocent, what to do.")
@@ -26,8 +26,8 @@ def explain(code: str | None) -> None:
       wirecheck explain TID002
       wirecheck explain topic-recreated
     """
-    from dashboards.remedies import remedy
-    from judge.checks import catalogue
+    from wirecheck.dashboards.remedies import remedy
+    from wirecheck.judge.checks import catalogue
 
     if code is None:
         for check in catalogue.CHECKS.values():

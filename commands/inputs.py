@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commands.ending import Stop
-from commands.screen import legible, progress
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.screen import legible, progress
 
 if TYPE_CHECKING:
-    from streaming.store.run_result import Result
+    from wirecheck.streaming.store.run_result import Result
 
 ROLL_BYTES = 4 << 20
 """Of rows as they are judged: 50 MB of capture, a MB of Parquet. A worker holds a few files at a time."""
@@ -38,7 +38,7 @@ def told_if_compiling() -> None:
     """Before capture files are read; and once more where something is compiled all the same, as for the first pcapng
     after many pcaps.
     """
-    from capture.agent.warm import on_compiling, reads_files_compiled
+    from wirecheck.capture.agent.warm import on_compiling, reads_files_compiled
 
     compiled = reads_files_compiled()
     tell_unless(compiled)
@@ -65,8 +65,8 @@ def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: b
 
 
 def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bool) -> Any:
-    from capture.agent import offline_agent
-    from capture.source import pcap
+    from wirecheck.capture.agent import offline_agent
+    from wirecheck.capture.source import pcap
 
     with progress("reading") as advance:
         try:
@@ -94,7 +94,7 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
         raise click.UsageError("give one folder of a replay or a monitor, or pcaps and folders of frames, not both")
     if not tables and not inputs:
         raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
-    from streaming.store.run_result import Result
+    from wirecheck.streaming.store.run_result import Result
 
     try:
         found, busy_ports = (Result.latest(tables[0]), "") if tables else judged(inputs, cluster)
@@ -106,7 +106,7 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
 
 def tell_unread(found: "Result", busy_ports: str = "") -> None:
     """On stderr what an answer does not rest on. Stop where it rests on nothing."""
-    from dashboards.verdict import not_read
+    from wirecheck.dashboards.verdict import not_read
 
     coverage = found.json()["coverage"]
     for line in coverage["input_errors"]:
@@ -144,7 +144,7 @@ def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
     if found_kafka(found.json()["coverage"]):
         return ""
-    from capture.ports import busiest
+    from wirecheck.capture.ports import busiest
 
     busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest(files))
     looked = f"only port {', '.join(map(str, ports))} was looked at" if ports else ""
@@ -157,7 +157,7 @@ def holds_tables(path: Path) -> bool:
 
 def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
     """What pcaps and folders of frames say, with nothing kept; where none was Kafka's, which ports were busy."""
-    from streaming.steps.frames_folder import FramesError, frames_files
+    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         try:
@@ -170,9 +170,9 @@ def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
 
 def judged_frames(files: list[Path]) -> "Result":
     """Judged in this process, one file of frames after the other: no Spark to wait for, and no tables to keep."""
-    from streaming.steps.frames_folder import agents_of
-    from streaming.steps.plain_loop import Loop
-    from streaming.steps.settings import Settings
+    from wirecheck.streaming.steps.frames_folder import agents_of
+    from wirecheck.streaming.steps.plain_loop import Loop
+    from wirecheck.streaming.steps.settings import Settings
 
     loop = Loop(replace(Settings(), agents=agents_of(files)))
     with progress("judging") as advance:

@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 
-from commands import options
-from commands.ending import Stop, need_fitting
-from commands.inputs import tell_unless
-from commands.outputs import for_its_user_alone
-from commands.units import duration, size
+from wirecheck.commands import options
+from wirecheck.commands.ending import Stop, need_fitting
+from wirecheck.commands.inputs import tell_unless
+from wirecheck.commands.outputs import for_its_user_alone
+from wirecheck.commands.units import duration, size
 
 
 def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -85,10 +85,10 @@ def monitor(
       wirecheck monitor --config monitor.toml
     """
     need_fitting()
-    from capture.agent.warm import reads_frames_compiled
-    from streaming.run import monitor as job
-    from streaming.run.plan import MonitorError, Plan
-    from streaming.steps.settings import Settings
+    from wirecheck.capture.agent.warm import reads_frames_compiled
+    from wirecheck.streaming.run import monitor as job
+    from wirecheck.streaming.run.plan import MonitorError, Plan
+    from wirecheck.streaming.steps.settings import Settings
 
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
@@ -116,7 +116,7 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def judge_settings(words: dict[str, str]) -> Any:
-    from judge.thresholds import Settings
+    from wirecheck.judge.thresholds import Settings
 
     names = [field.name for field in fields(Settings)]
     for name, value in words.items():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from commands.ending import Stop
+from wirecheck.commands.ending import Stop
 
 OURS_ALONE = 0o077
 """What nobody else may do with what is written: files are 0600, folders 0700."""
@@ -70,7 +70,7 @@ def tables_at(out: Path | None, otherwise: Path) -> Iterator[Path]:
     if out is None:
         yield otherwise
         return
-    from streaming.store.result_tables import TABLES
+    from wirecheck.streaming.store.result_tables import TABLES
 
     made = [path for path in (out, *out.absolute().parents) if not path.exists()]
     try:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commands import options
-from commands.ending import FOUND, Stop, need_fitting
-from commands.inputs import busy, frames_of, need_kafka, need_whole
-from commands.outputs import for_its_user_alone, report_at, tables_at
-from commands.screen import as_json, console, legible, progress
+from wirecheck.commands import options
+from wirecheck.commands.ending import FOUND, Stop, need_fitting
+from wirecheck.commands.inputs import busy, frames_of, need_kafka, need_whole
+from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
+from wirecheck.commands.screen import as_json, console, legible, progress
 
 if TYPE_CHECKING:
-    from streaming.store.run_result import Result
+    from wirecheck.streaming.store.run_result import Result
 
 
 @click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
@@ -58,7 +58,7 @@ def replay(
         found, ports = judged(inputs, **choices)
         result = found.json()
         if report is not None:
-            from dashboards.report.page import page
+            from wirecheck.dashboards.report.page import page
 
             write(page(legible(result), legible(found.connections())))
     if form == "json":
@@ -66,7 +66,7 @@ def replay(
         for line in result["coverage"]["input_errors"]:
             click.echo(legible(f"wirecheck: {line}"), err=True)
     else:
-        from dashboards import terminal
+        from wirecheck.dashboards import terminal
 
         terminal.show(legible(result), console())
     need_kafka(result["coverage"], ports)
@@ -79,9 +79,9 @@ def judged(
     inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], keep_records: bool, **switches: Any
 ) -> "tuple[Result, str]":
     """Frames of all inputs, through the query; where none was Kafka's, which ports were busy."""
-    from streaming.run import replay as query
-    from streaming.steps.frames_folder import frames_files
-    from streaming.steps.settings import Settings
+    from wirecheck.streaming.run import replay as query
+    from wirecheck.streaming.steps.frames_folder import frames_files
+    from wirecheck.streaming.steps.settings import Settings
 
     settings = Settings(ports=frozenset(ports), **switches)
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder, tables_at(out, Path(folder) / "tables") as tables:

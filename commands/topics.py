@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from commands import options
-from commands.ending import Stop
-from commands.inputs import answers, need_whole
-from commands.screen import as_json, console, legible, warn_of
+from wirecheck.commands import options
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.inputs import answers, need_whole
+from wirecheck.commands.screen import as_json, console, legible, warn_of
 
 Row = dict[str, Any]
 
@@ -60,8 +60,8 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics verdict/ --topic-id -Q8sTnyhSWeBVvYdMbQyXA --format json
       wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
     """
-    from dashboards import terminal_tables
-    from streaming.store.topics_at import described
+    from wirecheck.dashboards import terminal_tables
+    from wirecheck.streaming.store.topics_at import described
 
     result = answers(inputs, out, cluster)
     others = result.uncounted("topics")

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dashboards.remedies import remedy
-from dashboards.report.timeline import Axis, axis_of
-from dashboards.terminal_tables import put
-from dashboards.topic_id import hex_id
-from dashboards.verdict import KINDS, beyond, by_kind, heading, named_cluster, not_read, rank, share
+from wirecheck.dashboards.remedies import remedy
+from wirecheck.dashboards.report.timeline import Axis, axis_of
+from wirecheck.dashboards.terminal_tables import put
+from wirecheck.dashboards.topic_id import hex_id
+from wirecheck.dashboards.verdict import KINDS, beyond, by_kind, heading, named_cluster, not_read, rank, share
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 BLAMED = ("violation", "anomaly")

@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dashboards.verdict import UNKNOWN_CLUSTER
+from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER
 
 Row = Mapping[str, Any]
 WIDEST = 1000

@@ -6,7 +6,7 @@ Rule: an unknown key keeps its number as its name; nothing is guessed.
 
 from functools import cache
 
-from decode.layouts.layout import layouts
+from wirecheck.decode.layouts.layout import layouts
 
 
 @cache

@@ -25,17 +25,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode import machine
-from decode.compiled import cached_njit
-from decode.layouts.form import ROWS, Form, Kind, Slot
-from decode.layouts.program import form, programs
-from decode.texts import Bytes, Lists, Text, uuids
+from wirecheck.decode import machine
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.layouts.form import ROWS, Form, Kind, Slot
+from wirecheck.decode.layouts.program import form, programs
+from wirecheck.decode.texts import Bytes, Lists, Text, uuids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.message import Decoded
-    from decode.wire import Ints
+    from wirecheck.decode.message import Decoded
+    from wirecheck.decode.wire import Ints
 
 __all__ = ["Table", "tables"]
 

@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.columns import tables
-from decode.layouts.program import Dialect, programs
-from decode.message import EVERYTHING, Status, decode, only
-from decode.texts import Bytes, Lists, Text, uuids
-from decode.wire import REQUEST, RESPONSE, SIDES
+from wirecheck.decode.columns import tables
+from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.message import EVERYTHING, Status, decode, only
+from wirecheck.decode.texts import Bytes, Lists, Text, uuids
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from decode.columns import Table
-    from decode.message import Decoded, Projection
-    from decode.wire import Ints, Messages
+    from wirecheck.decode.columns import Table
+    from wirecheck.decode.message import Decoded, Projection
+    from wirecheck.decode.wire import Ints, Messages
 
 __all__ = ["AUTO", "DIALECTS", "ID_IS_AN_EXTRA_TAG", "Heard", "hear", "id_tags", "plausible", "read"]
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from decode.columns import tables
-from decode.wire import REQUEST, RESPONSE, UNKNOWN_VERSION_YET, pack
+from wirecheck.decode.columns import tables
+from wirecheck.decode.wire import REQUEST, RESPONSE, UNKNOWN_VERSION_YET, pack
 
 if TYPE_CHECKING:
-    from decode.holes import Field
-    from decode.message import Decoded
-    from decode.wire import Ints, Messages
+    from wirecheck.decode.holes import Field
+    from wirecheck.decode.message import Decoded
+    from wirecheck.decode.wire import Ints, Messages
 
 __all__ = ["CARRIED", "DEEPEST", "ENVELOPE", "Unwrapped", "unwrapped"]
 

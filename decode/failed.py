@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode import machine
-from decode.layouts.program import Dialect, programs
+from wirecheck.decode import machine
+from wirecheck.decode.layouts.program import Dialect, programs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.message import Decoded
+    from wirecheck.decode.message import Decoded
 
 __all__ = ["before_arrays"]
 

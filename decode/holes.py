@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.compiled import cached_njit
+from wirecheck.decode.compiled import cached_njit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decode.compiled import cached_njit
+from wirecheck.decode.compiled import cached_njit
 
 # -- statuses of a message ------------------------------------------------------------------------------------------
 OK = 0

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode import errors, machine
-from decode.layouts.program import Dialect, form, programs
-from decode.wire import REQUEST, RESPONSE, Ints, Messages, known, pack
+from wirecheck.decode import errors, machine
+from wirecheck.decode.layouts.program import Dialect, form, programs
+from wirecheck.decode.wire import REQUEST, RESPONSE, Ints, Messages, known, pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from decode.layouts.form import Slot
+    from wirecheck.decode.layouts.form import Slot
 
 __all__ = [
     "EVERYTHING",

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode import machine
-from decode.layouts.form import Kind, Slot
-from decode.layouts.program import Dialect, form, programs
-from decode.message import REASONS, Status, decode
-from decode.wire import SIDES, pack
+from wirecheck.decode import machine
+from wirecheck.decode.layouts.form import Kind, Slot
+from wirecheck.decode.layouts.program import Dialect, form, programs
+from wirecheck.decode.message import REASONS, Status, decode
+from wirecheck.decode.wire import SIDES, pack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.message import Decoded
+    from wirecheck.decode.message import Decoded
 
 __all__ = ["decode_one", "decode_value", "nested"]
 

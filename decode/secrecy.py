@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from decode.compiled import cached_njit
-from decode.envelope import DEEPEST, ENVELOPE, unwrapped
-from decode.layouts.form import Kind
-from decode.layouts.program import form, programs
-from decode.message import Projection, Status, decode, only
-from decode.wire import RESPONSE, wire_offset
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.envelope import DEEPEST, ENVELOPE, unwrapped
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import form, programs
+from wirecheck.decode.message import Projection, Status, decode, only
+from wirecheck.decode.wire import RESPONSE, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.envelope import Unwrapped
-    from decode.message import Decoded
-    from decode.wire import Ints, Messages
+    from wirecheck.decode.envelope import Unwrapped
+    from wirecheck.decode.message import Decoded
+    from wirecheck.decode.wire import Ints, Messages
 
 __all__ = ["RECORDS", "SECRET", "Spans", "confidential"]
 

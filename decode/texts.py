@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.compiled import cached_njit
-from decode.holes import Field, laid_out
-from decode.wire import wire_offset
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.holes import Field, laid_out
+from wirecheck.decode.wire import wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.wire import Ints, Messages
+    from wirecheck.decode.wire import Ints, Messages
 
 __all__ = ["Bytes", "Lists", "Text", "id_codes", "uuids"]
 

@@ -13,14 +13,14 @@ import struct
 import numpy as np
 import pyarrow as pa
 
-from decode.columns import tables
-from decode.connection.follower import Follower
-from decode.connection.segments import segments
-from decode.dialect import hear, read
-from decode.log.metadata_log import field_entries
-from decode.nested import nested
-from decode.texts import id_codes
-from decode.wire import pack, wire_offset
+from wirecheck.decode.columns import tables
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.segments import segments
+from wirecheck.decode.dialect import hear, read
+from wirecheck.decode.log.metadata_log import field_entries
+from wirecheck.decode.nested import nested
+from wirecheck.decode.texts import id_codes
+from wirecheck.decode.wire import pack, wire_offset
 
 __all__ = ["warm"]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.compiled import cached_njit
+from wirecheck.decode.compiled import cached_njit
 
 __all__ = [
     "DATA",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decode.compiled import cached_njit
+from wirecheck.decode.compiled import cached_njit
 
 BENDS = 9
 GROWTH_BYTES = 64  # at most, by all bends of one input

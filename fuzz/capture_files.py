@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from capture import frames, frames_file
-from capture.agent.offline_agent import read_frames
-from capture.source.pcap import InputError
 from fuzz.bend import EXTREMES, GROWTH_BYTES, bend_one
 from tests import traffic as t
 from tests.build import plain
+from wirecheck.capture import frames, frames_file
+from wirecheck.capture.agent.offline_agent import read_frames
+from wirecheck.capture.source.pcap import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,14 +15,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from decode.errors import DecodeError
-from decode.holes import laid_out
-from decode.log.checksum import crc32c
-from decode.log.metadata_log import entries
-from decode.log.records import read_batches
-from decode.log.secrets import LogSecrets, secret_spans
 from fuzz.bend import EXTREMES, GROWTH_BYTES, bend_one
 from fuzz.seeds import fields
+from wirecheck.decode.errors import DecodeError
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log.checksum import crc32c
+from wirecheck.decode.log.metadata_log import entries
+from wirecheck.decode.log.records import read_batches
+from wirecheck.decode.log.secrets import LogSecrets, secret_spans
 
 LIMIT = 1 << 20
 

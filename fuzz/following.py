@@ -27,20 +27,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from capture import frames
-from capture.agent import offline_agent
-from capture.trim.may_be_kept import header_bytes
-from capture.trim.trimmer import Trim
-from decode import dialect
-from decode.columns import tables
-from decode.connection.follower import Follower
-from decode.connection.limits import Limits
-from decode.connection.segments import segments
-from decode.dialect import hear, read
-from decode.message import Status
-from decode.nested import nested
-from decode.wire import SIDES
 from fuzz.damage import damaged
+from wirecheck.capture import frames
+from wirecheck.capture.agent import offline_agent
+from wirecheck.capture.trim.may_be_kept import header_bytes
+from wirecheck.capture.trim.trimmer import Trim
+from wirecheck.decode import dialect
+from wirecheck.decode.columns import tables
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.limits import Limits
+from wirecheck.decode.connection.segments import segments
+from wirecheck.decode.dialect import hear, read
+from wirecheck.decode.message import Status
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from capture import frames, pcapng_export
-from capture.agent.offline_agent import write_frames
-from decode.show import message_lines
 from fuzz.capture_files import bent
 from tests import traffic as t
 from tests.build import plain
+from wirecheck.capture import frames, pcapng_export
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.decode.show import message_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable

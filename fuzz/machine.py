@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.columns import tables
-from decode.message import Decoded, Dialect, Messages, Status, decode
-from decode.nested import nested
-from decode.wire import SIDES
 from fuzz import fields
 from fuzz.bend import EXTREMES, bend
 from fuzz.guarded import guarded
 from fuzz.seeds import Seeds, messages
+from wirecheck.decode.columns import tables
+from wirecheck.decode.message import Decoded, Dialect, Messages, Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.layouts.program import Dialect
-from decode.wire import RECORD, REQUEST, RESPONSE, SIDES
 from tests.build import CASES, build
+from wirecheck.decode.layouts.program import Dialect
+from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from decode.log.log_order import COMMITTED, PENDING, LogOrder
-from judge.claims.claim import Cell, Claim, merged
-from judge.claims.kinds import UNANSWERED
-from judge.failures import SORTING, Failure, failure
-from judge.ledger.ledger import Ledger, in_order
-from judge.thresholds import Settings
-from judge.topology.clusters import Clusters, Group
-from judge.topology.strangers import Strangers
+from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
+from wirecheck.judge.claims.claim import Cell, Claim, merged
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.failures import SORTING, Failure, failure
+from wirecheck.judge.ledger.ledger import Ledger, in_order
+from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.topology.clusters import Clusters, Group
+from wirecheck.judge.topology.strangers import Strangers
 
 CONTROL = "control"
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1

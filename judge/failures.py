@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from judge.claims.claim import Cell, Sighting
+from wirecheck.judge.claims.claim import Cell, Sighting
 
 Told = TypeVar("Told")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"

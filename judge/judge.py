@@ -12,23 +12,23 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from capture import frames
-from judge.check_context import Scene
-from judge.checks import evaluate
-from judge.claims.claim import Cell, Claim, Sighting
-from judge.claims.kinds import SPACES
-from judge.claims.log_snapshots import CHUNK, Snapshots
-from judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
-from judge.ledger import ageing
-from judge.ledger.emitted_rows import NEVER, Before, withdrawn
-from judge.ledger.ledger import Ledger, Load, unversioned, versioned
-from judge.results.overflow import Overflow
-from judge.results.table_rows import Body
-from judge.subject_eviction import Room
-from judge.thresholds import Settings
-from judge.topology.clusters import Clusters
-from judge.topology.clusters_apart import told_apart
-from judge.topology.strangers import Strangers
+from wirecheck.capture import frames
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks import evaluate
+from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
+from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
+from wirecheck.judge.ledger import ageing
+from wirecheck.judge.ledger.emitted_rows import NEVER, Before, withdrawn
+from wirecheck.judge.ledger.ledger import Ledger, Load, unversioned, versioned
+from wirecheck.judge.results.overflow import Overflow
+from wirecheck.judge.results.table_rows import Body
+from wirecheck.judge.subject_eviction import Room
+from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.topology.clusters import Clusters
+from wirecheck.judge.topology.clusters_apart import told_apart
+from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
 SERVERS: Cell = ("server",)

@@ -8,13 +8,13 @@ claims that leave stands as it was told last. What leaves in the batch it came i
 
 from collections.abc import Iterator, Mapping
 
-from judge.checks import evaluate
-from judge.claims.claim import Cell
-from judge.ledger import bounds
-from judge.ledger.emitted_rows import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
-from judge.ledger.ledger import Ledger
-from judge.results.overflow import Overflow
-from judge.results.table_rows import Body, Told
+from wirecheck.judge.checks import evaluate
+from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.ledger import bounds
+from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
+from wirecheck.judge.ledger.ledger import Ledger
+from wirecheck.judge.results.overflow import Overflow
+from wirecheck.judge.results.table_rows import Body, Told
 
 
 class Room:

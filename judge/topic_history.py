@@ -11,9 +11,9 @@ never bound.
 from functools import cached_property, cmp_to_key
 from itertools import pairwise
 
-from judge.check_context import Scene
-from judge.claims.claim import ZERO, Cell, Claim
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.topology.clusters import Group
 
 STRENGTH = {
     "metadata-log": 1,

@@ -5,11 +5,11 @@ Rule: a connection on which nobody was recognised may be anybody's. One gap, one
 beginning that was not seen, and nothing is known to be missing.
 """
 
-from judge.check_context import Scene
-from judge.claims.claim import Claim
-from judge.ledger.bounds import CUT
-from judge.topology.clusters import Group
-from judge.topology.host_activity import protocol_of
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.ledger.bounds import CUT
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.host_activity import protocol_of
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""

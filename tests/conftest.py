@@ -20,14 +20,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 @pytest.fixture(scope="session")
 def spark_folder(tmp_path_factory):
     yield tmp_path_factory.mktemp("spark")
-    if (session := sys.modules.get("streaming.spark.session")) is not None:
+    if (session := sys.modules.get("wirecheck.streaming.spark.session")) is not None:
         session.close_session()
 
 
 @pytest.fixture
 def spark(spark_folder):
     """The process has one Spark, and a command that a test runs in this process ends it: then it is opened anew."""
-    from streaming.spark.session import Session, open_session
+    from wirecheck.streaming.spark.session import Session, open_session
 
     return open_session(Session(spark_folder))
 
@@ -36,5 +36,5 @@ def spark(spark_folder):
 def nobody_leaves_a_spark_behind(spark_folder):
     """One that a command left would serve the next test, from a folder that is gone."""
     yield
-    if (session := sys.modules.get("streaming.spark.session")) is not None:
+    if (session := sys.modules.get("wirecheck.streaming.spark.session")) is not None:
         assert session.RUNNING.work in (None, spark_folder)

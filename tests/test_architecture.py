@@ -15,7 +15,7 @@ ROOMS = ("capture", "commands", "decode", "streaming", "dashboards")
 MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
-    "streaming": {"decode", "capture.frames"},
+    "streaming": {"decode", "wirecheck.capture.frames"},
     "dashboards": set(),
     "commands": {"capture", "decode", "streaming", "dashboards"},  # composes them, and decides nothing
 }

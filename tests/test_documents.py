@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
 from tools.documents import documents
+from wirecheck import door
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("[a-z]*/README.md"))]
@@ -25,9 +25,9 @@ def test_every_link_and_file_a_page_names_exists(page):
     assert missing == []
 
 
-@pytest.mark.parametrize("command", wirecheck.COMMANDS)
+@pytest.mark.parametrize("command", door.COMMANDS)
 def test_every_command_says_what_it_does_with_an_example(command):
-    help_text = CliRunner().invoke(wirecheck.main, [command, "--help"]).output
+    help_text = CliRunner().invoke(door.main, [command, "--help"]).output
     assert f"wirecheck {command}" in help_text
     assert command in (ROOT / "README.md").read_text()
 

@@ -9,13 +9,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
-from capture import minimal_subset
-from capture.agent.offline_agent import write_frames
-from streaming.run import replay
-from streaming.spark.sinks import write_batch
-from streaming.steps import frames_folder
-from streaming.steps.plain_loop import Loop
+from wirecheck import door
+from wirecheck.capture import minimal_subset
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.run import replay
+from wirecheck.streaming.spark.sinks import write_batch
+from wirecheck.streaming.steps import frames_folder
+from wirecheck.streaming.steps.plain_loop import Loop
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -54,9 +54,9 @@ def test_every_command_is_one_that_the_door_takes(page, words, tmp_path, monkeyp
     for block in re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         Path("monitor.toml").write_text(block)
     until = next((at for at, word in enumerate(words) if word in {"|", "&&", ">", "&"}), len(words))
-    command = wirecheck.main.get_command(click.Context(wirecheck.main), words[0])
+    command = door.main.get_command(click.Context(door.main), words[0])
     assert command is not None
-    command.make_context(words[0], words[1:until], parent=click.Context(wirecheck.main)).close()
+    command.make_context(words[0], words[1:until], parent=click.Context(door.main)).close()
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
             continue
         if words[0] == "replay" and "frames/" in words and not (desk / "frames").exists():
             write_frames([EXAMPLE], desk / "frames", "default")
-        told = CliRunner().invoke(wirecheck.main, words)
+        told = CliRunner().invoke(door.main, words)
         assert told.exit_code in ({0, 1} if words[0] in FOUND else {0}), (words, told.stderr, told.exception)
         assert told.exception is None or isinstance(told.exception, SystemExit)
 
@@ -102,6 +102,6 @@ def test_the_answer_that_the_readme_shows_is_the_one_that_comes(desk, monkeypatc
     for named in ("prepare", "ahead", "give_up"):
         monkeypatch.setattr(replay, named, lambda *_: None)
     monkeypatch.setattr(replay, "run", plainly)
-    told = CliRunner().invoke(wirecheck.main, ["replay", "incident.pcapng"])
+    told = CliRunner().invoke(door.main, ["replay", "incident.pcapng"])
     (shown,) = re.findall(r"^```\n(Coverage .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in told.stdout.splitlines()] == shown.splitlines()

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
 from tests import traffic
+from wirecheck import door
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 
 
 def run(*arguments):
-    return CliRunner().invoke(wirecheck.main, [str(argument) for argument in arguments])
+    return CliRunner().invoke(door.main, [str(argument) for argument in arguments])
 
 
 def door(*arguments):
@@ -189,8 +189,8 @@ def zstd(data):
     "command", [["replay", "-"], ["decode", "-"], ["capture", "--out", "frames", "-r", "-"], ["topics", "-"]]
 )
 def test_a_terminal_is_nothing_piped_in(command, monkeypatch):
-    monkeypatch.setattr("commands.inputs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
-    monkeypatch.setattr("streaming.run.replay.prepare", lambda *_: None)
+    monkeypatch.setattr("wirecheck.commands.inputs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("wirecheck.streaming.run.replay.prepare", lambda *_: None)
     told = run(*command)
     assert (told.exit_code, told.stderr.startswith("wirecheck: -: nothing is piped in; ")) == (2, True)
 
@@ -207,7 +207,7 @@ def test_a_check_is_found_by_its_name_and_listed_without_one():
 
 def test_the_list_of_commands_has_no_sentence_cut_off():
     lines = run("--help").stdout.partition("Commands:")[2].splitlines()[1:]
-    assert [line.split()[0] for line in lines] == list(wirecheck.COMMANDS)
+    assert [line.split()[0] for line in lines] == list(door.COMMANDS)
     assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 

@@ -6,11 +6,11 @@ Refuses to hold any text of its own.
 
 from pathlib import Path
 
-from dashboards.boards import grafana
-from dashboards.remedies import remedies
-from judge.checks import catalogue
-from streaming.run import metric_catalogue
-from streaming.store import result_tables
+from wirecheck.dashboards.boards import grafana
+from wirecheck.dashboards.remedies import remedies
+from wirecheck.judge.checks import catalogue
+from wirecheck.streaming.run import metric_catalogue
+from wirecheck.streaming.store import result_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 

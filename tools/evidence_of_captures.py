@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from capture.agent.offline_agent import write_frames
-from commands.ending import Stop
-from commands.evidence import Search
-from commands.inputs import judged_frames
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.evidence import Search
+from wirecheck.commands.inputs import judged_frames
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = (ROOT / "tests/scenarios/captures", ROOT / "examples")

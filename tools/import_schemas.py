@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from decode.layouts.layout import Field, parse
+from wirecheck.decode.layouts.layout import Field, parse
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "decode" / "schemas"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-from capture.agent.counts import ROLL_SECONDS, Counts
+from wirecheck.capture.agent.counts import ROLL_SECONDS, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

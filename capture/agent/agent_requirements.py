@@ -74,13 +74,13 @@ def _libpcap() -> Line:
 def _compiled_code() -> Line:
     name = "compiled code"
     try:
-        from capture.agent.warm import cache_folder, is_compiled
+        from wirecheck.capture.agent.warm import cache_folder, is_compiled
     except RuntimeError:  # numba's, where it can store nothing
         return name, FAIL, "no folder to keep it in", "set NUMBA_CACHE_DIR to a folder the agent's user may write"
     kept = f"kept in {cache_folder()}"
     if is_compiled():
         return name, OK, kept, ""
-    fix = f"{sys.executable} -m capture.agent.warm, as the agent's user and with its NUMBA_CACHE_DIR"
+    fix = f"{sys.executable} -m wirecheck.capture.agent.warm, as the agent's user and with its NUMBA_CACHE_DIR"
     return name, WARN, f"{kept}, nothing yet: the first capture compiles for two minutes", fix
 
 
@@ -126,7 +126,7 @@ def _ring() -> Line:
     """A small ring on a socket that is bound to nothing."""
     name = "packet ring"
     try:
-        from capture.source import ring
+        from wirecheck.capture.source import ring
 
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as probe:
             probe.setsockopt(ring.SOL_PACKET, ring.VERSION, ring.V3)

@@ -15,22 +15,22 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from capture import frames
-from capture.agent.counts import KERNEL, Counts
-from capture.agent.spool import ROLL_BYTES, Spool
-from capture.agent.warm import compile_apart, is_compiled, warm, warm_ring
-from capture.agent.writer import HELD_BYTES, ClockWentBack, Shown, Trimming, Writer
-from capture.refusal import ListenError
-from capture.source import ring
-from capture.source.interface import BUFFER_BYTES, Interface, is_there, need_libpcap
-from capture.trim.trimmer import Trim
+from wirecheck.capture import frames
+from wirecheck.capture.agent.counts import KERNEL, Counts
+from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
+from wirecheck.capture.agent.warm import compile_apart, is_compiled, warm, warm_ring
+from wirecheck.capture.agent.writer import HELD_BYTES, ClockWentBack, Shown, Trimming, Writer
+from wirecheck.capture.refusal import ListenError
+from wirecheck.capture.source import ring
+from wirecheck.capture.source.interface import BUFFER_BYTES, Interface, is_there, need_libpcap
+from wirecheck.capture.trim.trimmer import Trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
     from types import FrameType
 
-    from capture.agent.spool_folder import Limits
+    from wirecheck.capture.agent.spool_folder import Limits
 
 _SETTLED_NS = 500_000_000  # a packet this old has left the ring
 _TOLD_S = 0.25  # how often the writing thread hears the time

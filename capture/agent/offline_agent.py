@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from capture import frames
-from capture.agent.spool import ROLL_BYTES, Spool, kept_lengths
-from capture.source.merge import inputs_in_order, merged
-from capture.source.pcap import InputError
-from capture.source.rows import BATCH_BYTES
-from capture.trim.trimmer import Trim
+from wirecheck.capture import frames
+from wirecheck.capture.agent.spool import ROLL_BYTES, Spool, kept_lengths
+from wirecheck.capture.source.merge import inputs_in_order, merged
+from wirecheck.capture.source.pcap import InputError
+from wirecheck.capture.source.rows import BATCH_BYTES
+from wirecheck.capture.trim.trimmer import Trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from capture.source.merge import Input
+    from wirecheck.capture.source.merge import Input
 
 
 OFFLINE = "replay"

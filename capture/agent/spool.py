@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from capture import frames
-from capture.agent.spool_folder import Folder
+from wirecheck.capture import frames
+from wirecheck.capture.agent.spool_folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from capture.agent.spool_folder import Limits
+    from wirecheck.capture.agent.spool_folder import Limits
 
 ROLL_BYTES = 64 << 20
 ROW_BYTES = 64  # what a row counts for beside its kept bytes when files are rolled

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capture.refusal import AgentNameError
+from wirecheck.capture.refusal import AgentNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Compiles, or loads, every kernel that an agent needs: `python -m capture.agent.warm`, or the agent while it listens.
+"""Compiles, or loads, every kernel that an agent needs: `python -m wirecheck.capture.agent.warm`, or the agent while it listens.
 
 Knows: a block of a ring without packets, and decode's tiny connection (decode/warm.py), taken through trim in two
 parts, in the types the live agent has; by which files numba shows that it has compiled.
@@ -20,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 from numba.core import event
 
-from capture import frames
-from capture.link import link_type, packet
-from capture.source import ring
-from capture.source.rows import Rows
-from capture.trim import stream_order
-from capture.trim.trimmer import Trim
-from decode import machine
-from decode import warm as decode_warm
+from wirecheck.capture import frames
+from wirecheck.capture.link import link_type, packet
+from wirecheck.capture.source import ring
+from wirecheck.capture.source.rows import Rows
+from wirecheck.capture.trim import stream_order
+from wirecheck.capture.trim.trimmer import Trim
+from wirecheck.decode import machine
+from wirecheck.decode import warm as decode_warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def compile_apart() -> None:
         path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
         subprocess.run(
-            [sys.executable, "-m", "capture.agent.warm"],
+            [sys.executable, "-m", "wirecheck.capture.agent.warm"],
             env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0, check=False,
         )  # fmt: skip
 

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from capture import frames
-from capture.agent.counts import DISK, NO_MESSAGE
-from capture.agent.spool import frames_by_source
+from wirecheck.capture import frames
+from wirecheck.capture.agent.counts import DISK, NO_MESSAGE
+from wirecheck.capture.agent.spool import frames_by_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from capture.agent.counts import Counts
-    from capture.agent.spool import Spool
-    from capture.trim.trimmer import Trim
+    from wirecheck.capture.agent.counts import Counts
+    from wirecheck.capture.agent.spool import Spool
+    from wirecheck.capture.trim.trimmer import Trim
 
 _QUEUE_BATCHES = 64  # at most so many blocks of a ring wait for the disk
 HELD_BYTES = 256 << 20  # wait for the compiler at a first start

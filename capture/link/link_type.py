@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from decode.compiled import borrowing_njit
+from wirecheck.decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from capture.frames import MOST_PAYLOAD_BYTES
-from capture.link.link_type import (
+from wirecheck.capture.frames import MOST_PAYLOAD_BYTES
+from wirecheck.capture.link.link_type import (
     BAD_HEADER,
     IPV4_FRAGMENT,
     IPV6_FRAGMENT,
@@ -30,8 +30,8 @@ from capture.link.link_type import (
     u16,
     u32,
 )
-from decode.compiled import borrowing_njit
-from decode.copying import copy
+from wirecheck.decode.compiled import borrowing_njit
+from wirecheck.decode.copying import copy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

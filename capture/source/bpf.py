@@ -16,8 +16,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from capture.link import link_type as link
-from capture.refusal import ListenError
+from wirecheck.capture.link import link_type as link
+from wirecheck.capture.refusal import ListenError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

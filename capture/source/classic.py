@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture.link import link_type as link
-from capture.link import packet
-from decode.compiled import borrowing_njit
+from wirecheck.capture.link import link_type as link
+from wirecheck.capture.link import packet
+from wirecheck.decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from capture.source.rows import Rows
-    from capture.source.windows import Windows
+    from wirecheck.capture.source.rows import Rows
+    from wirecheck.capture.source.windows import Windows
 
 MAX_PACKET_BYTES = 1 << 20  # Wireshark's limit is 256 KiB; Linux BIG TCP makes packets of up to 512 KiB
 HEADER_BYTES = 24

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capture.link import link_type
-from capture.refusal import ListenError
-from capture.source import bpf, ring
-from capture.source.rows import Rows
+from wirecheck.capture.link import link_type
+from wirecheck.capture.refusal import ListenError
+from wirecheck.capture.source import bpf, ring
+from wirecheck.capture.source.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
-    from capture import frames
+    from wirecheck.capture import frames
 
 logging.getLogger("scapy").setLevel(logging.ERROR)  # it warns that it has no layers loaded: we ask for none
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from capture import frames
-from capture.source.pcap import Batch, CaptureFile, InputError, first_look
-from capture.source.rows import BATCH_BYTES
+from wirecheck.capture import frames
+from wirecheck.capture.source.pcap import Batch, CaptureFile, InputError, first_look
+from wirecheck.capture.source.rows import BATCH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from capture.source.windows import Pipe
+    from wirecheck.capture.source.windows import Pipe
 
 _SMALLEST_BATCH_BYTES = 1 << 20
 

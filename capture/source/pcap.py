@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from capture import frames
-from capture.link import link_type, packet
-from capture.source import classic, pcapng
-from capture.source.rows import BATCH_BYTES, Rows
-from capture.source.windows import Pipe, Windows
+from wirecheck.capture import frames
+from wirecheck.capture.link import link_type, packet
+from wirecheck.capture.source import classic, pcapng
+from wirecheck.capture.source.rows import BATCH_BYTES, Rows
+from wirecheck.capture.source.windows import Pipe, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

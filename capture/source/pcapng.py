@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture import frames
-from capture.link import link_type as link
-from capture.link import packet
-from capture.source.classic import MAX_PACKET_BYTES, read32
-from decode.compiled import borrowing_njit
+from wirecheck.capture import frames
+from wirecheck.capture.link import link_type as link
+from wirecheck.capture.link import packet
+from wirecheck.capture.source.classic import MAX_PACKET_BYTES, read32
+from wirecheck.decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from capture.source.rows import Rows
-    from capture.source.windows import Windows
+    from wirecheck.capture.source.rows import Rows
+    from wirecheck.capture.source.windows import Windows
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_BYTES = 16 << 20  # Wireshark's limit

@@ -12,10 +12,10 @@ import struct
 import sys
 from typing import TYPE_CHECKING
 
-from capture.link import link_type as link
-from capture.link import packet
-from capture.source.classic import read32
-from decode.compiled import borrowing_njit
+from wirecheck.capture.link import link_type as link
+from wirecheck.capture.link import packet
+from wirecheck.capture.source.classic import read32
+from wirecheck.decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
     import numpy as np

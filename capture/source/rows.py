@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from capture import frames
-from capture.link import link_type, packet
+from wirecheck.capture import frames
+from wirecheck.capture.link import link_type, packet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture.source import compressed_files
+from wirecheck.capture.source import compressed_files
 
 if TYPE_CHECKING:
     from pathlib import Path

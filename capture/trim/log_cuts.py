@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from decode.columns import tables
-from decode.compiled import cached_njit
-from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
-from decode.log.secrets import LogSecrets
-from decode.message import Projection, decode, only
-from decode.secrecy import RECORDS, Spans
-from decode.wire import RESPONSE, wire_offset
+from wirecheck.decode.columns import tables
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
+from wirecheck.decode.log.secrets import LogSecrets
+from wirecheck.decode.message import Projection, decode, only
+from wirecheck.decode.secrecy import RECORDS, Spans
+from wirecheck.decode.wire import RESPONSE, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.holes import Field
-    from decode.message import Decoded
-    from decode.wire import Ints, Messages
+    from wirecheck.decode.holes import Field
+    from wirecheck.decode.message import Decoded
+    from wirecheck.decode.wire import Ints, Messages
 
 Cuts: TypeAlias = tuple[int, int, list[tuple[int, int]]]  # message, offset of the records, secret spans in them
 

@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from capture.trim.log_cuts import LogCuts, carries_log
-from decode import dialect
-from decode.compiled import cached_njit
-from decode.envelope import ENVELOPE
-from decode.failed import before_arrays
-from decode.layouts.form import Kind
-from decode.layouts.program import Dialect, programs
-from decode.message import Projection, Status, decode, only, read_so_far
-from decode.secrecy import RECORDS, SECRET, Spans, confidential
-from decode.wire import REQUEST, RESPONSE, Messages, wire_offset
+from wirecheck.capture.trim.log_cuts import LogCuts, carries_log
+from wirecheck.decode import dialect
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.envelope import ENVELOPE
+from wirecheck.decode.failed import before_arrays
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.message import Projection, Status, decode, only, read_so_far
+from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential
+from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.connection.exchanges import Exchanges
-    from decode.wire import Ints
+    from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.wire import Ints
 
 BEHIND_ERROR_BYTES = 64  # of a message without secrets, behind the place where it could not be read on
 BEHIND_LENGTH_BYTES = {-1: 5, RECORDS: 4}  # in a message with secrets: a length that is wrong; of a secret nothing

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.wire import Ints
+    from wirecheck.decode.wire import Ints
 
 NONE = -1
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from decode.compiled import cached_njit
+from wirecheck.decode.compiled import cached_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.wire import Ints
+    from wirecheck.decode.wire import Ints
 
 MOST_LOOKED_AT = 512  # packets that may overlap one; of one that more may overlap, nothing is kept
 

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from capture import frames
-from capture.trim.overlap_conflicts import Carried, conflicts, without
-from capture.trim.stream_order import by_place, by_row
-from decode.compiled import cached_njit
-from decode.connection.segments import distinct
-from decode.copying import copy
+from wirecheck.capture import frames
+from wirecheck.capture.trim.overlap_conflicts import Carried, conflicts, without
+from wirecheck.capture.trim.stream_order import by_place, by_row
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.connection.segments import distinct
+from wirecheck.decode.copying import copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from capture.trim.may_be_kept import Stretches
-    from decode.connection.places import Placed
-    from decode.connection.segments import Segments
-    from decode.wire import Ints
+    from wirecheck.capture.trim.may_be_kept import Stretches
+    from wirecheck.decode.connection.places import Placed
+    from wirecheck.decode.connection.segments import Segments
+    from wirecheck.decode.wire import Ints
 
 FAR = 1 << 62
 MOST_LOOKED_AT = 4096  # rows that may carry one byte

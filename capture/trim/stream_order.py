@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.compiled import cached_njit
-from decode.connection.segments import distinct
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.connection.segments import distinct
 
 if TYPE_CHECKING:
-    from decode.wire import Ints
+    from wirecheck.decode.wire import Ints
 
 MOVES_PER_ROW = 16  # beyond that in one stream, sorting is cheaper
 

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from capture import frames
-from capture.trim.may_be_kept import Confidence, Stretches
-from capture.trim.message_ends import Boundaries
-from capture.trim.pending_rows import Chunk, Decided
-from capture.trim.stream_order import by_place
-from decode.connection.follower import Follower
-from decode.connection.segments import segments
+from wirecheck.capture import frames
+from wirecheck.capture.trim.may_be_kept import Confidence, Stretches
+from wirecheck.capture.trim.message_ends import Boundaries
+from wirecheck.capture.trim.pending_rows import Chunk, Decided
+from wirecheck.capture.trim.stream_order import by_place
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.segments import segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from decode.connection.exchanges import Exchanges
-    from decode.wire import Ints
+    from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.wire import Ints
 
 KIB, MIB, SECOND = 1 << 10, 1 << 20, 1_000_000_000
 LATENESS_NS = 1 * SECOND  # packets in a capture are shuffled; what is asked of the follower stays that far behind

@@ -4,7 +4,7 @@ Knows exchanges by API and version, and the findings about versions. Refuses to 
 Rule: what brokers speak among themselves stands apart from what clients speak; a roll shows in the first.
 """
 
-from dashboards.boards.panel import CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number, or_zero
+from wirecheck.dashboards.boards.panel import CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number, or_zero
 
 BETWEEN = 'api=~"LeaderAndIsr|UpdateMetadata|StopReplica|AlterPartition|BrokerHeartbeat|FetchSnapshot|Vote"'
 API = Variable("api", "API", "label_values(wirecheck_exchanges_total, api)")

@@ -15,8 +15,8 @@ from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from dashboards.boards import client_versions, health, overview, topic_identity
-from dashboards.boards.panel import Board, Panel, Query, Variable
+from wirecheck.dashboards.boards import client_versions, health, overview, topic_identity
+from wirecheck.dashboards.boards.panel import Board, Panel, Query, Variable
 
 BOARDS = (overview.BOARD, topic_identity.BOARD, client_versions.BOARD, health.BOARD)
 FOLDER = Path(__file__).resolve().parent.parent / "grafana" / "wirecheck"

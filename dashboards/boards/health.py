@@ -4,7 +4,7 @@ Knows the metrics of agents and of the pipeline, in the order that bytes flow. R
 place where something can be lost has a panel, and says what the loss does to the verdict.
 """
 
-from dashboards.boards.panel import AGENT, CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number
+from wirecheck.dashboards.boards.panel import AGENT, CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number
 
 WHO = Variable("agent", "Agent", "label_values(wirecheck_agent_frames_total, instance)")
 

@@ -4,7 +4,7 @@ Knows the monitor's metrics and the order in which a person on call reads. Refus
 do. Rule: a verdict is never shown without what it rests on beside it.
 """
 
-from dashboards.boards.panel import ON, RATE, Board, Panel, Query, Row, number, or_zero
+from wirecheck.dashboards.boards.panel import ON, RATE, Board, Panel, Query, Row, number, or_zero
 
 BAD = ((1, "red"),)
 ODD = ((1, "orange"),)

@@ -4,7 +4,7 @@ Knows the checks about topic ids and who they blame: controllers, brokers, clien
 in the findings table, never in labels. Rule: recreations stand beside contradictions, because one explains the other.
 """
 
-from dashboards.boards.panel import ON, Board, Panel, Query, Row, number, or_zero
+from wirecheck.dashboards.boards.panel import ON, Board, Panel, Query, Row, number, or_zero
 
 IDENTITY = 'code=~"TID.+|LOG.+|CLU.+"'
 STALE = 'code=~"TID005|TID017|GRP.+"'

@@ -7,7 +7,7 @@ Rule: what is missing is shown before what is there, and nothing missing is call
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dashboards.verdict import reasons, share, size
+from wirecheck.dashboards.verdict import reasons, share, size
 
 Row = Mapping[str, Any]
 CONNECTIONS_SHOWN = 200

@@ -15,10 +15,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from dashboards import verdict
-from dashboards.remedies import remedy
-from dashboards.report import coverage_tiles, matrix, timeline
-from dashboards.topic_id import hex_id
+from wirecheck.dashboards import verdict
+from wirecheck.dashboards.remedies import remedy
+from wirecheck.dashboards.report import coverage_tiles, matrix, timeline
+from wirecheck.dashboards.topic_id import hex_id
 
 Row = Mapping[str, Any]
 CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000
@@ -87,7 +87,7 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
 
 def asset(name: str) -> Markup:
     """Style or script as it stands in the package: ours, hence not escaped."""
-    return Markup(resources.files("dashboards.report").joinpath(name).read_text("utf-8"))  # noqa: S704 - our own file
+    return Markup(resources.files("wirecheck.dashboards.report").joinpath(name).read_text("utf-8"))  # noqa: S704 - our own file
 
 
 def policy(style: str, script: str) -> str:

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dashboards.verdict import named_cluster
+from wirecheck.dashboards.verdict import named_cluster
 
 Row = Mapping[str, Any]
 ROWS_SHOWN = 100

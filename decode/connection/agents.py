@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.connection.state import slots
+from wirecheck.decode.connection.state import slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from decode.connection.state.slots import Ints
+    from wirecheck.decode.connection.state.slots import Ints
 
 FOREVER = -slots.UNSET
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.connection.framing import GIVEN_UP, drop, lose_boundary
-from decode.connection.matching import give_up_answer, give_up_request
-from decode.connection.state.heap import way_of
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.framing import GIVEN_UP, drop, lose_boundary
+from wirecheck.decode.connection.matching import give_up_answer, give_up_request
+from wirecheck.decode.connection.state.heap import way_of
+from wirecheck.decode.connection.state.slots import (
     C_ANSWERS,
     C_ANSWERS_COUNT,
     C_ASKED,
@@ -55,7 +55,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Ints
+    from wirecheck.decode.connection.state.slots import Ints
 
 UNSURE = 4  # doublings: one that never showed Kafka gives way at a sixteenth of what others may hold
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from decode.wire import Messages
+    from wirecheck.decode.wire import Messages
 
 Ints = NDArray[np.int64]
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.connection.reassembly import BELIEVABLE, offset_of, remember_acknowledged
-from decode.connection.state.chunks import append, new_piece, stamp
-from decode.connection.state.heap import other_way, touch, way_of
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.reassembly import BELIEVABLE, offset_of, remember_acknowledged
+from wirecheck.decode.connection.state.chunks import append, new_piece, stamp
+from wirecheck.decode.connection.state.heap import other_way, touch, way_of
+from wirecheck.decode.connection.state.slots import (
     C_AGENT,
     C_ANSWERS,
     C_CLOSED_BY,
@@ -63,7 +63,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Ints
+    from wirecheck.decode.connection.state.slots import Ints
 
 OUT_OF_STEP, WITHIN, ENDS = 0, 1, 2  # what a frame is: anything; within a message or without bytes; may end a message
 ACK, PSH = 16, 8

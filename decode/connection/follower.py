@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.connection import eviction
-from decode.connection.agents import Agents
-from decode.connection.exchanges import Connection, Exchanges
-from decode.connection.handout import Handout, nothing
-from decode.connection.limits import Limits
-from decode.connection.places import Placed
-from decode.connection.segments import Segments, distinct, unique_pairs
-from decode.connection.state import checkpoint, slots
-from decode.connection.state.heap import give_connection
-from decode.connection.state.kernels import follow, lapse, pack, relieve, settle, touched, unsettled
-from decode.connection.state.retention import spare_words
-from decode.connection.state.slots import Frames, Ints
-from decode.wire import known
+from wirecheck.decode.connection import eviction
+from wirecheck.decode.connection.agents import Agents
+from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.connection.handout import Handout, nothing
+from wirecheck.decode.connection.limits import Limits
+from wirecheck.decode.connection.places import Placed
+from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
+from wirecheck.decode.connection.state import checkpoint, slots
+from wirecheck.decode.connection.state.heap import give_connection
+from wirecheck.decode.connection.state.kernels import follow, lapse, pack, relieve, settle, touched, unsettled
+from wirecheck.decode.connection.state.retention import spare_words
+from wirecheck.decode.connection.state.slots import Frames, Ints
+from wirecheck.decode.wire import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.connection.matching import answered_is_raw, answers_request, drop_raw, request, response
-from decode.connection.recognise import (
+from wirecheck.decode.connection.matching import answered_is_raw, answers_request, drop_raw, request, response
+from wirecheck.decode.connection.recognise import (
     DOUBT,
     GSSAPI,
     HIGHEST_KEY,
@@ -41,9 +41,9 @@ from decode.connection.recognise import (
     taken_request,
     tls_record,
 )
-from decode.connection.state.chunks import detach, free_list, read, seen_last, without_front
-from decode.connection.state.heap import other_way, side_of, take_wait, way_of
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.state.chunks import detach, free_list, read, seen_last, without_front
+from wirecheck.decode.connection.state.heap import other_way, side_of, take_wait, way_of
+from wirecheck.decode.connection.state.slots import (
     C_CLIENT,
     C_PROTOCOL,
     C_RAW,
@@ -106,7 +106,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 
 RAW_TOKEN = -2  # W_KEY of a frame that is no message

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.connection.exchanges import Connection, Exchanges
-from decode.connection.recognise import MECHANISMS
-from decode.connection.state import slots
-from decode.connection.state.kernels import empty_lines
-from decode.connection.without_records import LARGE, MOST_WINDOWS, layouts, no_layouts
-from decode.wire import Messages
+from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.connection.recognise import MECHANISMS
+from wirecheck.decode.connection.state import slots
+from wirecheck.decode.connection.state.kernels import empty_lines
+from wirecheck.decode.connection.without_records import LARGE, MOST_WINDOWS, layouts, no_layouts
+from wirecheck.decode.wire import Messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 ROLES = ("port", "syn", "content", "port")
 PROTOCOLS = ("undecided", "kafka", "tls", "other")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.connection.reassembly import has_hole
-from decode.connection.state.heap import give_wait, take_line, take_wait, way_of
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.reassembly import has_hole
+from wirecheck.decode.connection.state.heap import give_wait, take_line, take_wait, way_of
+from wirecheck.decode.connection.state.slots import (
     AN_EXCHANGE,
     ANSWERED,
     C_ANSWERS,
@@ -78,7 +78,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Ints
+    from wirecheck.decode.connection.state.slots import Ints
 
 
 PATIENCE = 16  # strays after which only half as many waiting messages are compared

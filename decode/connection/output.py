@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.connection.state.chunks import free_list
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.state.chunks import free_list
+from wirecheck.decode.connection.state.slots import (
     AN_EXCHANGE,
     C_PAIR,
     DATA,
@@ -69,12 +69,12 @@ from decode.connection.state.slots import (
     Q_TS_LAST,
     Q_VERSION,
 )
-from decode.connection.without_records import hollow, is_large, scratch
-from decode.copying import copy
+from wirecheck.decode.connection.without_records import hollow, is_large, scratch
+from wirecheck.decode.copying import copy
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
-    from decode.connection.without_records import Layouts
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.without_records import Layouts
 
 # column of a message and of the waiting message it comes from
 SAME = np.array(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.compiled import cached_njit
+from wirecheck.decode.compiled import cached_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.connection.exchanges import Exchanges
+    from wirecheck.decode.connection.exchanges import Exchanges
 
     Ints = NDArray[np.int64]
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.connection.limits import BOTH, BOTH_HELD
-from decode.connection.state.chunks import append, copy_stamp, free_piece, new_piece, split, stamp
-from decode.connection.state.heap import side_of, take_line, way_of
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.limits import BOTH, BOTH_HELD
+from wirecheck.decode.connection.state.chunks import append, copy_stamp, free_piece, new_piece, split, stamp
+from wirecheck.decode.connection.state.heap import side_of, take_line, way_of
+from wirecheck.decode.connection.state.slots import (
     A_GAP,
     ALL_LEFT,
     C_AGENT,
@@ -92,7 +92,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 
 BELIEVABLE = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs to this stream

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.connection.state.slots import KNOWN, KNOWN_KEYS
+from wirecheck.decode.connection.state.slots import KNOWN, KNOWN_KEYS
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
-from decode.wire import NEVER_FLEXIBLE
+from wirecheck.decode.wire import NEVER_FLEXIBLE
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 NO, WAIT, WEAK, STRONG, DOUBT = 0, 1, 2, 3, 4
 PRODUCE, FETCH, METADATA, CONTROLLED_SHUTDOWN, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 0, 1, 3, 7, 17, 18, 36

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.connection.framing import RESCAN_BYTES, at_boundary, drop, turn_off
-from decode.connection.reassembly import has_hole
-from decode.connection.recognise import (
+from wirecheck.decode.connection.framing import RESCAN_BYTES, at_boundary, drop, turn_off
+from wirecheck.decode.connection.reassembly import has_hole
+from wirecheck.decode.connection.recognise import (
     API_VERSIONS,
     DOUBT,
     NO,
@@ -34,9 +34,9 @@ from decode.connection.recognise import (
     request_header,
     taken_request,
 )
-from decode.connection.state.chunks import begins_packet, fills_packets, piece_of, read
-from decode.connection.state.heap import other_way, side_of
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.state.chunks import begins_packet, fills_packets, piece_of, read
+from wirecheck.decode.connection.state.heap import other_way, side_of
+from wirecheck.decode.connection.state.slots import (
     BY_CONTENT,
     C_ASKED,
     C_CLIENT,
@@ -78,7 +78,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 
 FAR = 1 << 16  # correlation ids of consecutive requests we see differ by less, even after a long gap

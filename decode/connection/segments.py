@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from decode.compiled import cached_njit
-from decode.copying import copy
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.copying import copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.connection.eviction import give_up, pending
-from decode.connection.fast_path import ENDS, OUT_OF_STEP, WITHIN, step, take
-from decode.connection.framing import at_boundary, cut, turn_off
-from decode.connection.matching import answer_deadline, finish, give_up_answer
-from decode.connection.reassembly import (
+from wirecheck.decode.connection.eviction import give_up, pending
+from wirecheck.decode.connection.fast_path import ENDS, OUT_OF_STEP, WITHIN, step, take
+from wirecheck.decode.connection.framing import at_boundary, cut, turn_off
+from wirecheck.decode.connection.matching import answer_deadline, finish, give_up_answer
+from wirecheck.decode.connection.reassembly import (
     BELIEVABLE,
     acknowledge,
     arrive,
@@ -33,11 +33,11 @@ from decode.connection.reassembly import (
     remember_acknowledged,
     sent,
 )
-from decode.connection.recognise import tls_record
-from decode.connection.resync import last_chance, search
-from decode.connection.state.chunks import free_list
-from decode.connection.state.heap import other_way, take_connection, touch, way_of
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.recognise import tls_record
+from wirecheck.decode.connection.resync import last_chance, search
+from wirecheck.decode.connection.state.chunks import free_list
+from wirecheck.decode.connection.state.heap import other_way, take_connection, touch, way_of
+from wirecheck.decode.connection.state.slots import (
     BY_SYN,
     C_AGENT,
     C_AGENT2,
@@ -148,7 +148,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Frames, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Frames, Ints
 
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16

@@ -17,18 +17,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from decode import machine
-from decode.connection.state.slots import NEXT, P_ADDRESS, P_LENGTH, Q_KEY, Q_PIECES, Q_SIDE, Q_SIZE, Q_VERSION
-from decode.copying import copy
-from decode.layouts.form import Kind
-from decode.layouts.program import Dialect, programs
-from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
-from decode.wire import REQUEST, RESPONSE
+from wirecheck.decode import machine
+from wirecheck.decode.connection.state.slots import (
+    NEXT,
+    P_ADDRESS,
+    P_LENGTH,
+    Q_KEY,
+    Q_PIECES,
+    Q_SIDE,
+    Q_SIZE,
+    Q_VERSION,
+)
+from wirecheck.decode.copying import copy
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
+from wirecheck.decode.wire import REQUEST, RESPONSE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 LARGE = 4096  # smaller messages are cheaper to copy than to walk
 FIRST_BYTES, LAST_BYTES, MORE_BYTES = 320, 64, 256  # of the windows

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from decode.layouts.layout import Default, Field, snake
+from wirecheck.decode.layouts.layout import Default, Field, snake
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
-from decode import schemas
+from wirecheck.decode import schemas
 
 __all__ = ["Changed", "Field", "Layout", "Versions", "layouts", "parse", "snake"]
 

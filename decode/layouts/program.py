@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from decode import machine as m
-from decode.layouts.form import WIDTHS, Form, Kind, Slot, number
-from decode.layouts.layout import Field, Layout, layouts
-from decode.layouts.readings import Dialect, readings
-from decode.wire import DATA, RECORD, REQUEST, SIDES
+from wirecheck.decode import machine as m
+from wirecheck.decode.layouts.form import WIDTHS, Form, Kind, Slot, number
+from wirecheck.decode.layouts.layout import Field, Layout, layouts
+from wirecheck.decode.layouts.readings import Dialect, readings
+from wirecheck.decode.wire import DATA, RECORD, REQUEST, SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

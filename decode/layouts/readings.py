@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from decode.layouts.layout import NEVER, Field, Layout, layouts
+from wirecheck.decode.layouts.layout import NEVER, Field, Layout, layouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

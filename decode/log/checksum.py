@@ -12,7 +12,7 @@ import struct
 
 import numpy as np
 
-from decode.compiled import cached_njit
+from wirecheck.decode.compiled import cached_njit
 
 _POLYNOMIAL = 0x82F63B78  # RFC 3720 section 12.1, reflected
 _MASK = 0xFFFFFFFF

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import cramjam
 import numpy as np
 
-from decode.errors import BadCompression, BadLength
-from decode.log.checksum import xxh32_short
+from wirecheck.decode.errors import BadCompression, BadLength
+from wirecheck.decode.log.checksum import xxh32_short
 
 if TYPE_CHECKING:
     from collections.abc import Callable

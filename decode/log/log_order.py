@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.wire import RECORD
+from wirecheck.decode.wire import RECORD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from decode.log.metadata_log import Entries
+    from wirecheck.decode.log.metadata_log import Entries
 
 __all__ = ["COMMITTED", "PENDING", "STATE_VERSION", "VOID", "LogOrder"]
 

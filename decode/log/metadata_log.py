@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode import schemas
-from decode.errors import BadChecksum, BadMagic, DecodeError
-from decode.holes import Field, laid_out
-from decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
-from decode.log.metadata_record import BODY_AT, BODY_END, IN_HOLE, OK, REASONS, STATUS, TYPE, VERSION, frames
-from decode.log.record import OFFSET, TIMESTAMP_MS
-from decode.log.records import Batch, Records, read_batches
-from decode.wire import DATA, RECORD, Messages
+from wirecheck.decode import schemas
+from wirecheck.decode.errors import BadChecksum, BadMagic, DecodeError
+from wirecheck.decode.holes import Field, laid_out
+from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
+from wirecheck.decode.log.metadata_record import BODY_AT, BODY_END, IN_HOLE, OK, REASONS, STATUS, TYPE, VERSION, frames
+from wirecheck.decode.log.record import OFFSET, TIMESTAMP_MS
+from wirecheck.decode.log.records import Batch, Records, read_batches
+from wirecheck.decode.wire import DATA, RECORD, Messages
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence

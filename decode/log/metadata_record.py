@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from decode.compiled import cached_njit
-from decode.errors import BadVarint, DecodeError, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
-from decode.holes import hidden
-from decode.log.record import KEY_AT, KEY_BYTES, STRUCTURE_UNSEEN, UNSEEN, VALUE_AT, VALUE_BYTES, Records
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.errors import BadVarint, DecodeError, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
+from wirecheck.decode.holes import hidden
+from wirecheck.decode.log.record import KEY_AT, KEY_BYTES, STRUCTURE_UNSEEN, UNSEEN, VALUE_AT, VALUE_BYTES, Records
 
 FRAME_VERSION = 1  # AbstractApiMessageSerde.DEFAULT_FRAME_VERSION; 0 was the preview in 2.8
 CONTROL_KEY_BYTES = 4  # version int16, type int16

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from decode.columns import Table, tables
-from decode.layouts.program import form
-from decode.message import Projection, Status, decode, only
+from wirecheck.decode.columns import Table, tables
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import Projection, Status, decode, only
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from decode.log.metadata_log import Entries
+    from wirecheck.decode.log.metadata_log import Entries
 
 __all__ = ["JUDGED", "LogTable", "LogTables", "log_tables"]
 

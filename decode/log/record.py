@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.compiled import cached_njit
-from decode.errors import BadLength, BadText, BadVarint, DecodeError, LeftoverBytes, Truncated
-from decode.holes import Field, hidden
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.errors import BadLength, BadText, BadVarint, DecodeError, LeftoverBytes, Truncated
+from wirecheck.decode.holes import Field, hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.errors import BadCompression, BadLength, BadMagic, DecodeError
-from decode.holes import Field, laid_out
-from decode.log import compression as codecs
-from decode.log.checksum import crc32c
-from decode.log.legacy_records import (
+from wirecheck.decode.errors import BadCompression, BadLength, BadMagic, DecodeError
+from wirecheck.decode.holes import Field, laid_out
+from wirecheck.decode.log import compression as codecs
+from wirecheck.decode.log.checksum import crc32c
+from wirecheck.decode.log.legacy_records import (
     CODEC_MASK,
     LOG_APPEND_TIME,
     OVERHEAD_BYTES,
@@ -28,7 +28,16 @@ from decode.log.legacy_records import (
     Message,
     legacy_records,
 )
-from decode.log.record import COLUMNS, OFFSET, STRUCTURE_UNSEEN, TIMESTAMP_MS, UNSEEN, Record, Records, walk_records
+from wirecheck.decode.log.record import (
+    COLUMNS,
+    OFFSET,
+    STRUCTURE_UNSEEN,
+    TIMESTAMP_MS,
+    UNSEEN,
+    Record,
+    Records,
+    walk_records,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

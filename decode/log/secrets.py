@@ -15,18 +15,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from decode.columns import tables
-from decode.compiled import cached_njit
-from decode.errors import BadMagic, DecodeError
-from decode.holes import laid_out
-from decode.layouts.form import Kind, Slot
-from decode.layouts.layout import Field, layouts
-from decode.log import compression
-from decode.log.metadata_record import FRAME_VERSION, read_uvarint
-from decode.log.record import TRUNCATED, VARINT_BYTES, VARLONG_BYTES, read_zigzag
-from decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
-from decode.message import Status, decode
-from decode.wire import RECORD, pack
+from wirecheck.decode.columns import tables
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.errors import BadMagic, DecodeError
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.layouts.form import Kind, Slot
+from wirecheck.decode.layouts.layout import Field, layouts
+from wirecheck.decode.log import compression
+from wirecheck.decode.log.metadata_record import FRAME_VERSION, read_uvarint
+from wirecheck.decode.log.record import TRUNCATED, VARINT_BYTES, VARLONG_BYTES, read_zigzag
+from wirecheck.decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.wire import RECORD, pack
 
 __all__ = ["MOST_CARRIED_BYTES", "LogSecrets", "Spans", "secret_spans", "secret_types"]
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from decode.holes import Field, laid_out
-from decode.log.legacy_records import OVERHEAD_BYTES
-from decode.log.metadata_log import Entries, field_entries
+from wirecheck.decode.holes import Field, laid_out
+from wirecheck.decode.log.legacy_records import OVERHEAD_BYTES
+from wirecheck.decode.log.metadata_log import Entries, field_entries
 
 __all__ = ["MOST_WAITING_BYTES", "STATE_VERSION", "Chunk", "Snapshot"]
 

@@ -16,20 +16,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from decode.columns import tables
-from decode.connection.exchanges import endpoint
-from decode.connection.segments import FRAME
-from decode.layouts.form import Kind
-from decode.layouts.program import form
-from decode.message import Status
-from decode.wire import SIDES
+from wirecheck.decode.columns import tables
+from wirecheck.decode.connection.exchanges import endpoint
+from wirecheck.decode.connection.segments import FRAME
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import Status
+from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from decode.message import Decoded
+    from wirecheck.decode.message import Decoded
 
 __all__ = ["Names", "Packet", "Places", "noting"]
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.layouts.layout import layouts
-from decode.wire import SIDES
+from wirecheck.decode.layouts.layout import layouts
+from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from decode.connection.follower import Connection, Exchanges
-    from decode.show.learned_names import Places
+    from wirecheck.decode.connection.follower import Connection, Exchanges
+    from wirecheck.decode.show.learned_names import Places
 
 __all__ = ["Filter", "api_names", "key_of", "texts"]
 

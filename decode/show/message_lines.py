@@ -19,28 +19,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decode.connection.follower import Follower
-from decode.connection.segments import segments
-from decode.dialect import AUTO, hear, read
-from decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
-from decode.errors import Truncated
-from decode.layouts.program import programs
-from decode.message import REASONS, Dialect, Status
-from decode.nested import nested
-from decode.show.learned_names import Names, noting
-from decode.show.message_filter import Filter, api_names
-from decode.wire import REQUEST, SIDES, client_id
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.segments import segments
+from wirecheck.decode.dialect import AUTO, hear, read
+from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
+from wirecheck.decode.errors import Truncated
+from wirecheck.decode.layouts.program import programs
+from wirecheck.decode.message import REASONS, Dialect, Status
+from wirecheck.decode.nested import nested
+from wirecheck.decode.show.learned_names import Names, noting
+from wirecheck.decode.show.message_filter import Filter, api_names
+from wirecheck.decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
-    from decode.connection.follower import Exchanges
-    from decode.dialect import Heard
-    from decode.message import Decoded
-    from decode.show.learned_names import Places
-    from decode.wire import Ints, Messages
+    from wirecheck.decode.connection.follower import Exchanges
+    from wirecheck.decode.dialect import Heard
+    from wirecheck.decode.message import Decoded
+    from wirecheck.decode.show.learned_names import Places
+    from wirecheck.decode.wire import Ints, Messages
 
 __all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped", "facts", "of", "verdict"]
 

@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from decode import schemas
-from decode.layouts.layout import Field, layouts
+from wirecheck.decode import schemas
+from wirecheck.decode.layouts.layout import Field, layouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

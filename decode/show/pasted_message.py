@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.show.message_filter import api_names, key_of
-from decode.show.message_lines import PLAIN, alone, enveloped, facts, verdict
-from decode.wire import REQUEST, SIDES, known, pack
+from wirecheck.decode.show.message_filter import api_names, key_of
+from wirecheck.decode.show.message_lines import PLAIN, alone, enveloped, facts, verdict
+from wirecheck.decode.wire import REQUEST, SIDES, known, pack
 
 if TYPE_CHECKING:
-    from decode.show.message_lines import Line, Reading
+    from wirecheck.decode.show.message_lines import Line, Reading
 
 __all__ = ["single"]
 

@@ -13,10 +13,10 @@ from importlib import resources
 from textwrap import fill
 from types import ModuleType
 
-from judge.check_context import Scene
-from judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, replicas
-from judge.checks.clients import fetching, groups, sessions, versions
-from judge.checks.topics import (
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, replicas
+from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
+from wirecheck.judge.checks.topics import (
     administration,
     agreement,
     bindings,
@@ -26,10 +26,10 @@ from judge.checks.topics import (
     topic_id_uses,
     topic_ids,
 )
-from judge.checks.wire import visibility, wire_format
-from judge.claims.claim import Cell
-from judge.results.finding import Evidence, Rule
-from judge.topology.clusters import Group
+from wirecheck.judge.checks.wire import visibility, wire_format
+from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.results.finding import Evidence, Rule
+from wirecheck.judge.topology.clusters import Group
 
 Function = Callable[[Cell, Group, Scene], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from judge.claims.claim import SLOT_NS
+from wirecheck.judge.claims.claim import SLOT_NS
 
 SLOT_S = SLOT_NS // 1_000_000_000
 

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from judge.check_context import Scene
-from judge.checks import catalogue
-from judge.claims.claim import Cell, Sighting
-from judge.claims.kinds import UNANSWERED
-from judge.failures import SORTING, attempted, failure
-from judge.ledger.ledger import Ledger
-from judge.results import coverage_rows, description_rows, table_rows
-from judge.results.finding import Evidence, finding, identity
-from judge.results.table_rows import Body, Told
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks import catalogue
+from wirecheck.judge.claims.claim import Cell, Sighting
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.failures import SORTING, attempted, failure
+from wirecheck.judge.ledger.ledger import Ledger
+from wirecheck.judge.results import coverage_rows, description_rows, table_rows
+from wirecheck.judge.results.finding import Evidence, finding, identity
+from wirecheck.judge.results.table_rows import Body, Told
+from wirecheck.judge.topology.clusters import Group
 
 
 class Table(NamedTuple):

@@ -11,13 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.api_names import key_of, name_of
-from decode.columns import Table, tables
-from decode.connection.exchanges import Exchanges
-from decode.message import Decoded, Status
-from decode.wire import REQUEST, RESPONSE, SIDES, client_id
-from judge.claims.claim import SLOT_NS
-from judge.claims.reduce import Column, Ints, Sightings, texts
+from wirecheck.decode.api_names import key_of, name_of
+from wirecheck.decode.columns import Table, tables
+from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.message import Decoded, Status
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, client_id
+from wirecheck.judge.claims.claim import SLOT_NS
+from wirecheck.judge.claims.reduce import Column, Ints, Sightings, texts
 
 ABSENT: dict[str, Table] = {}
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from judge.claims.kinds import KINDS, Cell
+from wirecheck.judge.claims.kinds import KINDS, Cell
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Cell", "Claim", "Key"]
 __all__ += ["Sighting", "merged", "pack", "unpack"]

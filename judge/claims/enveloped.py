@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from decode.connection.exchanges import Exchanges
-from decode.envelope import ENVELOPE, unwrapped
-from decode.message import Decoded, decode
-from decode.wire import REQUEST, RESPONSE, Ints
+from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.envelope import ENVELOPE, unwrapped
+from wirecheck.decode.message import Decoded, decode
+from wirecheck.decode.wire import REQUEST, RESPONSE, Ints
 
 PER_EXCHANGE = ("request", "response", "outcome", "out_of_order")
 """Columns of the exchanges; all others are facts that an inner message has from its Envelope."""

@@ -7,13 +7,13 @@ Rule: what comes out is reduced to one claim per key; the rest of the pipeline n
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from decode.connection.exchanges import Exchanges
-from decode.envelope import DEEPEST
-from decode.message import Decoded, Status
-from judge.claims import enveloped
-from judge.claims.batch import Batch
-from judge.claims.claim import Claim, merged, pack, unpack
-from judge.claims.extract import (
+from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.envelope import DEEPEST
+from wirecheck.decode.message import Decoded, Status
+from wirecheck.judge.claims import enveloped
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import Claim, merged, pack, unpack
+from wirecheck.judge.claims.extract import (
     administration,
     bindings,
     clients,
@@ -31,7 +31,7 @@ from judge.claims.extract import (
     uses,
     wire_format,
 )
-from judge.claims.reduce import Rows, reduced
+from wirecheck.judge.claims.reduce import Rows, reduced
 
 __all__ = ["claims", "pack", "unpack"]
 

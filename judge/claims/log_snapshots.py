@@ -11,9 +11,9 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from decode.log.snapshot import MOST_WAITING_BYTES, Snapshot
-from judge.claims.claim import Claim, Key, Sighting
-from judge.claims.extract.log_entries import chunk_of, snapshot_claims
+from wirecheck.decode.log.snapshot import MOST_WAITING_BYTES, Snapshot
+from wirecheck.judge.claims.claim import Claim, Key, Sighting
+from wirecheck.judge.claims.extract.log_entries import chunk_of, snapshot_claims
 
 CHUNK = "chunk"
 """The kind of claim that is put together here and never filed."""

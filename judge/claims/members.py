@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.columns import Table
-from judge.claims.claim import LEAST, MOST_MEMBERS, Claim
-from judge.claims.extract.bindings import numbered
-from judge.claims.reduce import Column, Ints, Rows, Sightings, grouped, mixed, reduced, texts
+from wirecheck.decode.columns import Table
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim
+from wirecheck.judge.claims.extract.bindings import numbered
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, grouped, mixed, reduced, texts
 
 Hashes = NDArray[np.uint64]
 DIGITS = 16

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.texts import Lists, Text, id_codes
-from judge.claims.claim import Claim, Sighting
+from wirecheck.decode.texts import Lists, Text, id_codes
+from wirecheck.judge.claims.claim import Claim, Sighting
 
 Ints = NDArray[np.int64]
 SPARSE = 16

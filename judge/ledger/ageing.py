@@ -18,9 +18,9 @@ told of it is forgotten. A use of an id, or a client, that comes back after long
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from judge.claims.claim import SLOT_NS, Cell, Claim, without_slots
-from judge.claims.kinds import SPACES
-from judge.ledger.ledger import Ledger, shard_of
+from wirecheck.judge.claims.claim import SLOT_NS, Cell, Claim, without_slots
+from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
 LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries", "advertised", "log_order", "mark"}
 OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session_begun"}

@@ -19,13 +19,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from judge.claims.claim import Cell, Claim, Key
-from judge.claims.kinds import UNANSWERED
-from judge.ledger.ageing import IDENTITY, OF_CONNECTION
-from judge.ledger.emitted_rows import Before
-from judge.ledger.ledger import Ledger
-from judge.ledger.shard import Claims
-from judge.thresholds import Settings
+from wirecheck.judge.claims.claim import Cell, Claim, Key
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.ledger.ageing import IDENTITY, OF_CONNECTION
+from wirecheck.judge.ledger.emitted_rows import Before
+from wirecheck.judge.ledger.ledger import Ledger
+from wirecheck.judge.ledger.shard import Claims
+from wirecheck.judge.thresholds import Settings
 
 SLACK = 10
 CLIENT_IDS = 16

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from judge.claims.claim import Cell
-from judge.ledger.ledger import shard_of
+from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.ledger.ledger import shard_of
 
 FINDINGS = "findings"
 BLAMED = {"violation", "anomaly"}

@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from judge.claims.claim import Cell, Claim
-from judge.claims.kinds import SPACES
-from judge.ledger.shard import Claims, Glance, Shard
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 6
 Load = Callable[[str], bytes | None]

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from judge.claims.claim import Cell, Claim, Key, Sighting
+from wirecheck.judge.claims.claim import Cell, Claim, Key, Sighting
 
 Claims = dict[tuple[str, Key], Claim]
 Glance = tuple[str, dict[str, int], dict[str, Any], int, int]

@@ -6,10 +6,10 @@ Rule: totals are sums over rows of one measure; a count of nothing has no row. A
 
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.claims.claim import Cell, Claim
-from judge.results.table_rows import Told
-from judge.topology.host_activity import is_unread, protocol_of
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.results.table_rows import Told
+from wirecheck.judge.topology.host_activity import is_unread, protocol_of
 
 CUMULATIVE = (
     "frames",

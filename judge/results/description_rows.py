@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from judge.check_context import Scene
-from judge.claims.claim import Cell, Claim, Sighting
-from judge.results.table_rows import Body, Told, known
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.results.table_rows import Body, Told, known
 
 TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 """Sources whose messages have a field for offline replicas."""

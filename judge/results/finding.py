@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting
 
 SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""

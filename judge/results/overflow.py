@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from judge.checks.catalogue import CHECKS
-from judge.claims.claim import Cell
-from judge.ledger.emitted_rows import FINDINGS
-from judge.results.distinct_count import Distinct
-from judge.results.table_rows import Body
-from judge.thresholds import Settings
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.ledger.emitted_rows import FINDINGS
+from wirecheck.judge.results.distinct_count import Distinct
+from wirecheck.judge.results.table_rows import Body
+from wirecheck.judge.thresholds import Settings
 
 OTHERS = "others"
 TOPICS, CLIENTS = "topics", "clients"

@@ -8,11 +8,11 @@ without id, revision and label.
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from decode.log.metadata_log import TOPIC_NAME
-from judge.check_context import Scene
-from judge.claims.claim import RESERVED, ZERO, Cell, Claim
-from judge.topic_history import Topic, topic_of
-from judge.topology.clusters import Group
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import RESERVED, ZERO, Cell, Claim
+from wirecheck.judge.topic_history import Topic, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 Body = dict[str, Any]
 

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from judge.claims.claim import Claim
-from judge.claims.kinds import UNANSWERED
-from judge.topology.endpoint_history import Connections, births, cut, host_of, is_literal, unknown
-from judge.topology.membership import Membership, Node, Nodes
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.topology.endpoint_history import Connections, births, cut, host_of, is_literal, unknown
+from wirecheck.judge.topology.membership import Membership, Node, Nodes
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]

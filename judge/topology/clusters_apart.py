@@ -8,10 +8,10 @@ Rule: an exception here is a value (`failures.py`); which endpoint was left out 
 from collections.abc import Iterable
 from contextlib import suppress
 
-from judge.claims.claim import Claim
-from judge.failures import CLUSTERS, Failures, failure
-from judge.topology.clusters import Clusters
-from judge.topology.endpoint_history import Connections
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.failures import CLUSTERS, Failures, failure
+from wirecheck.judge.topology.clusters import Clusters
+from wirecheck.judge.topology.endpoint_history import Connections
 
 EVERY, UNKNOWN = "all of them", ""
 

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from itertools import pairwise
 from typing import NamedTuple
 
-from judge.claims.claim import SLOT_NS, Claim, slot_of
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, slot_of
 
 ACCEPTED = "accepted"
 """How a ClusterId was told that a request carried, and not an answer."""

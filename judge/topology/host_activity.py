@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from decode.api_names import key_of
-from judge.claims.claim import Claim, Key
-from judge.ledger.ledger import in_order
-from judge.topology.releases import Ranges
+from wirecheck.decode.api_names import key_of
+from wirecheck.judge.claims.claim import Claim, Key
+from wirecheck.judge.ledger.ledger import in_order
+from wirecheck.judge.topology.releases import Ranges
 
 IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""

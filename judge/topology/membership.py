@@ -11,10 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from decode.api_names import key_of
-from judge.claims.claim import LEAST, Claim
-from judge.topology.endpoint_history import host_of, is_literal
-from judge.topology.releases import read
+from wirecheck.decode.api_names import key_of
+from wirecheck.judge.claims.claim import LEAST, Claim
+from wirecheck.judge.topology.endpoint_history import host_of, is_literal
+from wirecheck.judge.topology.releases import read
 
 Node = tuple[str, int]
 """An endpoint and which incarnation of it."""

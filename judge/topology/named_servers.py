@@ -8,9 +8,9 @@ Rule: who names itself is not named by others; a server that does may be a membe
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from judge.claims.claim import Claim
-from judge.topology.endpoint_history import host_of, is_literal
-from judge.topology.releases import Ranges, digest, read
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.topology.endpoint_history import host_of, is_literal
+from wirecheck.judge.topology.releases import Ranges, digest, read
 
 
 class Servers:

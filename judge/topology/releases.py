@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from decode import schemas
+from wirecheck.decode import schemas
 
 BASELINE = "4.0"
 """The first releases without the versions of before 2.1 (KIP-896)."""

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from decode.api_names import key_of, keys, newest
-from judge.claims.claim import ZERO, Cell, Claim
-from judge.claims.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
-from judge.claims.kinds import KINDS
-from judge.ledger.ledger import Ledger, in_order
-from judge.topology.endpoint_history import host_of
-from judge.topology.host_activity import IDENTITY, Link, beyond, link_of
-from judge.topology.named_servers import Servers
+from wirecheck.decode.api_names import key_of, keys, newest
+from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.claims.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
+from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.ledger.ledger import Ledger, in_order
+from wirecheck.judge.topology.endpoint_history import host_of
+from wirecheck.judge.topology.host_activity import IDENTITY, Link, beyond, link_of
+from wirecheck.judge.topology.named_servers import Servers
 
 MOST_CELLS = 10_000
 """So many cells are remembered per host; one that has more is looked for everywhere."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from streaming.spark.pipeline import Job, start
-from streaming.spark.session import await_session
-from streaming.steps.settings import Settings
+from wirecheck.streaming.spark.pipeline import Job, start
+from wirecheck.streaming.spark.session import await_session
+from wirecheck.streaming.steps.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery

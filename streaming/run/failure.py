@@ -7,9 +7,9 @@ Rule: the next start repeats the batch that failed; so every line says what to m
 
 import re
 
-from streaming.run.manifest import FIX
-from streaming.run.plan import Plan
-from streaming.run.replay import reason
+from wirecheck.streaming.run.manifest import FIX
+from wirecheck.streaming.run.plan import Plan
+from wirecheck.streaming.run.replay import reason
 
 STATE = (
     "CANNOT_LOAD_STATE_STORE",

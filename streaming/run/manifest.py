@@ -15,13 +15,13 @@ from urllib.parse import unquote
 
 import pyspark
 
-from judge.ledger import ledger
-from streaming.run.plan import Plan
-from streaming.spark import state_files
-from streaming.steps import follow_step
-from streaming.steps.settings import Settings
-from streaming.store import batches
-from streaming.store.storage import at, is_local, local, why
+from wirecheck.judge.ledger import ledger
+from wirecheck.streaming.run.plan import Plan
+from wirecheck.streaming.spark import state_files
+from wirecheck.streaming.steps import follow_step
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
 SET_ASIDE = "set-aside.json"

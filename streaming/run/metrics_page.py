@@ -27,10 +27,10 @@ from prometheus_client.core import (
 from prometheus_client.exposition import ThreadingWSGIServer, _SilentHandler
 from prometheus_client.registry import Collector
 
-from decode import api_names
-from judge.checks.catalogue import CHECKS
-from judge.topology.releases import removed_in_4
-from streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
+from wirecheck.decode import api_names
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.topology.releases import removed_in_4
+from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 
 PER_TOTAL = {
     "frames_total": "frames",

@@ -23,24 +23,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streaming.run import manifest
-from streaming.run.failure import in_one_line, worker_died
-from streaming.run.manifest import CheckpointRefused
-from streaming.run.metrics_page import Page, Query
-from streaming.run.plan import MonitorError, Plan
-from streaming.run.replay import retried
-from streaming.run.resources import served, stop_signals, taken, workplace
-from streaming.run.suspects import killers
-from streaming.spark.gateway import JavaDiedError
-from streaming.spark.java import JavaMissing
-from streaming.spark.pipeline import Job, start
-from streaming.spark.session import Session, close_session, open_session
-from streaming.spark.sinks import Told
-from streaming.steps.frames_folder import agents_of, labelled
-from streaming.steps.quarantine import whose
-from streaming.steps.settings import AgentFiles, Settings
-from streaming.store import batches, compaction
-from streaming.store.storage import at, is_local, local, why
+from wirecheck.streaming.run import manifest
+from wirecheck.streaming.run.failure import in_one_line, worker_died
+from wirecheck.streaming.run.manifest import CheckpointRefused
+from wirecheck.streaming.run.metrics_page import Page, Query
+from wirecheck.streaming.run.plan import MonitorError, Plan
+from wirecheck.streaming.run.replay import retried
+from wirecheck.streaming.run.resources import served, stop_signals, taken, workplace
+from wirecheck.streaming.run.suspects import killers
+from wirecheck.streaming.spark.gateway import JavaDiedError
+from wirecheck.streaming.spark.java import JavaMissing
+from wirecheck.streaming.spark.pipeline import Job, start
+from wirecheck.streaming.spark.session import Session, close_session, open_session
+from wirecheck.streaming.spark.sinks import Told
+from wirecheck.streaming.steps.frames_folder import agents_of, labelled
+from wirecheck.streaming.steps.quarantine import whose
+from wirecheck.streaming.steps.settings import AgentFiles, Settings
+from wirecheck.streaming.store import batches, compaction
+from wirecheck.streaming.store.storage import at, is_local, local, why
 
 Say = Callable[[str], None]
 LOOK_S = 0.2

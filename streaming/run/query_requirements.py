@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
-from streaming.spark.tuning import HEAP_MB
+from wirecheck.streaming.spark.tuning import HEAP_MB
 
 PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client", "numba")
 HELD_MB = HEAP_MB + 600
@@ -26,7 +26,7 @@ PATIENCE_S = 600  # a first start compiles for minutes
 WARM = """
 import time
 began = time.perf_counter()
-import streaming.steps.warm
+import wirecheck.streaming.steps.warm
 streaming.steps.warm.warm()
 print(time.perf_counter() - began)
 """
@@ -83,7 +83,7 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def java() -> Iterator[Seen]:
-    from streaming.spark.java import FIX, JavaMissing, find_java
+    from wirecheck.streaming.spark.java import FIX, JavaMissing, find_java
 
     with tempfile.TemporaryDirectory(prefix="wirecheck-") as work:
         try:
@@ -117,8 +117,8 @@ def disk() -> Iterator[Seen]:
 
 def archive() -> Iterator[Seen]:
     try:
-        from streaming.spark.class_archive import archive_of
-        from streaming.spark.java import JavaMissing, find_java
+        from wirecheck.streaming.spark.class_archive import archive_of
+        from wirecheck.streaming.spark.java import JavaMissing, find_java
     except ImportError:  # without pyspark; it has its own line
         return
     try:
@@ -130,7 +130,10 @@ def archive() -> Iterator[Seen]:
         yield Seen("class archive", "ok", str(found), "")
     else:
         yield Seen(
-            "class archive", "warn", "none: Spark starts twice as slowly", "python -m streaming.spark.class_archive"
+            "class archive",
+            "warn",
+            "none: Spark starts twice as slowly",
+            "python -m wirecheck.streaming.spark.class_archive",
         )
 
 
@@ -156,5 +159,5 @@ def worker() -> Iterator[Seen]:
         return
     seconds = float(ran.stdout)
     slow = seconds > 30
-    fix = "python -m streaming.steps.warm, by a user who may write beside the program" if slow else ""
+    fix = "python -m wirecheck.streaming.steps.warm, by a user who may write beside the program" if slow else ""
     yield Seen("worker", "warn" if slow else "ok", f"starts in {seconds:.1f} s", fix)

@@ -15,15 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streaming.run.early import Early
-from streaming.spark.gateway import JavaDiedError
-from streaming.spark.java import JavaMissing
-from streaming.spark.memory import give_back
-from streaming.spark.pipeline import Job, start
-from streaming.spark.session import Session, begin, close_session, open_session
-from streaming.steps.frames_folder import FramesError, agents_of, frames_files, labelled
-from streaming.steps.settings import Settings
-from streaming.store.run_result import Result
+from wirecheck.streaming.run.early import Early
+from wirecheck.streaming.spark.gateway import JavaDiedError
+from wirecheck.streaming.spark.java import JavaMissing
+from wirecheck.streaming.spark.memory import give_back
+from wirecheck.streaming.spark.pipeline import Job, start
+from wirecheck.streaming.spark.session import Session, begin, close_session, open_session
+from wirecheck.streaming.steps.frames_folder import FramesError, agents_of, frames_files, labelled
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.run_result import Result
 
 RAISED = re.compile(  # Java's last words, and those of our Python among them
     r"^\s*(?:Caused by: |: )?(?P<java>(?:org|java|scala)\.)?(?:\w+\.)*"

@@ -15,10 +15,10 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
-from streaming.run import manifest
-from streaming.run.metrics_page import Page, serve
-from streaming.run.plan import MonitorError, Plan
-from streaming.store.storage import is_local, local, why
+from wirecheck.streaming.run import manifest
+from wirecheck.streaming.run.metrics_page import Page, serve
+from wirecheck.streaming.run.plan import MonitorError, Plan
+from wirecheck.streaming.store.storage import is_local, local, why
 
 
 @contextmanager

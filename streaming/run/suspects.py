@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from streaming.steps.settings import Settings
+from wirecheck.streaming.steps.settings import Settings
 
 PACKAGES = Path(__file__).resolve().parent.parent
 PATIENCE_S = 600
@@ -38,7 +38,7 @@ def death(path: str, settings: Settings) -> int:
     paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
     try:
         ended = subprocess.run(
-            [sys.executable, "-m", "streaming.run.suspects"],
+            [sys.executable, "-m", "wirecheck.streaming.run.suspects"],
             input=pickle.dumps((path, alone)), env={**os.environ, "PYTHONPATH": paths}, timeout=PATIENCE_S,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
         )  # fmt: skip
@@ -48,7 +48,7 @@ def death(path: str, settings: Settings) -> int:
 
 
 def main() -> None:
-    from streaming.steps.plain_loop import Loop
+    from wirecheck.streaming.steps.plain_loop import Loop
 
     path, settings = pickle.load(sys.stdin.buffer)  # noqa: S301 - from `death`
     Loop(settings).batch([path])

@@ -2,7 +2,7 @@
 
 Knows: where the archive of this Java and this Spark lies, and how to have it made: by one replay of an empty capture.
 Rule: it is never needed and changes no result. Java itself refuses an archive that does not fit and starts without.
-`python -m streaming.spark.class_archive` makes it (some 30 s, 180 MB in the user's cache folder), unless it is there.
+`python -m wirecheck.streaming.spark.class_archive` makes it (some 30 s, 180 MB in the user's cache folder), unless it is there.
 """
 
 import os
@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pyspark
 
-from streaming.spark.java import Java, JavaMissing, find_java
+from wirecheck.streaming.spark.java import Java, JavaMissing, find_java
 
 PATIENCE_S = 180
 
@@ -32,10 +32,10 @@ def sharing(java: Java) -> str:
 
 def make(archive: Path, work: Path) -> bool:
     """Run the whole query once and have Java write down, as it ends, the classes it needed."""
-    from streaming.run.replay import judge
-    from streaming.spark.pipeline import Job
-    from streaming.spark.session import RUNNING, Session, open_session
-    from streaming.steps.settings import Settings
+    from wirecheck.streaming.run.replay import judge
+    from wirecheck.streaming.spark.pipeline import Job
+    from wirecheck.streaming.spark.session import RUNNING, Session, open_session
+    from wirecheck.streaming.steps.settings import Settings
 
     archive.parent.mkdir(parents=True, exist_ok=True)
     beside = archive.with_name(f".{archive.name}.tmp")
@@ -54,7 +54,7 @@ def empty_capture(folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from capture import frames
+    from wirecheck.capture import frames
 
     marks = [frames.Mark(kind, 1) for kind in (frames.STARTED, frames.ENDED, frames.PROGRESS)]
     rows = frames.with_file_seq(pa.Table.from_batches([frames.mark_rows(marks, frames.Stamp("empty", "empty"))]), 1)

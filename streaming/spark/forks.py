@@ -20,7 +20,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 
 PACKAGES = Path(__file__).resolve().parent.parent
-STEPS, WORKERS = "pyspark.sql.streaming.transform_with_state_driver_worker", "streaming.spark.worker_daemon"
+STEPS, WORKERS = "pyspark.sql.streaming.transform_with_state_driver_worker", "wirecheck.streaming.spark.worker_daemon"
 """The modules that Spark asks for; a socket each."""
 LAUNCHER = '#!/bin/sh\nexec {python} -I -S {launch} {folder} {python} "$@"\n'
 LENGTH = struct.Struct(">i")
@@ -43,7 +43,7 @@ def start_forks(work: Path) -> tuple[Path, Forks | None]:
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
     with (work / "spark.log").open("ab") as log:
         process = Popen(  # noqa: S603 - this Python
-            [sys.executable, "-m", "streaming.spark.forks", *map(str, handles)],
+            [sys.executable, "-m", "wirecheck.streaming.spark.forks", *map(str, handles)],
             stdin=PIPE, stdout=DEVNULL, stderr=log, env=environment, pass_fds=handles, process_group=0,
         )  # fmt: skip
     for each in listening:
@@ -125,14 +125,14 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     import pyspark.sql.streaming.transform_with_state_driver_worker  # noqa: F401 - to be there after the fork
 
-    import streaming.spark.operators  # noqa: F401 - the same
+    import wirecheck.streaming.spark.operators  # noqa: F401 - the same
 
     if os.fork():
         workers.close()
         serve(steps, STEPS, ask_step)
     else:
         steps.close()
-        from streaming.spark import worker_daemon
+        from wirecheck.streaming.spark import worker_daemon
 
         worker_daemon.get_ready()
         serve(workers, WORKERS, worker_daemon.manager)

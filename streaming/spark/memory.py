@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from streaming.steps.tagged import Tagged
+from wirecheck.streaming.steps.tagged import Tagged
 
 PIECE_BYTES = 1 << 20
 AS_IT_COMES = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from streaming.steps.tagged import SCHEMA, Tagged
+from wirecheck.streaming.steps.tagged import SCHEMA, Tagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from streaming.steps.settings import Settings
+    from wirecheck.streaming.steps.settings import Settings
 
 
 def tagged(rows: pd.DataFrame) -> Iterator[Tagged]:
@@ -43,8 +43,8 @@ def record_batch(rows: Iterable[Tagged]) -> pa.RecordBatch:
 
 def pack_paths(paths: DataFrame, settings: Settings) -> DataFrame:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from streaming.spark.memory import in_pieces
-        from streaming.steps.pack_step import pack_files
+        from wirecheck.streaming.spark.memory import in_pieces
+        from wirecheck.streaming.steps.pack_step import pack_files
 
         for rows in pack_files((path for batch in batches for path in batch.column("path").to_pylist()), settings):
             for piece in in_pieces(rows):
@@ -63,7 +63,7 @@ def decode_cells(exchanges: DataFrame, settings: Settings) -> DataFrame:
     from pyspark.sql.functions import pandas_udf, struct
 
     def decode(rows: pd.DataFrame) -> pd.DataFrame:
-        from streaming.steps.decode_step import decode_row
+        from wirecheck.streaming.steps.decode_step import decode_row
 
         return frame(decode_row(row, settings) for row in tagged(rows))
 
@@ -86,8 +86,8 @@ class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
         self.blob = handle.getValueState("bucket", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
-        from streaming.spark.memory import in_pieces
-        from streaming.steps.follow_step import Bucket
+        from wirecheck.streaming.spark.memory import in_pieces
+        from wirecheck.streaming.steps.follow_step import Bucket
 
         label, number = key
         bucket = Bucket(label, number, self.settings)
@@ -111,7 +111,7 @@ class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
         self.shards = handle.getMapState("shards", "name string", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
-        from streaming.steps.judge_step import judge_rows
+        from wirecheck.streaming.steps.judge_step import judge_rows
 
         arrived = (row for part in rows for row in tagged(part))
         told, changed = judge_rows(key[0], arrived, self.load, self.settings)

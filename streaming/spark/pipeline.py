@@ -12,9 +12,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streaming.spark.operators import decode_cells, follow_buckets, judge_labels, pack_paths
-from streaming.spark.sinks import Listener, table_sink
-from streaming.steps.settings import Settings
+from wirecheck.streaming.spark.operators import decode_cells, follow_buckets, judge_labels, pack_paths
+from wirecheck.streaming.spark.sinks import Listener, table_sink
+from wirecheck.streaming.steps.settings import Settings
 
 FILES = "path string, modificationTime timestamp, length long, content binary"  # binaryFile's own columns
 

@@ -19,12 +19,12 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from streaming.spark.class_archive import sharing
-from streaming.spark.forks import Forks, end_forks, start_forks
-from streaming.spark.gateway import JavaDiedError, Silence, connected, end_java, start_java
-from streaming.spark.java import find_java
-from streaming.spark.memory import GIVE_BACK_BYTES, hold_little
-from streaming.spark.tuning import JVM, QUERY, Session, settings
+from wirecheck.streaming.spark.class_archive import sharing
+from wirecheck.streaming.spark.forks import Forks, end_forks, start_forks
+from wirecheck.streaming.spark.gateway import JavaDiedError, Silence, connected, end_java, start_java
+from wirecheck.streaming.spark.java import find_java
+from wirecheck.streaming.spark.memory import GIVE_BACK_BYTES, hold_little
+from wirecheck.streaming.spark.tuning import JVM, QUERY, Session, settings
 
 __all__ = ["Session", "await_session", "begin", "close_session", "open_session"]
 PATIENCE_S = 5

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from streaming.steps.tagged import Tagged
-from streaming.store import batches
-from streaming.store.result_tables import TABLES, from_ipc
+from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.result_tables import TABLES, from_ipc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

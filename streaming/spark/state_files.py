@@ -15,7 +15,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from streaming.store import batches
+from wirecheck.streaming.store import batches
 
 ZIP, CHANGELOG = ".zip", ".changelog"
 LZ4 = b"LZ4Block"

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyspark.worker  # noqa: F401 - imported to be there after the fork, as those below
 from pyspark.daemon import manager
 
-import streaming.spark.operators  # noqa: F401
-from streaming.steps.warm import warm
+import wirecheck.streaming.spark.operators  # noqa: F401
+from wirecheck.streaming.steps.warm import warm
 
 __all__ = ["get_ready", "manager"]
 

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capture.frames import INPUT_ERROR
-from decode.api_names import name_of
-from decode.connection.exchanges import Connection, Exchanges, endpoint
-from decode.dialect import read
-from decode.message import Messages
-from judge.claims.claim import Claim, Sighting, merged
-from judge.claims.extraction import claims, pack
-from judge.failures import described as error_of
-from judge.judge import MARKS
-from streaming.steps.cells import from_cell, to_cell
-from streaming.steps.exchange_rows import lines
-from streaming.steps.settings import Settings
-from streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
-from streaming.store.result_tables import to_ipc
+from wirecheck.capture.frames import INPUT_ERROR
+from wirecheck.decode.api_names import name_of
+from wirecheck.decode.connection.exchanges import Connection, Exchanges, endpoint
+from wirecheck.decode.dialect import read
+from wirecheck.decode.message import Messages
+from wirecheck.judge.claims.claim import Claim, Sighting, merged
+from wirecheck.judge.claims.extraction import claims, pack
+from wirecheck.judge.failures import described as error_of
+from wirecheck.judge.judge import MARKS
+from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.exchange_rows import lines
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
+from wirecheck.streaming.store.result_tables import to_ipc
 
 Dialects = NDArray[np.integer[Any]]
 Stated = tuple[list[Claim], list[dict[str, Any]]]

@@ -7,10 +7,10 @@ Rule: what was not seen is null, never 0.
 from collections.abc import Iterator
 from typing import Any
 
-from decode.connection.exchanges import OUTCOMES, Exchanges
-from decode.layouts.program import form
-from decode.message import Decoded, Status
-from streaming.store.result_tables import to_ipc
+from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import Decoded, Status
+from wirecheck.streaming.store.result_tables import to_ipc
 
 
 def exchange_rows(exchanges: Exchanges, decoded: Decoded) -> bytes:

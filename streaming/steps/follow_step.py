@@ -14,17 +14,17 @@ from operator import methodcaller
 
 import numpy as np
 
-from capture import frames
-from decode.connection.exchanges import Exchanges
-from decode.connection.follower import Follower
-from decode.dialect import Heard, hear
-from judge.failures import described
-from streaming.steps import quarantine
-from streaming.steps.cells import from_cell, to_cell
-from streaming.steps.follower_calls import FRAMES_A_CALL, calls, name_of
-from streaming.steps.pack_step import FrameFile, read_file
-from streaming.steps.settings import AgentFiles, Settings
-from streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
+from wirecheck.capture import frames
+from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.dialect import Heard, hear
+from wirecheck.judge.failures import described
+from wirecheck.streaming.steps import quarantine
+from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.follower_calls import FRAMES_A_CALL, calls, name_of
+from wirecheck.streaming.steps.pack_step import FrameFile, read_file
+from wirecheck.streaming.steps.settings import AgentFiles, Settings
+from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
 STATE_VERSION = 5
 TOO_LATE = "it came after later files of its agent had been judged"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.connection.segments import Segments
-from streaming.steps.pack_step import FrameFile, together
+from wirecheck.decode.connection.segments import Segments
+from wirecheck.streaming.steps.pack_step import FrameFile, together
 
 FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
 

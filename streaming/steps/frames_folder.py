@@ -8,8 +8,8 @@ Rule: a name that is none of an agent's is refused where nothing else is there, 
 from dataclasses import replace
 from pathlib import Path
 
-from streaming.steps.quarantine import NAME, label_of
-from streaming.steps.settings import AgentFiles
+from wirecheck.streaming.steps.quarantine import NAME, label_of
+from wirecheck.streaming.steps.settings import AgentFiles
 
 
 class FramesError(Exception):

@@ -11,19 +11,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from capture import frames
-from judge.claims.claim import unpack
-from judge.failures import Failure, attempted, failure
-from judge.judge import Judge, Row
-from streaming.steps import tagged
-from streaming.steps.cells import from_cell, to_cell
-from streaming.steps.collector_pause import collector_paused
-from streaming.steps.decode_step import Claimed
-from streaming.steps.follow_step import Marks, Progress
-from streaming.steps.settings import Settings
-from streaming.steps.tagged import Tagged
-from streaming.steps.totals import Totals
-from streaming.store.result_tables import to_ipc
+from wirecheck.capture import frames
+from wirecheck.judge.claims.claim import unpack
+from wirecheck.judge.failures import Failure, attempted, failure
+from wirecheck.judge.judge import Judge, Row
+from wirecheck.streaming.steps import tagged
+from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.collector_pause import collector_paused
+from wirecheck.streaming.steps.decode_step import Claimed
+from wirecheck.streaming.steps.follow_step import Marks, Progress
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.steps.totals import Totals
+from wirecheck.streaming.store.result_tables import to_ipc
 
 FRONTS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself
 Load = Callable[[str], bytes | None]

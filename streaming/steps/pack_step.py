@@ -15,21 +15,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from capture import frames
-from capture.frames import NotFramesError
-from decode.connection.segments import Segments, segments
-from judge.failures import described
-from streaming.steps import quarantine
-from streaming.steps.cells import from_cell, to_cell
-from streaming.steps.tagged import FRAMES, Tagged
-from streaming.store.storage import at, is_local, local
+from wirecheck.capture import frames
+from wirecheck.capture.frames import NotFramesError
+from wirecheck.decode.connection.segments import Segments, segments
+from wirecheck.judge.failures import described
+from wirecheck.streaming.steps import quarantine
+from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.tagged import FRAMES, Tagged
+from wirecheck.streaming.store.storage import at, is_local, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from streaming.steps.settings import Settings
+    from wirecheck.streaming.steps.settings import Settings
 
 ARRAYS = tuple(f.name for f in fields(Segments) if f.name not in {"label", "names", "endpoints"})
 

@@ -10,14 +10,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from streaming.steps.decode_step import decode_row
-from streaming.steps.follow_step import Bucket
-from streaming.steps.judge_step import judge_rows
-from streaming.steps.pack_step import pack_files
-from streaming.steps.settings import Settings
-from streaming.steps.tagged import Tagged
-from streaming.store.result_tables import from_ipc
-from streaming.store.run_result import Result
+from wirecheck.streaming.steps.decode_step import decode_row
+from wirecheck.streaming.steps.follow_step import Bucket
+from wirecheck.streaming.steps.judge_step import judge_rows
+from wirecheck.streaming.steps.pack_step import pack_files
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.store.result_tables import from_ipc
+from wirecheck.streaming.store.run_result import Result
 
 
 class Loop:

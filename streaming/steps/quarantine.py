@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from pyarrow import fs
 
-from capture import frames
-from streaming.store.storage import at
+from wirecheck.capture import frames
+from wirecheck.streaming.store.storage import at
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
 STRANGER = 1

@@ -7,7 +7,7 @@ Rule: buckets and agents are part of a checkpoint's meaning; a run that changes 
 
 from dataclasses import dataclass, field
 
-from judge.thresholds import Settings as JudgeSettings
+from wirecheck.judge.thresholds import Settings as JudgeSettings
 
 
 @dataclass(frozen=True)

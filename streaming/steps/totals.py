@@ -9,12 +9,12 @@ counts nothing twice. Details come from closed sets: what the layouts do not kno
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from decode import api_names
-from decode.message import Status
-from judge.claims.claim import Claim
-from judge.judge import MARKS, Marks, Row
-from judge.ledger.ledger import Ledger
-from streaming.steps.cells import from_cell, to_cell
+from wirecheck.decode import api_names
+from wirecheck.decode.message import Status
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.judge import MARKS, Marks, Row
+from wirecheck.judge.ledger.ledger import Ledger
+from wirecheck.streaming.steps.cells import from_cell, to_cell
 
 OTHER = "other"
 GROWING = {"frames": "frames", "unseen_bytes": "unseen_bytes"}

@@ -2,17 +2,17 @@
 
 Knows: one tiny connection (decode/warm.py's) cut into two frames files, taken through the plain loop in two batches, so
 that state is stored and restored between them. Numba stores what it compiles for every later process.
-Rule: a worker that has run this meets no kernel for the first time. `python -m streaming.steps.warm` saves the first
+Rule: a worker that has run this meets no kernel for the first time. `python -m wirecheck.streaming.steps.warm` saves the first
 replay a minute.
 """
 
 import pyarrow as pa
 
-from capture import frames
-from decode import warm as decode_warm
-from streaming.steps.pack_step import pack
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
+from wirecheck.capture import frames
+from wirecheck.decode import warm as decode_warm
+from wirecheck.streaming.steps.pack_step import pack
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
 
 STAMP = frames.Stamp("warm", "warm")
 

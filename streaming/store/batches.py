@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from streaming.store.storage import at, is_local, local
+from wirecheck.streaming.store.storage import at, is_local, local
 
 PART = "part.parquet"
 COMMITS = "_commits"

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.store.batches import Run, run_at
-from streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.batches import Run, run_at
+from wirecheck.streaming.store.result_tables import TABLES
 
 KEPT_WHOLE = ("exchanges",)
 """Tables without revisions."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streaming.store import batches
-from streaming.store.result_tables import TABLES, UNSHOWN
+from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.result_tables import TABLES, UNSHOWN
 
 Row = dict[str, Any]
 ALWAYS = (  # measures that are shown even where there is nothing to count

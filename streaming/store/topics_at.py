@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from streaming.store.run_result import Result, Row, by_columns, plain
+from wirecheck.streaming.store.run_result import Result, Row, by_columns, plain
 
 FOREVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 Subject = tuple[str | None, str | None, str | None]

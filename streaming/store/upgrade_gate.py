@@ -7,11 +7,11 @@ that is too low is all it has; one that is higher than the release's is lowered 
 brokers and controllers send each other goes with their own upgrade and is nobody's client.
 """
 
-from decode import schemas
-from decode.api_names import keys
-from judge.checks.clients.versions import BROKERS_OWN
-from judge.topology import releases
-from streaming.store.run_result import Row
+from wirecheck.decode import schemas
+from wirecheck.decode.api_names import keys
+from wirecheck.judge.checks.clients.versions import BROKERS_OWN
+from wirecheck.judge.topology import releases
+from wirecheck.streaming.store.run_result import Row
 
 
 def lines() -> list[str]:

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from capture import frames
-from capture.agent.offline_agent import read_frames
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import read_frames
 
 
 def rows(*paths, **options):

@@ -11,18 +11,18 @@ import click
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
-from capture import frames
-from commands.units import duration, size
 from tests.awaited import PATIENCE_S, await_line
 from tests.capture.agent.test_live_agent import has_libpcap, may_listen
+from wirecheck import door
+from wirecheck.capture import frames
+from wirecheck.commands.units import duration, size
 
 ROOT = Path(__file__).resolve().parents[2]
 listens = pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
 
 
 def run(*arguments):
-    return CliRunner().invoke(wirecheck.main, ["capture", *map(str, arguments)])
+    return CliRunner().invoke(door.main, ["capture", *map(str, arguments)])
 
 
 def start(*arguments, before=()):

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from capture import frames
-from capture.agent.offline_agent import write_frames
 from tests import traffic as t
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import write_frames
 
 # Written down again on purpose: this is what files on disk are.
 CONTRACT = {

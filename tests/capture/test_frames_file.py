@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from capture import frames, frames_file
-from capture.agent.offline_agent import write_frames
 from tests import traffic
+from wirecheck.capture import frames, frames_file
+from wirecheck.capture.agent.offline_agent import write_frames
 
 TALK = traffic.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
 ROW = 5  # a frame with payload: behind the STARTED mark, SYN, SYN and ACK, and ACK

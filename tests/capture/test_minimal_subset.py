@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.minimal_subset import around, enough
-from capture.pcapng_export import Pair, Size
+from wirecheck.capture.minimal_subset import around, enough
+from wirecheck.capture.pcapng_export import Pair, Size
 
 
 def pair(client, server="10.0.0.9:9092"):

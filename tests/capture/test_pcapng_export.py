@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from capture import frames, pcapng_export
-from capture.agent.offline_agent import write_frames
 from tests import traffic
 from tests.capture.reading import frames_of
+from wirecheck.capture import frames, pcapng_export
+from wirecheck.capture.agent.offline_agent import write_frames
 
 COLUMNS = ("ts_ns", "src_ip", "src_port", "dst_ip", "dst_port", "tcp_seq", "tcp_ack", "tcp_flags")
 

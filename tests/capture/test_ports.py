@@ -2,9 +2,9 @@
 
 import pytest
 
-from capture.agent.offline_agent import write_frames
-from capture.ports import busiest
 from tests import traffic
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.ports import busiest
 
 
 @pytest.fixture

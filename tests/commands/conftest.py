@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
-from capture import frames
-from capture.agent.offline_agent import write_frames
-from streaming.spark.sinks import write_batch
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
+from wirecheck import door
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.spark.sinks import write_batch
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -37,7 +37,7 @@ def verdict(frames_folder, tmp_path_factory):
 
 @pytest.fixture
 def run():
-    return lambda *arguments: CliRunner().invoke(wirecheck.main, [str(argument) for argument in arguments])
+    return lambda *arguments: CliRunner().invoke(door.main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,12 @@ from contextlib import suppress
 
 import pytest
 
-import wirecheck
-from commands.screen import as_json, legible
 from tests import traffic
 from tests.awaited import await_that
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.judge.lab import written as message
+from wirecheck import door
+from wirecheck.commands.screen import as_json, legible
 
 CLIENT = "owned\x9b31m\u202e"  # with C0 controls a connection is not taken for Kafka's to begin with
 EVIL = "app\x1b]0;owned\x07\x9b31m\u202e"
@@ -84,7 +84,7 @@ def test_a_reader_that_goes_is_no_error_message_and_no_finding(command, tmp_path
     assert (process.wait(timeout=60), err) == (141, "")
 
 
-@pytest.mark.parametrize("command", wirecheck.COMMANDS)
+@pytest.mark.parametrize("command", door.COMMANDS)
 def test_wrong_use_says_how_to_go_on(run, command):
     told = run(command, "--no-such-option")
     assert told.exit_code == 2
@@ -100,7 +100,7 @@ def test_a_mistyped_command_is_guessed(run):
 
 
 def test_no_words_at_all_are_answered_with_all_of_them(run):
-    assert all(f"  {command} " in run().output for command in wirecheck.COMMANDS)
+    assert all(f"  {command} " in run().output for command in door.COMMANDS)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -117,7 +117,7 @@ def test_completion_knows_the_commands(tmp_path):
         "COMP_WORDS": "wirecheck ex",
         "COMP_CWORD": "1",
     }
-    program = "from wirecheck import main; main(prog_name='wirecheck')"
+    program = "from wirecheck.door import main; main(prog_name='wirecheck')"
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
@@ -196,7 +196,7 @@ def test_what_is_not_there_is_one_line(run, monkeypatch, command, raised, said):
     def fail(*_, **__):
         raise raised
 
-    monkeypatch.setattr("capture.agent.warm.reads_files_compiled", fail)
+    monkeypatch.setattr("wirecheck.capture.agent.warm.reads_files_compiled", fail)
     told = run(*command)
     assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
     assert told.stderr.startswith(f"wirecheck: {said}")
@@ -205,7 +205,7 @@ def test_what_is_not_there_is_one_line(run, monkeypatch, command, raised, said):
 def test_what_is_compiled_later_is_said_once(capsys):
     from numba import njit
 
-    from commands import inputs
+    from wirecheck.commands import inputs
 
     inputs.told_if_compiling()
     for number in range(2):
@@ -216,8 +216,8 @@ def test_what_is_compiled_later_is_said_once(capsys):
 
 
 def test_doctor_says_that_it_compiles(run, monkeypatch):
-    monkeypatch.setattr("capture.agent.warm._is_stored", lambda _: False)
-    monkeypatch.setattr("streaming.run.query_requirements.checks", list)
+    monkeypatch.setattr("wirecheck.capture.agent.warm._is_stored", lambda _: False)
+    monkeypatch.setattr("wirecheck.streaming.run.query_requirements.checks", list)
     told = run("doctor")
     assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"
     assert "packet ring" in told.stdout
@@ -225,7 +225,7 @@ def test_doctor_says_that_it_compiles(run, monkeypatch):
 
 @pytest.mark.parametrize("command", [["topics", EXAMPLE], ["decode", EXAMPLE, "--limit", "1"]], ids=lambda c: c[0])
 def test_a_first_start_says_why_it_takes_long(run, monkeypatch, command):
-    monkeypatch.setattr("capture.agent.warm._is_stored", lambda _: False)
+    monkeypatch.setattr("wirecheck.capture.agent.warm._is_stored", lambda _: False)
     told = run(*command)
     assert told.exit_code == 0
     assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"

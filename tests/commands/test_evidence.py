@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.commands.conftest import ROOT
-from wirecheck import main
+from wirecheck.door import main
 
 TID002 = "yuqnnqvukzik2vec"
 OTHER = ROOT / "tests/scenarios/captures/kraft4-wrong-cluster/capture.pcap.gz"
@@ -72,6 +72,6 @@ def test_a_file_that_lies_proves_nothing_and_is_no_obstacle(run, verdict, lying_
 
 
 def test_pcaps_that_are_gone_are_asked_for(run, verdict, tmp_path, monkeypatch):
-    monkeypatch.setattr("commands.evidence.Path.is_file", lambda _: False)
+    monkeypatch.setattr("wirecheck.commands.evidence.Path.is_file", lambda _: False)
     told = run("evidence", TID002, "--from", verdict, "-o", tmp_path / "x.pcapng")
     assert (told.exit_code, "name the pcaps or the folder of frames" in told.stderr) == (2, True)

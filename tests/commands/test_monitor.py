@@ -3,11 +3,11 @@
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
-from judge.thresholds import Settings as JudgeSettings
-from streaming.run import monitor
-from streaming.run.monitor import Plan
-from streaming.steps.settings import Settings
+from wirecheck import door
+from wirecheck.judge.thresholds import Settings as JudgeSettings
+from wirecheck.streaming.run import monitor
+from wirecheck.streaming.run.monitor import Plan
+from wirecheck.streaming.steps.settings import Settings
 
 FILE = """
 frames = "f"
@@ -30,7 +30,7 @@ def told(monkeypatch):
 
 
 def ran(*arguments):
-    return CliRunner().invoke(wirecheck.main, ["monitor", *map(str, arguments)])
+    return CliRunner().invoke(door.main, ["monitor", *map(str, arguments)])
 
 
 def written(tmp_path, text):
@@ -90,8 +90,10 @@ def test_a_flag_that_is_wrong_names_what_is_right_in_one_line(told, flag, value,
 
 
 def test_a_package_of_another_version_is_one_line_before_it_is_imported(told, monkeypatch):
-    monkeypatch.setattr("streaming.run.query_requirements.version", lambda name: "3.0.1" if name == "pandas" else "2.9")
-    monkeypatch.setattr("streaming.run.query_requirements.wanted", lambda: {"pandas": "<3,>=2.2"})
+    monkeypatch.setattr(
+        "wirecheck.streaming.run.query_requirements.version", lambda name: "3.0.1" if name == "pandas" else "2.9"
+    )
+    monkeypatch.setattr("wirecheck.streaming.run.query_requirements.wanted", lambda: {"pandas": "<3,>=2.2"})
     result = ran("--frames", "f", "--out", "o")
     fix = "pip install 'pandas<3,>=2.2'"
     assert (result.exit_code, told) == (2, [])
@@ -99,6 +101,6 @@ def test_a_package_of_another_version_is_one_line_before_it_is_imported(told, mo
 
 
 def test_a_first_start_says_why_it_takes_long(told, monkeypatch):
-    monkeypatch.setattr("capture.agent.warm.reads_frames_compiled", lambda: False)
+    monkeypatch.setattr("wirecheck.capture.agent.warm.reads_frames_compiled", lambda: False)
     result = ran("--frames", "f", "--out", "o")
     assert (result.exit_code, len(told), "compiling for two minutes" in result.output) == (0, 1, True)

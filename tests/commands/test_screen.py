@@ -2,7 +2,7 @@
 
 import json
 
-from commands.screen import as_json, legible
+from wirecheck.commands.screen import as_json, legible
 
 
 def test_escapes_and_turned_text_are_written_out():

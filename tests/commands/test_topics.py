@@ -21,8 +21,8 @@ class Missing(MetaPathFinder):
             raise ModuleNotFoundError(name=name)
 
 sys.meta_path.insert(0, Missing())
-import wirecheck
-wirecheck.main(sys.argv[1:])
+from wirecheck import door
+door.main(sys.argv[1:])
 """
 
 
@@ -143,7 +143,7 @@ def test_where_an_agent_runs_neither_spark_nor_pandas_is_needed(command, frames_
 def test_two_clusters_are_told_apart(capsys):
     from rich.console import Console
 
-    from dashboards import terminal_tables
+    from wirecheck.dashboards import terminal_tables
 
     topic = {
         "cluster": "east", "name": "orders", "topic_id": SHIPMENTS, "state": "current", "partitions": [],

@@ -10,10 +10,10 @@ import promql_parser
 import pytest
 import yaml
 
-from dashboards.boards.grafana import BOARDS, FOLDER, documents, text
-from judge.checks.catalogue import CHECKS
-from streaming.run.metric_catalogue import METRICS, PREFIX
 from tests.dashboards.expressions import plain
+from wirecheck.dashboards.boards.grafana import BOARDS, FOLDER, documents, text
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((Path(__file__).parent / "grafana_schema.json").read_text())

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-import wirecheck
+from wirecheck import door
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "deploy/compose.yml").read_text())
@@ -26,7 +26,7 @@ COMMANDS = [SERVICES["agent"]["command"], SERVICES["monitor"]["command"], *(c["a
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 def test_every_flag_is_one_of_the_command(words):
-    told = CliRunner().invoke(wirecheck.main, [words[0], "--help"]).output
+    told = CliRunner().invoke(door.main, [words[0], "--help"]).output
     known = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", told))
     assert {word.partition("=")[0] for word in words[1:] if word.startswith("-")} <= known
 
@@ -34,7 +34,7 @@ def test_every_flag_is_one_of_the_command(words):
 def test_the_monitors_settings_are_settings(tmp_path):
     (config,) = [d["data"]["monitor.toml"] for d in KUBERNETES if "monitor.toml" in d.get("data", {})]
     (tmp_path / "monitor.toml").write_text(config)
-    told = CliRunner().invoke(wirecheck.main, ["monitor", "--config", str(tmp_path / "monitor.toml"), "--help"])
+    told = CliRunner().invoke(door.main, ["monitor", "--config", str(tmp_path / "monitor.toml"), "--help"])
     assert (told.exit_code, "no setting" in told.output) == (0, False)
 
 

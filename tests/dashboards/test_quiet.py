@@ -6,9 +6,9 @@ import subprocess
 import pytest
 import yaml
 
-from dashboards.boards.grafana import BOARDS
 from tests.dashboards.expressions import plain
 from tests.dashboards.quiet import QUIET
+from wirecheck.dashboards.boards.grafana import BOARDS
 
 PROMTOOL = shutil.which("promtool")
 PANELS = {panel.title: panel for board in BOARDS for row in board.rows for panel in row.panels}

@@ -5,9 +5,9 @@ import re
 import click
 import pytest
 
-import wirecheck
-from dashboards.remedies import remedies, remedy
-from judge.checks.catalogue import CHECKS
+from wirecheck import door
+from wirecheck.dashboards.remedies import remedies, remedy
+from wirecheck.judge.checks.catalogue import CHECKS
 
 
 def test_every_check_has_its_line_in_the_catalogue_s_order():
@@ -24,7 +24,7 @@ def test_a_line_names_only_checks_and_options_that_exist(code):
     named = set(re.findall(r"\b[A-Z]{3}\d{3}\b", remedy(code)))
     assert named <= CHECKS.keys() - {code}
     for command, rest in re.findall(r"wirecheck (replay|topics|clients|evidence|capture)\b([^.;:]*)", remedy(code)):
-        found = wirecheck.main.get_command(click.Context(wirecheck.main), command)
+        found = door.main.get_command(click.Context(door.main), command)
         known = {name for parameter in found.params for name in parameter.opts}
         assert set(re.findall(r"--[a-z-]+", rest)) <= known
 

@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from commands.screen import legible
-from dashboards import verdict
-from dashboards.report import coverage_tiles, matrix, timeline
-from dashboards.report.page import page
 from tests.dashboards.results import CLIENT, HOSTILE, RESULT, TOPIC, hostile, result
+from wirecheck.commands.screen import legible
+from wirecheck.dashboards import verdict
+from wirecheck.dashboards.report import coverage_tiles, matrix, timeline
+from wirecheck.dashboards.report.page import page
 
 VOID = {"meta", "input", "br"}
 CHROMIUM = shutil.which("chromium")
@@ -154,7 +154,7 @@ def test_the_endpoint_that_misses_most_is_the_first_row():
 def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
     told = result(1)
     (finding,) = told["findings"]
-    side = {**finding["sides"][0], "frame": {"source": "capture.source.pcap", "first": 7, "last": 9}}
+    side = {**finding["sides"][0], "frame": {"source": "wirecheck.capture.source.pcap", "first": 7, "last": 9}}
     bare = {
         **side,
         "api": None,

@@ -4,10 +4,10 @@ import copy
 
 from rich.console import Console
 
-from commands.screen import legible
-from dashboards import terminal
-from dashboards.topic_id import hex_id
 from tests.dashboards.results import HOSTILE, RESULT, SIDE, TOPIC, hostile
+from wirecheck.commands.screen import legible
+from wirecheck.dashboards import terminal
+from wirecheck.dashboards.topic_id import hex_id
 
 
 def page(result, width=200):

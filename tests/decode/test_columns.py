@@ -6,15 +6,15 @@ import random
 import numpy as np
 import pytest
 
-from decode.columns import tables
-from decode.layouts.form import Kind
-from decode.layouts.program import Dialect, programs
-from decode.message import Status, decode, only
-from decode.nested import nested
-from decode.texts import Bytes, Lists, Text, id_codes, same
-from decode.wire import REQUEST, RESPONSE, SIDES, pack
 from tests.build import CASES, Still, build, case
 from tests.decode.test_message import batch, vectors
+from wirecheck.decode.columns import tables
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.nested import nested
+from wirecheck.decode.texts import Bytes, Lists, Text, id_codes, same
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
 
 
 def objects(slot, values):

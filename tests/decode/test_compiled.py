@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numba import config
 
-from decode import compiled, machine
-from decode.compiled import stamp
+from wirecheck.decode import compiled, machine
+from wirecheck.decode.compiled import stamp
 
 INNER = "from numba import njit\n\n@njit\ndef inner(x):\n    return x + {}\n\nFACTOR = {}\n"
 MIDDLE = "from numba import njit\nfrom {} import inner\n\n@njit\ndef middle(x):\n    return inner(x)\n"
 OUTER = (
-    "from decode.compiled import cached_njit\nimport {0} as first\nfrom {1} import middle\n\n"
+    "from wirecheck.decode.compiled import cached_njit\nimport {0} as first\nfrom {1} import middle\n\n"
     "@cached_njit\ndef outer(x):\n    return middle(x) * first.FACTOR\n"
 )
 
@@ -72,7 +72,7 @@ def test_a_stamp_depends_on_arrays_and_numbers_that_are_named():
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled without JIT")
 def test_a_kernel_keeps_its_name_and_its_words():
-    assert (machine.run.py_func.__name__, machine.run.py_func.__module__) == ("run", "decode.machine")
+    assert (machine.run.py_func.__name__, machine.run.py_func.__module__) == ("run", "wirecheck.decode.machine")
     assert "Walks messages" in machine.run.__doc__
     assert machine.run.py_func.__code__.co_freevars == (compiled.STAMP,)
 

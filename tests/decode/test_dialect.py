@@ -7,15 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from commands import options
-from decode import dialect as dialects
-from decode.columns import tables
-from decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, hear, id_tags, plausible, read
-from decode.message import EVERYTHING, Dialect, Status, decode, only
-from decode.nested import nested
-from decode.wire import REQUEST, RESPONSE, SIDES, pack
 from tests.build import build, case
 from tests.decode.test_message import batch, vectors
+from wirecheck.commands import options
+from wirecheck.decode import dialect as dialects
+from wirecheck.decode.columns import tables
+from wirecheck.decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, hear, id_tags, plausible, read
+from wirecheck.decode.message import EVERYTHING, Dialect, Status, decode, only
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
 
 ID = "JMxDMvfeRaOyTjPWGqDRbA"
 

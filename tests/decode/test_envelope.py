@@ -5,11 +5,11 @@ import random
 
 import numpy as np
 
-from decode.envelope import ENVELOPE, unwrapped
-from decode.message import Status, decode
-from decode.nested import nested
-from decode.wire import REQUEST, RESPONSE, pack
 from tests.build import build, case
+from wirecheck.decode.envelope import ENVELOPE, unwrapped
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 
 RNG = random.Random(0)
 INNER = [build(case("CreateTopics", side, 7)[1], 7, RNG) for side in ("request", "response")]

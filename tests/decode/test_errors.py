@@ -4,11 +4,11 @@ import struct
 
 import pytest
 
-from decode import errors
-from decode.log.compression import decompressed
-from decode.log.metadata_log import entries
-from decode.log.records import batches
 from tests.decode.log.batches import Batch, batch, entry, message, record
+from wirecheck.decode import errors
+from wirecheck.decode.log.compression import decompressed
+from wirecheck.decode.log.metadata_log import entries
+from wirecheck.decode.log.records import batches
 
 
 def read(data):

@@ -1,9 +1,9 @@
 """What of a message that failed stands before its arrays."""
 
-from decode.failed import before_arrays
-from decode.message import decode
-from decode.wire import REQUEST, pack
 from tests.build import Still, build, case
+from wirecheck.decode.failed import before_arrays
+from wirecheck.decode.message import decode
+from wirecheck.decode.wire import REQUEST, pack
 
 
 def test_the_first_array_of_a_message_that_failed_can_be_asked_for():

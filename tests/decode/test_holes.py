@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decode.holes import NO_HOLES, Field, hidden, laid_out
+from wirecheck.decode.holes import NO_HOLES, Field, hidden, laid_out
 
 
 @st.composite

@@ -5,10 +5,10 @@ import struct
 import numpy as np
 import pytest
 
-from decode import machine
-from decode.message import Status, decode
-from decode.nested import nested
-from decode.wire import REQUEST, pack
+from wirecheck.decode import machine
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import REQUEST, pack
 
 
 def array(data):

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decode import message
-from decode.layouts.form import Kind
-from decode.layouts.program import form
-from decode.message import REASONS, Dialect, Status, Tolerance, decode, only, read_so_far
-from decode.nested import nested
-from decode.wire import RECORD, REQUEST, RESPONSE, SIDES, known, pack, short_header
 from tests.build import Still, build, case
+from wirecheck.decode import message
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import REASONS, Dialect, Status, Tolerance, decode, only, read_so_far
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, SIDES, known, pack, short_header
 
 GOLDEN = Path(__file__).parent / "golden"
 

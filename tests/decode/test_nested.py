@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from decode.errors import BadText, Truncated, UnknownApi, UnknownVersion
-from decode.message import Dialect, decode
-from decode.nested import decode_one, decode_value, nested
-from decode.wire import REQUEST, pack
 from tests.build import build, case
 from tests.decode.test_message import vectors
+from wirecheck.decode.errors import BadText, Truncated, UnknownApi, UnknownVersion
+from wirecheck.decode.message import Dialect, decode
+from wirecheck.decode.nested import decode_one, decode_value, nested
+from wirecheck.decode.wire import REQUEST, pack
 
 TOPIC = bytes.fromhex("027424cc4332f7de45a3b24e33d61aa0d16c00")
 

@@ -1,7 +1,7 @@
 """The plain tables beside the layouts."""
 
-from decode.layouts.layout import layouts
-from decode.schemas import errors, releases
+from wirecheck.decode.layouts.layout import layouts
+from wirecheck.decode.schemas import errors, releases
 
 
 def test_error_codes_have_kafkas_names():

@@ -6,14 +6,14 @@ import random
 import numpy as np
 import pytest
 
-from decode.envelope import DEEPEST
-from decode.layouts.form import Kind
-from decode.layouts.program import Dialect, programs
-from decode.message import Status, decode
-from decode.nested import nested
-from decode.secrecy import RECORDS, SECRET, confidential
-from decode.wire import REQUEST, RESPONSE, SIDES, pack
 from tests.build import CASES, build, case
+from wirecheck.decode.envelope import DEEPEST
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.secrecy import RECORDS, SECRET, confidential
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
 
 WITH_SECRETS = [
     c for c in CASES

@@ -3,10 +3,10 @@
 import base64
 import runpy
 
-from decode import warm
-from decode.show.message_lines import Filter, of
 from tests.build import plain
 from tests.decode.log.batches import Batch, record
+from wirecheck.decode import warm
+from wirecheck.decode.show.message_lines import Filter, of
 
 ID = "JMxDMvfeRaOyTjPWGqDRbA"
 TOPIC_RECORD = b"\x01\x02\x00\x02t" + base64.urlsafe_b64decode(ID + "==") + b"\x00"

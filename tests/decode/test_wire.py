@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decode.wire import DATA, RECORD, REQUEST, RESPONSE, client_id, pack, wire_offset
+from wirecheck.decode.wire import DATA, RECORD, REQUEST, RESPONSE, client_id, pack, wire_offset
 
 BATCH = pack(
     [b"\0\1\0\2" + b"\0\0\0\7" + b"rest", b"\0\0\0\x09abcdef", b"xyz", b""],

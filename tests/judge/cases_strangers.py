@@ -2,9 +2,9 @@
 
 import struct
 
-from decode.connection.exchanges import CLOSED_BY_CLIENT
 from tests.judge.cases_versions import ranges
 from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 
 EVIL = "10.66.6.6"
 

@@ -1,8 +1,8 @@
 """Cases of the VER checks, in bytes. Ranges are those of real releases."""
 
-from decode import schemas
-from decode.connection.exchanges import CLOSED_BY_CLIENT
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID
+from wirecheck.decode import schemas
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
 
 
 def ranges(release, listener="B"):

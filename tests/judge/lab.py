@@ -10,16 +10,16 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 
 import numpy as np
 
-from capture.frames import SKIPPED, Mark
-from decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
-from decode.layouts.program import Dialect
-from decode.message import decode
-from decode.wire import REQUEST, RESPONSE, pack
-from judge.checks import catalogue
-from judge.claims.extraction import claims
-from judge.judge import Judge
-from judge.thresholds import Settings
 from tests.build import HEADERS, Writer, case
+from wirecheck.capture.frames import SKIPPED, Mark
+from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
+from wirecheck.decode.layouts.program import Dialect
+from wirecheck.decode.message import decode
+from wirecheck.decode.wire import REQUEST, RESPONSE, pack
+from wirecheck.judge.checks import catalogue
+from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.thresholds import Settings
 
 S = 1_000_000_000
 START = 1_800_000_000 * S

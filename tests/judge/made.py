@@ -1,6 +1,6 @@
 """Claims made by hand, for tests of the ledger that need no bytes."""
 
-from judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting
 
 S = 1_000_000_000
 EAST, WEST = "10.0.0.1:9092", "10.0.9.1:9092"

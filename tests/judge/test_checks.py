@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from judge.checks import catalogue
 from tests.judge import (
     cases_control,
     cases_drafts,
@@ -18,6 +17,7 @@ from tests.judge import (
     cases_wire,
 )
 from tests.judge.lab import ID_1, Lab, ns
+from wirecheck.judge.checks import catalogue
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numba import config
 
-from decode.message import Status, decode
-from decode.nested import nested
-from decode.wire import RECORD, REQUEST, RESPONSE, pack
 from tests.decode.log.batches import uvarint
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, pack
 
 METADATA, FETCH, PRODUCE = 3, 1, 0
 MOST_UINT32 = b"\xff\xff\xff\xff\x0f"

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.columns import tables
-from decode.layouts.program import Dialect
-from decode.message import Status, decode
-from decode.nested import nested
-from decode.wire import SIDES, pack
 from tests.build import CASES, build
+from wirecheck.decode.columns import tables
+from wirecheck.decode.layouts.program import Dialect
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import SIDES, pack
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # then a sample has to do
 SHIPPED = [case for case in CASES if case[0] == Dialect.KAFKA]

@@ -6,10 +6,10 @@ import string
 import numpy as np
 import pytest
 
-from decode.dialect import hear, read
-from decode.message import Dialect, Status
-from decode.wire import REQUEST, pack
 from tests.build import build, case
+from wirecheck.decode.dialect import hear, read
+from wirecheck.decode.message import Dialect, Status
+from wirecheck.decode.wire import REQUEST, pack
 
 COUNT = 400
 NAME = string.ascii_lowercase + string.digits + "._-"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.message import Status, decode
-from decode.nested import nested
-from decode.wire import SIDES, pack
 from tests.build import CASES, build
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import SIDES, pack
 
 IDS = [f"{dialect.label}-{layout.api}-{layout.side}-v{version}" for dialect, layout, version in CASES]
 

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.connection.follower import Follower, Limits
-from decode.connection.state import slots
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
@@ -27,6 +25,8 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import ACK, PSH, Segment, Talk
+from wirecheck.decode.connection.follower import Follower, Limits
+from wirecheck.decode.connection.state import slots
 
 RUNS = settings(max_examples=60, deadline=None, derandomize=True)
 ECN_ECHO = 64

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.connection.follower import Follower
-from streaming.steps.follower_calls import by_time
-from streaming.steps.pack_step import together
 from tests.decode.connection.conversations import FETCH, answered, facts, request, response, segments, told
 from tests.laws.test_following import conversations, follow
 from tests.traffic import Segment, Talk
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.streaming.steps.follower_calls import by_time
+from wirecheck.streaming.steps.pack_step import together
 
 RUNS = settings(max_examples=30, deadline=None, derandomize=True)
 SECOND = 10**9

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bench.hostile import ATTACKS, START_NS, Frames, ordinary
-from decode.connection import eviction
-from decode.connection.exchanges import ANSWERED
-from decode.connection.follower import Follower, Limits
-from decode.connection.state import slots
 from tests.decode.connection.conversations import facts, told
+from wirecheck.decode.connection import eviction
+from wirecheck.decode.connection.exchanges import ANSWERED
+from wirecheck.decode.connection.follower import Follower, Limits
+from wirecheck.decode.connection.state import slots
 
 GOOD = 99
 LIMITS = Limits(

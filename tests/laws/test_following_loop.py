@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.damage import DAMAGE, Capture
-from capture.agent.offline_agent import write_frames
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
 from tests.scenarios.roads import Scenario
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
 
 STORY = "two-clusters-one-wire"  # small, and both of its clusters look the same
 SHIPPED = ("kraft4-snapshot", "two-clusters-one-wire", "zk28-lossy-network", "zk28-sasl-tls")

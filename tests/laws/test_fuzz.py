@@ -6,12 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from decode.message import Status, decode
-from decode.wire import SIDES, pack
 from fuzz import fields, seeds
 from fuzz.guarded import guarded
 from fuzz.machine import Breach, Run, bent, check
 from tests.build import CASES
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.wire import SIDES, pack
 
 
 def test_a_short_run_finds_nothing():

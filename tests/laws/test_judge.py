@@ -7,7 +7,10 @@ import random
 
 import pytest
 
-from decode.connection.exchanges import (
+from tests.build import CASES, TEXTS, build
+from tests.decode.log.batches import batch, remove_topic, topic
+from tests.judge.lab import B1, B3, Lab
+from wirecheck.decode.connection.exchanges import (
     ANSWERED,
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
@@ -17,11 +20,8 @@ from decode.connection.exchanges import (
     REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
 )
-from decode.layouts.program import Dialect
-from decode.wire import REQUEST, RESPONSE
-from tests.build import CASES, TEXTS, build
-from tests.decode.log.batches import batch, remove_topic, topic
-from tests.judge.lab import B1, B3, Lab
+from wirecheck.decode.layouts.program import Dialect
+from wirecheck.decode.wire import REQUEST, RESPONSE
 
 NAMES = ["orders", "payments", "", "__cluster_metadata", "localhost", "10.0.0.1", "a:b", "x-y", "1:2-3", "é\n|", "2"]
 IDS = [bytes(16), bytes(15) + b"\1", b"\xff" * 16]

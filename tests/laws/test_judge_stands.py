@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from judge.checks.catalogue import CHECKS
-from judge.claims.claim import Claim, Sighting, unpack
-from judge.claims.kinds import KINDS
-from judge.judge import Judge
-from judge.thresholds import Settings as JudgeSettings
-from streaming.steps.cells import from_cell
-from streaming.steps.decode_step import Claimed, decode_row
-from streaming.steps.follow_step import Bucket
-from streaming.steps.pack_step import pack_files
-from streaming.steps.settings import Settings
-from streaming.steps.tagged import CLAIMS
 from tests.judge.lab import open_rows, raising
 from tests.scenarios.roads import NAMES, Scenario, frames
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.claims.claim import Claim, Sighting, unpack
+from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.thresholds import Settings as JudgeSettings
+from wirecheck.streaming.steps.cells import from_cell
+from wirecheck.streaming.steps.decode_step import Claimed, decode_row
+from wirecheck.streaming.steps.follow_step import Bucket
+from wirecheck.streaming.steps.pack_step import pack_files
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.tagged import CLAIMS
 
 CUTS = 5
 SECOND_NS = 1_000_000_000

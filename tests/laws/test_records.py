@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decode.errors import DecodeError
-from decode.holes import laid_out
-from decode.log.metadata_log import entries
-from decode.log.record import Records
-from decode.log.records import batches, read_batches
-from decode.log.secrets import LogSecrets, secret_spans
 from tests.decode.log.batches import Batch, batch, config, gzipped, leader_change, message, record, topic
+from wirecheck.decode.errors import DecodeError
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log.metadata_log import entries
+from wirecheck.decode.log.record import Records
+from wirecheck.decode.log.records import batches, read_batches
+from wirecheck.decode.log.secrets import LogSecrets, secret_spans
 
 CODECS = [None, cramjam.gzip.compress, cramjam.snappy.compress_raw, cramjam.lz4.compress, cramjam.zstd.compress]
 

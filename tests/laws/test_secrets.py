@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capture.agent.offline_agent import write_frames
 from tests import traffic as t
 from tests.capture import canaries
+from wirecheck.capture.agent.offline_agent import write_frames
 
 HARM = st.sets(st.sampled_from(["loss", "repeat", "reorder", "middle"]))
 
@@ -25,7 +25,7 @@ HARM = st.sets(st.sampled_from(["loss", "repeat", "reorder", "middle"]))
 def test_no_canary_reaches_a_file(names, mss, harm, seed, batch_bytes):
     segments = canaries.mutated(canaries.traffic(names, mss), random.Random(seed), harm)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "capture.source.pcap"
+        path = Path(folder) / "wirecheck.capture.source.pcap"
         path.write_bytes(t.pcap(t.packets(segments)))
         files = write_frames([path], Path(folder) / "out", "c", batch_bytes=batch_bytes).files
         assert canaries.leaks(files) == []

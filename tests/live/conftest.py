@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from capture import frames
 from tests.capture.agent.test_live_agent import may_listen
+from wirecheck.capture import frames
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dashboards.boards.grafana import BOARDS
 from tests.dashboards.expressions import plain
 from tests.dashboards.quiet import QUIET
+from wirecheck.dashboards.boards.grafana import BOARDS
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOM = ROOT / "dashboards/prometheus"

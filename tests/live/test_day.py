@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from capture import frames
-from capture.agent import live_agent, spool_folder, writer
-from capture.agent.live_agent import Listening
-from capture.agent.spool_folder import Limits
-from capture.frames import FRAMES_CODED, Stamp
 from tests.build import plain
+from wirecheck.capture import frames
+from wirecheck.capture.agent import live_agent, spool_folder, writer
+from wirecheck.capture.agent.live_agent import Listening
+from wirecheck.capture.agent.spool_folder import Limits
+from wirecheck.capture.frames import FRAMES_CODED, Stamp
 
 HOURS, STEP_S, ROLL_S, RETAIN_S = 24, 120.0, 600.0, 7200.0
 BEGIN_NS = 1_700_000_000_000_000_000

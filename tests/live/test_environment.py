@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from capture import frames
 from tests.live.conftest import ROOT
 from tests.live.test_robustness import chatter, wait_for
+from wirecheck.capture import frames
 
 STRANGERS = {"pyspark", "pandas", "py4j"}
 MOST_MB = 400
@@ -91,5 +91,7 @@ def started(agents, out, **options):
 
 def imports_s(python, folder, env):
     begin_s = time.perf_counter()
-    subprocess.run([python, "-c", "import capture.agent.live_agent, scapy.arch.linux"], cwd=folder, env=env, check=True)
+    subprocess.run(
+        [python, "-c", "import wirecheck.capture.agent.live_agent, scapy.arch.linux"], cwd=folder, env=env, check=True
+    )
     return time.perf_counter() - begin_s

@@ -12,8 +12,8 @@ import time
 import pyarrow.parquet as pq
 import pytest
 
-from capture import frames
 from tests.awaited import await_that
+from wirecheck.capture import frames
 
 KILLS = 50
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from capture import frames
 from tests.build import plain as built
 from tests.live.conftest import ROOT
 from tests.scenarios.roads import plain
+from wirecheck.capture import frames
 
 EXCHANGES, LOSS, PORT = 400, 0.05, 9092
 NETS = {"wcnet-a": "10.250.7.1", "wcnet-b": "10.250.7.2"}

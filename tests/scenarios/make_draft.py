@@ -13,9 +13,9 @@ import random
 import struct
 from pathlib import Path
 
-from decode.layouts.readings import Dialect
 from tests import traffic
 from tests.build import build, case
+from wirecheck.decode.layouts.readings import Dialect
 
 FOLDER = Path(__file__).parent / "captures" / "kip516-draft"
 CONTRADICTION = FOLDER.with_name("kip516-draft-contradiction")
@@ -234,7 +234,7 @@ CAPTURES = {
 def main():
     for folder, (later, true) in CAPTURES.items():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "capture.source.pcap.gz").write_bytes(gzip.compress(capture(controlled(later)), 9, mtime=0))
+        (folder / "wirecheck.capture.source.pcap.gz").write_bytes(gzip.compress(capture(controlled(later)), 9, mtime=0))
         (folder / "truth.json").write_text(json.dumps(true, indent=1) + "\n")
 
 

@@ -12,11 +12,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from capture.agent.offline_agent import write_frames
-from streaming.run import replay
-from streaming.spark.pipeline import Job
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.run import replay
+from wirecheck.streaming.spark.pipeline import Job
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 HOMES = (ROOT / "tests/scenarios/captures", ROOT / "examples")
@@ -36,7 +36,7 @@ class Scenario:
 
     @property
     def pcap(self) -> Path:
-        return self.folder / "capture.source.pcap.gz"
+        return self.folder / "wirecheck.capture.source.pcap.gz"
 
     @cached_property
     def truth(self) -> dict[str, Any]:

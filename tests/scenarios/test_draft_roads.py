@@ -7,16 +7,16 @@ from collections import Counter
 import pytest
 from pyarrow import parquet
 
-from capture.agent.offline_agent import read_frames, write_frames
-from decode.message import Dialect
-from decode.nested import nested
-from decode.show import message_filter, message_lines
-from decode.wire import SIDES
-from streaming.steps import decode_step
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
 from tests import traffic
 from tests.build import CASES, Still, Writer
+from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.decode.message import Dialect
+from wirecheck.decode.nested import nested
+from wirecheck.decode.show import message_filter, message_lines
+from wirecheck.decode.wire import SIDES
+from wirecheck.streaming.steps import decode_step
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
 
 ID = "JMxDMvfeRaOyTjPWGqDRbA"
 LAYOUTS = {(dialect, layout.api, layout.side, version): layout for dialect, layout, version in CASES}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from capture import minimal_subset
-from commands.evidence import Search
-from commands.inputs import judged_frames
 from tests.scenarios.roads import NAMES, Scenario, frames
+from wirecheck.capture import minimal_subset
+from wirecheck.commands.evidence import Search
+from wirecheck.commands.inputs import judged_frames
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,26 +6,26 @@ import json
 import numpy as np
 import pytest
 
-from capture.agent.offline_agent import read_frames
-from decode.columns import tables
-from decode.dialect import hear, read
-from decode.message import Status
-from decode.show.message_lines import followed
-from decode.wire import RESPONSE
 from tests.scenarios import make_draft
+from wirecheck.capture.agent.offline_agent import read_frames
+from wirecheck.decode.columns import tables
+from wirecheck.decode.dialect import hear, read
+from wirecheck.decode.message import Status
+from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.wire import RESPONSE
 
 
 @pytest.mark.parametrize("folder", make_draft.CAPTURES, ids=lambda folder: folder.name)
 def test_a_capture_is_what_its_script_writes(folder):
     later, true = make_draft.CAPTURES[folder]
     written = make_draft.capture(make_draft.controlled(later))
-    assert gzip.decompress((folder / "capture.source.pcap.gz").read_bytes()) == written
+    assert gzip.decompress((folder / "wirecheck.capture.source.pcap.gz").read_bytes()) == written
     assert json.loads((folder / "truth.json").read_text()) == true
 
 
 def test_topics_and_ids_are_read_in_the_drafts_dialect():
     seen, heard = set(), {}
-    for exchanges in followed(read_frames([make_draft.FOLDER / "capture.source.pcap.gz"])):
+    for exchanges in followed(read_frames([make_draft.FOLDER / "wirecheck.capture.source.pcap.gz"])):
         decoded = read(exchanges.messages, hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard))
         assert (decoded.status == Status.OK).all()
         for api, side, path, name in (
@@ -47,7 +47,7 @@ def test_topics_and_ids_are_read_in_the_drafts_dialect():
 
 
 def test_answers_come_to_their_questions():
-    found = list(followed(read_frames([make_draft.FOLDER / "capture.source.pcap.gz"])))
+    found = list(followed(read_frames([make_draft.FOLDER / "wirecheck.capture.source.pcap.gz"])))
     assert sum(len(exchanges.request) for exchanges in found) == 3 + 4 + 1
     assert all((exchanges.request >= 0).all() for exchanges in found)
     assert sum(int(np.count_nonzero(exchanges.messages.side == RESPONSE)) for exchanges in found) == 8

@@ -11,19 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capture.agent.offline_agent import read_frames
-from decode.columns import tables
-from decode.log.log_order import COMMITTED, LogOrder
-from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, entries, joined
-from decode.log.metadata_tables import log_tables
-from decode.log.secrets import LogSecrets, secret_spans
-from decode.log.snapshot import Chunk, Snapshot
-from decode.message import Status, decode, only
-from decode.show.message_lines import followed
-from decode.wire import RESPONSE
-from judge.claims.extraction import claims
-from judge.judge import Judge
 from tests.judge.lab import open_rows
+from wirecheck.capture.agent.offline_agent import read_frames
+from wirecheck.decode.columns import tables
+from wirecheck.decode.log.log_order import COMMITTED, LogOrder
+from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, entries, joined
+from wirecheck.decode.log.metadata_tables import log_tables
+from wirecheck.decode.log.secrets import LogSecrets, secret_spans
+from wirecheck.decode.log.snapshot import Chunk, Snapshot
+from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.wire import RESPONSE
+from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.judge import Judge
 
 CAPTURES = Path(__file__).parent / "captures"
 FETCH, SNAPSHOT = ("Fetch", "response"), ("FetchSnapshot", "response")
@@ -45,7 +45,7 @@ class Log:
     def __init__(self, name):
         self.order = LogOrder()
         self.parts, self.snapped_parts, self.fields, self.chunks, self.snapshots = [], [], [], [], {}
-        for exchanges in followed(read_frames([CAPTURES / name / "capture.source.pcap.gz"])):
+        for exchanges in followed(read_frames([CAPTURES / name / "wirecheck.capture.source.pcap.gz"])):
             decoded = decode(exchanges.messages, WANTED)
             self.fetched(tables(decoded, *FETCH))
             self.snapped(tables(decoded, *SNAPSHOT))
@@ -160,7 +160,7 @@ def judged(name, apis, batches=1):
     """What the judge makes of a capture of which only these answers can be read, in so many batches."""
     keys = [key for api, key in ONLY_THE_LOG if api in apis]
     parts = []
-    for exchanges in followed(read_frames([CAPTURES / name / "capture.source.pcap.gz"])):
+    for exchanges in followed(read_frames([CAPTURES / name / "wirecheck.capture.source.pcap.gz"])):
         decoded = decode(exchanges.messages)
         unread = (decoded.messages.side == RESPONSE) & ~np.isin(decoded.messages.key, keys)
         decoded.status[unread] = Status.NO_REQUEST

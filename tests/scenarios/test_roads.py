@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from streaming.steps.settings import Settings
 from tests.scenarios import roads
 from tests.scenarios.roads import Scenario, frames, plain
+from wirecheck.streaming.steps.settings import Settings
 
 STORY = "zk28-recreate"  # a finding, ids that change twice, several connections
 BY_SPARK = (

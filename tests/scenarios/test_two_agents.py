@@ -8,11 +8,11 @@ import struct
 import numpy as np
 import pytest
 
-from capture.agent.offline_agent import write_frames
-from streaming.steps.frames_folder import agents_of
-from streaming.steps.settings import Settings
 from tests.scenarios.roads import Scenario, packets, plain
 from tests.scenarios.test_roads import without_frames
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.steps.frames_folder import agents_of
+from wirecheck.streaming.steps.settings import Settings
 
 STORIES = ("zk28-recreate", "zk39-inconsistent-id")
 LOSS, SKEW_US = 0.05, 1_500_000

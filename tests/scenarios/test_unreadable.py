@@ -5,11 +5,11 @@ import struct
 
 import pytest
 
-from streaming.steps.settings import Settings
 from tests import traffic
 from tests.build import plain
 from tests.scenarios.roads import frames
 from tests.scenarios.roads import plain as by_the_plain_road
+from wirecheck.streaming.steps.settings import Settings
 
 SERVER = ("10.0.0.9", 9092)
 

@@ -6,11 +6,11 @@ import struct
 
 import pytest
 
-from capture.agent.offline_agent import write_frames
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
 from tests.scenarios import roads
 from tests.scenarios.roads import Scenario, frames, plain
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
 
 STORIES = ("kip516-draft-contradiction", "zk39-inconsistent-id", "zk39-zombie-controller")
 """Findings that need what several connections say, and time."""

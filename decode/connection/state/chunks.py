@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.connection.state.heap import give_piece, take_piece
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.state.heap import give_piece, take_piece
+from wirecheck.decode.connection.state.slots import (
     DATA,
     G_ARENA_LIVE,
     GAP,
@@ -43,10 +43,10 @@ from decode.connection.state.slots import (
     W_SETTLED,
     W_TAIL,
 )
-from decode.copying import copy
+from wirecheck.decode.copying import copy
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 
 @njit

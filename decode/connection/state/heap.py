@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.state.slots import (
     C_COUNT,
     C_SIZE,
     C_TOUCH_NEXT,
@@ -38,7 +38,7 @@ from decode.connection.state.slots import (
 )
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Ints
+    from wirecheck.decode.connection.state.slots import Ints
 
 
 @njit

@@ -7,9 +7,9 @@ Rule: a kernel that Python calls is listed here; all others of following are pla
 
 from __future__ import annotations
 
-from decode.compiled import cached_njit
-from decode.connection import output, tracker
-from decode.connection.state import retention
+from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.connection import output, tracker
+from wirecheck.decode.connection.state import retention
 
 follow, lapse, relieve = map(cached_njit, (tracker.follow, tracker.lapse, tracker.relieve))
 touched, unsettled, settle, pack = map(

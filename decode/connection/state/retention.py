@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from decode.connection.state.slots import (
+from wirecheck.decode.connection.state.slots import (
     C_ANSWERS,
     C_ANSWERS_TAIL,
     C_ASKED,
@@ -58,10 +58,10 @@ from decode.connection.state.slots import (
     W_SETTLED,
     W_TAIL,
 )
-from decode.copying import copy
+from wirecheck.decode.copying import copy
 
 if TYPE_CHECKING:
-    from decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.state.slots import Bytes, Ints
 
 NEVER = 1 << 62
 

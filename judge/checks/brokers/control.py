@@ -7,13 +7,13 @@ Rule: epochs order everything, time only measures how long something lasts; sing
 from collections import defaultdict
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.checks.clock import about, clock
-from judge.checks.error_streaks import longest, start_ns
-from judge.claims.claim import Cell, Claim
-from judge.results.finding import Evidence, first_of, last_of
-from judge.topic_history import CONTROL, name_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import about, clock
+from wirecheck.judge.checks.error_streaks import longest, start_ns
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.topic_history import CONTROL, name_of
+from wirecheck.judge.topology.clusters import Group
 
 STALE_CONTROLLER_EPOCH, NOT_CONTROLLER = 11, 41
 ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")

@@ -7,15 +7,15 @@ Rule: orders to different brokers wait in different queues, so only what one rec
 from collections import defaultdict
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.checks.brokers.control import turned_away
-from judge.checks.clock import about
-from judge.checks.error_streaks import longest, start_ns
-from judge.checks.topics.topic_id_uses import broker_number
-from judge.claims.claim import Cell, Claim, Sighting
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import CONTROL, name_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.brokers.control import turned_away
+from wirecheck.judge.checks.clock import about
+from wirecheck.judge.checks.error_streaks import longest, start_ns
+from wirecheck.judge.checks.topics.topic_id_uses import broker_number
+from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import CONTROL, name_of
+from wirecheck.judge.topology.clusters import Group
 
 STALE_BROKER_EPOCH = 77
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}

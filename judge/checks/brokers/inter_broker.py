@@ -7,15 +7,15 @@ Rule: a roll may take its hour; only what no release can send is found at once.
 from collections import defaultdict
 from collections.abc import Iterator
 
-from decode.api_names import key_of
-from judge.check_context import Scene
-from judge.checks.clock import about, clock
-from judge.checks.error_streaks import by_slot, end_ns, start_ns
-from judge.claims.claim import LEAST, Cell, Claim, Key, Sighting
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topology.clusters import Group
-from judge.topology.host_activity import beyond
-from judge.topology.releases import digest, read
+from wirecheck.decode.api_names import key_of
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import about, clock
+from wirecheck.judge.checks.error_streaks import by_slot, end_ns, start_ns
+from wirecheck.judge.claims.claim import LEAST, Cell, Claim, Key, Sighting
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.host_activity import beyond
+from wirecheck.judge.topology.releases import digest, read
 
 Level = tuple[int, tuple[int, ...], int, range]
 LEVELS: tuple[Level, ...] = (

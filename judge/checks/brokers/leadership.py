@@ -7,12 +7,12 @@ Rule: only the latest epoch known anywhere counts, only sessions seen from their
 from collections import defaultdict
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.claims.claim import Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import name_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import name_of
+from wirecheck.judge.topology.clusters import Group
 
 
 def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

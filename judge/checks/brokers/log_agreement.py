@@ -7,14 +7,14 @@ Rule: committed entries only; a broker that stands still while the log does is i
 from collections.abc import Iterator
 from itertools import pairwise
 
-from judge.check_context import Scene
-from judge.checks.clock import about, clock
-from judge.checks.error_streaks import start_ns
-from judge.claims.claim import Cell, Claim
-from judge.claims.extract.log_entries import SNAPSHOT, SOURCE
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import about, clock
+from wirecheck.judge.checks.error_streaks import start_ns
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import topic_of
+from wirecheck.judge.topology.clusters import Group
 
 
 def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -7,14 +7,14 @@ order is not judged.
 
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.checks.brokers.control import turned_away
-from judge.checks.brokers.leadership import latest
-from judge.checks.clock import clock
-from judge.claims.claim import Cell, Claim
-from judge.results.finding import Evidence, first_of, last_of
-from judge.topic_history import CONTROL, History, name_of, topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.brokers.control import turned_away
+from wirecheck.judge.checks.brokers.leadership import latest
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.topic_history import CONTROL, History, name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 
 def full_leader_and_isr_strays_replica(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

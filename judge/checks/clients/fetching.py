@@ -6,14 +6,14 @@ Rule: a single error answer is normal after every creation, deletion and restart
 
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.checks.brokers.leadership import leader_denies_leadership
-from judge.checks.clock import about, clock
-from judge.checks.error_streaks import Run, end_ns, longest, start_ns
-from judge.claims.claim import RESERVED, Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import name_of, topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
+from wirecheck.judge.checks.clock import about, clock
+from wirecheck.judge.checks.error_streaks import Run, end_ns, longest, start_ns
+from wirecheck.judge.claims.claim import RESERVED, Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH = 106, 75

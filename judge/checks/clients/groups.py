@@ -12,16 +12,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.checks.topics.topic_id_uses import end_of
-from judge.claims.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
-from judge.claims.members import hashed, named
-from judge.claims.reduce import Column
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import Topic, name_of, topic_of
-from judge.topology.clusters import Group
-from judge.whole_connections import seen_whole
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.topics.topic_id_uses import end_of
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
+from wirecheck.judge.claims.members import hashed, named
+from wirecheck.judge.claims.reduce import Column
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import Topic, name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.whole_connections import seen_whole
 
 
 def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -8,15 +8,15 @@ and without a gap; what a bounded set has dropped is not judged.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from judge.check_context import Scene
-from judge.checks.clock import about, clock
-from judge.checks.error_streaks import longest, start_ns
-from judge.claims.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
-from judge.claims.extract.sessions import UNASKED
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import name_of, topic_of
-from judge.topology.clusters import Group
-from judge.whole_connections import IDENTITY, seen_whole, theirs
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import about, clock
+from wirecheck.judge.checks.error_streaks import longest, start_ns
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
+from wirecheck.judge.claims.extract.sessions import UNASKED
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.whole_connections import IDENTITY, seen_whole, theirs
 
 SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 70, 71
 WITH_IDS = 13

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from decode.api_names import key_of
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.claims.claim import Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topology.clusters import Group
-from judge.topology.releases import (
+from wirecheck.decode.api_names import key_of
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.releases import (
     Ranges,
     accepts,
     estimate,

@@ -8,13 +8,13 @@ Rule: who asked is named, not who answered; what became of a topic is read from 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.claims.claim import Cell, Claim
-from judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
-from judge.results.finding import Evidence, first_of, last_of
-from judge.topic_history import Topic, topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
+from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.topic_history import Topic, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 PREDICTED = {
     DUPLICATE: "42",

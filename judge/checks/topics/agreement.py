@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.checks.error_streaks import slots, start_ns
-from judge.claims.claim import ZERO, Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import CONTROL, History, Topic, topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import slots, start_ns
+from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import CONTROL, History, Topic, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 
 def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

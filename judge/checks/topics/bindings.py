@@ -7,15 +7,15 @@ Rule: what could be a recreation is one; where a gap may hide the deletion nothi
 from collections.abc import Iterator
 from itertools import pairwise
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.checks.error_streaks import by_slot, start_ns
-from judge.checks.topics.topic_ids import recreation
-from judge.claims.claim import ZERO, Cell, Claim
-from judge.results.description_rows import integers
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import by_slot, start_ns
+from wirecheck.judge.checks.topics.topic_ids import recreation
+from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.results.description_rows import integers
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 RENUMBERED = "its partitions go on with their leader epochs under another id"
 LOST = "the controller names it without an id"

@@ -7,10 +7,10 @@ Rule: two ids within one time contradict each other; one after the other, an add
 from collections import defaultdict
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.claims.claim import Cell, Claim
-from judge.results.finding import Evidence, first_of, last_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
 
 
 def cluster_id_mismatch(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -8,11 +8,11 @@ says nothing about it.
 
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.claims.claim import Cell, Claim
-from judge.claims.extract.error_answers import DRAFT_CODES
-from judge.results.finding import Evidence, first_of, last_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
+from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
 
 NO_LEADERSHIP = {"stop", "delete"}
 EXTRA_TAG = "kafka with an extra"

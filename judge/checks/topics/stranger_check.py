@@ -7,11 +7,11 @@ Rule: one finding per host, whatever it did and however often; nothing else is s
 from collections import defaultdict
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.claims.claim import LEAST, Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topology.clusters import Group
-from judge.topology.strangers import UNREAD, Deed
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import LEAST, Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.strangers import UNREAD, Deed
 
 HARMLESS = {UNREAD}
 """What health checks and port scanners do all day."""

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.checks.error_streaks import by_slot, start_ns
-from judge.checks.topics.bindings import renumbered
-from judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import name_of, topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import by_slot, start_ns
+from wirecheck.judge.checks.topics.bindings import renumbered
+from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import name_of, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 BROKERS_OWN = {"AlterPartition"}
 """Asked by brokers only, under their number as the client id."""

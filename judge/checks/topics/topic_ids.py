@@ -7,12 +7,12 @@ Rule: an id that was never bound contradicts nothing, and what could be a recrea
 from collections.abc import Iterator
 from itertools import pairwise
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.claims.claim import ZERO, Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
-from judge.topology.clusters import Group
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
+from wirecheck.judge.topology.clusters import Group
 
 
 def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -7,15 +7,15 @@ Rule: findings are per client host and server endpoint; the client's port is no 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from judge.check_context import Scene
-from judge.checks.clock import clock
-from judge.checks.error_streaks import end_ns
-from judge.checks.wire.wire_format import gathered, sides
-from judge.claims.claim import Cell, Claim, Sighting
-from judge.failures import Failure
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topology.clusters import Group
-from judge.topology.host_activity import IDENTITY, is_unread, protocol_of
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import end_ns
+from wirecheck.judge.checks.wire.wire_format import gathered, sides
+from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.failures import Failure
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.host_activity import IDENTITY, is_unread, protocol_of
 
 
 def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:

@@ -6,11 +6,11 @@ Rule: what follows a gap, or comes before synchronisation is certain, is never m
 
 from collections.abc import Callable, Iterator
 
-from decode.api_names import key_of, newest
-from judge.check_context import Scene
-from judge.claims.claim import Cell, Claim
-from judge.results.finding import Evidence, Side, first_of, last_of
-from judge.topology.clusters import Group
+from wirecheck.decode.api_names import key_of, newest
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.topology.clusters import Group
 
 TOLERATED = {
     "metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)",

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.wire import RESPONSE
-from judge.claims.batch import Batch
-from judge.claims.extract.clients import who
-from judge.claims.reduce import Column, Ints, Rows, constant, texts
+from wirecheck.decode.wire import RESPONSE
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, texts
 
 if TYPE_CHECKING:
-    from decode.columns import Table
+    from wirecheck.decode.columns import Table
 
 DUPLICATE, UNAUTHORIZED, BOTH = "2 duplicate", "3 authorization", "4 assignment and counts"
 LATE, NO_TIMEOUT, PARTLY = "5 timeout then created", "6 timeout not above 0", "7 partial result"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decode.columns import Table
-from decode.wire import REQUEST
-from judge.claims.batch import Batch, value_per
-from judge.claims.reduce import Column, Ints, Rows, constant, ids, lists, texts
+from wirecheck.decode.columns import Table
+from wirecheck.decode.wire import REQUEST
+from wirecheck.judge.claims.batch import Batch, value_per
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, ids, lists, texts
 
 UNKNOWN_TOPIC = 3
 Ends = tuple[Column, Column, Column]

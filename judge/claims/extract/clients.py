@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.api_names import name_of
-from decode.connection.exchanges import CLOSED_BY_SERVER
-from decode.wire import REQUEST, RESPONSE
-from judge.claims.batch import Batch, connection_key
-from judge.claims.reduce import Column, Ints, Rows, grouped, texts
-from judge.topology.releases import removed_in_4
+from wirecheck.decode.api_names import name_of
+from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
+from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.judge.claims.batch import Batch, connection_key
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped, texts
+from wirecheck.judge.topology.releases import removed_in_4
 
 AUTHENTICATION = (17, 36)
 """SaslHandshake, SaslAuthenticate: a failed authentication ends a connection too."""

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decode.columns import Table
-from decode.wire import REQUEST
-from judge.claims.batch import Batch
-from judge.claims.extract.bindings import numbered, slots
-from judge.claims.extract.orders import accepted, errors
-from judge.claims.reduce import Column, Ints, Rows, constant, grouped, lists, texts
+from wirecheck.decode.columns import Table
+from wirecheck.decode.wire import REQUEST
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.extract.bindings import numbered, slots
+from wirecheck.judge.claims.extract.orders import accepted, errors
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, lists, texts
 
 INCONSISTENT_TOPIC_ID = 103
 DURING_DELETE = -2

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.columns import Table
-from judge.claims.batch import Batch
-from judge.claims.extract.control import DURING_DELETE
-from judge.claims.extract.orders import accepted
-from judge.claims.reduce import Column, Rows, constant, ids, lists, texts
+from wirecheck.decode.columns import Table
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.extract.control import DURING_DELETE
+from wirecheck.judge.claims.extract.orders import accepted
+from wirecheck.judge.claims.reduce import Column, Rows, constant, ids, lists, texts
 
 NOT_ASKED = (-(1 << 31), 0)
 """Authorized operations of an answer whose request did not ask for them; brokers before 2.5 say 0, which nobody who may

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.api_names import name_of
-from decode.dialect import ID_IS_AN_EXTRA_TAG, id_tags
-from decode.message import Dialect
-from decode.wire import SIDES
-from judge.claims.batch import Batch
-from judge.claims.extract.bindings import numbered
-from judge.claims.extract.control import controllers
-from judge.claims.extract.orders import accepted
-from judge.claims.reduce import Column, Rows, constant, ids, texts
+from wirecheck.decode.api_names import name_of
+from wirecheck.decode.dialect import ID_IS_AN_EXTRA_TAG, id_tags
+from wirecheck.decode.message import Dialect
+from wirecheck.decode.wire import SIDES
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.extract.bindings import numbered
+from wirecheck.judge.claims.extract.control import controllers
+from wirecheck.judge.claims.extract.orders import accepted
+from wirecheck.judge.claims.reduce import Column, Rows, constant, ids, texts
 
 if TYPE_CHECKING:
-    from decode.columns import Table
+    from wirecheck.decode.columns import Table
 
 TYPES = ("unspecified", "incremental", "full")
 """Of LeaderAndIsr as drafted; other numbers mean unspecified too (AbstractControlRequest.Type)."""

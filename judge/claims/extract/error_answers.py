@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from decode.log.metadata_log import TOPIC_NAME
-from decode.wire import REQUEST
-from judge.claims.batch import Batch
-from judge.claims.claim import METADATA_LOG
-from judge.claims.extract.bindings import numbered, slots
-from judge.claims.extract.clients import who
-from judge.claims.extract.replicas import PARTITION_ANSWERS
-from judge.claims.reduce import Column, Ints, Rows, constant, grouped, texts
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.decode.wire import REQUEST
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import METADATA_LOG
+from wirecheck.judge.claims.extract.bindings import numbered, slots
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, texts
 
 if TYPE_CHECKING:
-    from decode.columns import Table
+    from wirecheck.decode.columns import Table
 
 NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 41, 104
 TOP_LEVEL = ("Fetch", "AlterPartition", "BrokerHeartbeat", "LeaderAndIsr", "UpdateMetadata", "StopReplica")

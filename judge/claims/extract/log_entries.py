@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from decode.log.log_order import LogOrder
-from decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries, joined
-from decode.log.metadata_tables import LogTable, log_tables
-from decode.log.snapshot import Chunk, Snapshot
-from judge.claims.batch import Batch
-from judge.claims.claim import SLOT_NS, Claim, Sighting
-from judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
+from wirecheck.decode.log.log_order import LogOrder
+from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries, joined
+from wirecheck.decode.log.metadata_tables import LogTable, log_tables
+from wirecheck.decode.log.snapshot import Chunk, Snapshot
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
 
 SOURCE = "metadata-log"
 SNAPSHOT = "snapshot:"

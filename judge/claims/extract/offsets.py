@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decode.wire import RESPONSE
-from judge.claims.batch import Batch
-from judge.claims.claim import METADATA_LOG
-from judge.claims.extract.bindings import numbered
-from judge.claims.reduce import Column, Rows, ids, texts
+from wirecheck.decode.wire import RESPONSE
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import METADATA_LOG
+from wirecheck.judge.claims.extract.bindings import numbered
+from wirecheck.judge.claims.reduce import Column, Rows, ids, texts
 
 NO_OFFSET = -1
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from decode.wire import RESPONSE
-from judge.claims.batch import Batch, value_per
-from judge.claims.kinds import UNANSWERED
-from judge.claims.reduce import Ints, Rows
+from wirecheck.decode.wire import RESPONSE
+from wirecheck.judge.claims.batch import Batch, value_per
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.claims.reduce import Ints, Rows
 
 ACCEPTED, NOT_SEEN = 0, -1
 

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.api_names import key_of, name_of, names
-from decode.columns import Table
-from decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
-from decode.message import Status
-from decode.wire import RESPONSE, SIDES
-from judge.claims.batch import Batch
-from judge.claims.claim import Claim
-from judge.claims.extract.error_answers import INCONSISTENT_CLUSTER_ID
-from judge.claims.extract.wire_format import span
-from judge.claims.members import hashed, sets
-from judge.claims.reduce import Column, Ints, Rows, grouped
-from judge.topology.endpoint_history import host_of
+from wirecheck.decode.api_names import key_of, name_of, names
+from wirecheck.decode.columns import Table
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, CLOSED_BY_SERVER, Connection
+from wirecheck.decode.message import Status
+from wirecheck.decode.wire import RESPONSE, SIDES
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.extract.error_answers import INCONSISTENT_CLUSTER_ID
+from wirecheck.judge.claims.extract.wire_format import span
+from wirecheck.judge.claims.members import hashed, sets
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
+from wirecheck.judge.topology.endpoint_history import host_of
 
 OPEN_TO_ALL = ("SaslHandshake", "ApiVersions", "SaslAuthenticate")
 """Answered to everybody, whoever it is (KIP-35, KIP-152)."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decode.columns import Table
-from judge.claims.batch import Batch
-from judge.claims.claim import ZERO, Claim
-from judge.claims.extract.bindings import numbered
-from judge.claims.extract.clients import who
-from judge.claims.members import hashed, sets
-from judge.claims.reduce import Column, Ints, Rows, texts
+from wirecheck.decode.columns import Table
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.claim import ZERO, Claim
+from wirecheck.judge.claims.extract.bindings import numbered
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.members import hashed, sets
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, texts
 
 NO_ID, ERROR = "-", "!"
 """In place of an id: the version carries none, or there is an error."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decode.columns import Table
-from decode.wire import REQUEST, RESPONSE
-from judge.claims.batch import Batch, value_per
-from judge.claims.extract.bindings import numbered, slots
-from judge.claims.extract.clients import who
-from judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
+from wirecheck.decode.columns import Table
+from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.judge.claims.batch import Batch, value_per
+from wirecheck.judge.claims.extract.bindings import numbered, slots
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
 
 NOT_LEADER, UNKNOWN_LEADER_EPOCH = 6, 75
 PARTITION_ANSWERS = (

@@ -12,16 +12,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.columns import Table
-from decode.log.metadata_log import TOPIC_NAME
-from decode.wire import RESPONSE
-from judge.claims.batch import Batch, connection_key, value_per
-from judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
-from judge.claims.extract.orders import accepted
-from judge.claims.kinds import UNANSWERED
-from judge.claims.members import hashed, named
-from judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
-from judge.topology.releases import digest, written
+from wirecheck.decode.columns import Table
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.decode.wire import RESPONSE
+from wirecheck.judge.claims.batch import Batch, connection_key, value_per
+from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
+from wirecheck.judge.claims.extract.orders import accepted
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.claims.members import hashed, named
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
+from wirecheck.judge.topology.releases import digest, written
 
 STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
 SENT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "BrokerRegistration")

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from decode.columns import Table
-from decode.log.metadata_log import TOPIC_NAME
-from decode.wire import REQUEST, RESPONSE
-from judge.claims.batch import Batch, connection_key, value_per
-from judge.claims.claim import METADATA_LOG, Claim
-from judge.claims.extract.clients import who
-from judge.claims.members import Hashes, hashed, label_of, of_partition, sets
-from judge.claims.reduce import Column, Ints, Rows, constant
+from wirecheck.decode.columns import Table
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.judge.claims.batch import Batch, connection_key, value_per
+from wirecheck.judge.claims.claim import METADATA_LOG, Claim
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.members import Hashes, hashed, label_of, of_partition, sets
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant
 
 SESSIONLESS, FULL = -1, 0
 """Session epochs: of a fetch outside of any session, and of one that begins a session."""

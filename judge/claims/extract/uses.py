@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decode.columns import Table
-from decode.wire import REQUEST
-from judge.claims.batch import Batch
-from judge.claims.extract.clients import who
-from judge.claims.reduce import Column, Rows, constant, grouped, ids, texts
+from wirecheck.decode.columns import Table
+from wirecheck.decode.wire import REQUEST
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.reduce import Column, Rows, constant, grouped, ids, texts
 
 REQUESTS = (
     ("Fetch", "topics"),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decode.api_names import name_of
-from decode.connection.exchanges import (
+from wirecheck.decode.api_names import name_of
+from wirecheck.decode.connection.exchanges import (
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
     ORPHAN,
@@ -19,12 +19,12 @@ from decode.connection.exchanges import (
     RESPONSE_UNSEEN,
     Connection,
 )
-from decode.message import Dialect, Status, Tolerance
-from decode.wire import SIDES
-from judge.claims.batch import Batch, connection_key, value_per
-from judge.claims.claim import SLOT_NS, Claim, Sighting
-from judge.claims.extract.clients import who
-from judge.claims.reduce import Column, Ints, Rows, constant
+from wirecheck.decode.message import Dialect, Status, Tolerance
+from wirecheck.decode.wire import SIDES
+from wirecheck.judge.claims.batch import Batch, connection_key, value_per
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant
 
 FACTS = (
     "frames",

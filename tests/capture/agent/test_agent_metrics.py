@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from capture.agent import agent_metrics
-from capture.agent.counts import DISK, KERNEL, Counts
+from wirecheck.capture.agent import agent_metrics
+from wirecheck.capture.agent.counts import DISK, KERNEL, Counts
 
 NAMES = {
     "agent_frames_total", "agent_bytes_total", "agent_kept_frames_total", "agent_left_out_bytes_total",

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-import wirecheck
-from capture.agent import agent_requirements
+from wirecheck import door
+from wirecheck.capture.agent import agent_requirements
 
 
 def lines(**asked):
@@ -24,18 +24,18 @@ def test_what_is_not_ok_says_how_to_mend_it_and_nothing_raises(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "state"),
     [
-        ("libpcap", ("capture.agent.agent_requirements.ctypes.util.find_library", lambda _: None), "warn"),
+        ("libpcap", ("wirecheck.capture.agent.agent_requirements.ctypes.util.find_library", lambda _: None), "warn"),
         (
             "disk",
-            ("capture.agent.agent_requirements.shutil.disk_usage", lambda _: SimpleNamespace(free=1 << 20)),
+            ("wirecheck.capture.agent.agent_requirements.shutil.disk_usage", lambda _: SimpleNamespace(free=1 << 20)),
             "warn",
         ),
-        ("disk", ("capture.agent.agent_requirements.os.access", lambda *_: False), "fail"),
-        ("capability", ("capture.agent.agent_requirements._NET_RAW", 63), "fail"),
-        ("interfaces", ("capture.agent.agent_requirements._is_up", lambda _: False), "fail"),
-        ("offload", ("capture.agent.agent_requirements._PACKET_BYTES", -1), "warn"),
-        ("compiled code", ("capture.agent.warm.is_compiled", lambda: False), "warn"),
-        ("packet ring", ("capture.source.ring.V3", 99), "fail"),
+        ("disk", ("wirecheck.capture.agent.agent_requirements.os.access", lambda *_: False), "fail"),
+        ("capability", ("wirecheck.capture.agent.agent_requirements._NET_RAW", 63), "fail"),
+        ("interfaces", ("wirecheck.capture.agent.agent_requirements._is_up", lambda _: False), "fail"),
+        ("offload", ("wirecheck.capture.agent.agent_requirements._PACKET_BYTES", -1), "warn"),
+        ("compiled code", ("wirecheck.capture.agent.warm.is_compiled", lambda: False), "warn"),
+        ("packet ring", ("wirecheck.capture.source.ring.V3", 99), "fail"),
     ],
 )
 def test_what_is_bad_is_seen(name, change, state, monkeypatch):
@@ -46,9 +46,9 @@ def test_what_is_bad_is_seen(name, change, state, monkeypatch):
 
 def test_the_exit_code_says_whether_something_fails(monkeypatch):
     room = SimpleNamespace(checks=lambda: [("java", "fail", "not found", "install Java 17")])
-    monkeypatch.setitem(sys.modules, "streaming.run.query_requirements", room)
+    monkeypatch.setitem(sys.modules, "wirecheck.streaming.run.query_requirements", room)
     monkeypatch.setattr(agent_requirements, "checks", lambda *_: [("python", "ok", "3.11", "")])
-    told = CliRunner().invoke(wirecheck.main, ["doctor"])
+    told = CliRunner().invoke(door.main, ["doctor"])
     assert told.exit_code == 1
     assert told.stdout.splitlines() == [
         "ok    python         3.11",
@@ -57,7 +57,7 @@ def test_the_exit_code_says_whether_something_fails(monkeypatch):
 
 
 def test_without_the_monitor_extra_the_agent_is_looked_at_alone(monkeypatch):
-    monkeypatch.setitem(sys.modules, "streaming.run.query_requirements", None)
+    monkeypatch.setitem(sys.modules, "wirecheck.streaming.run.query_requirements", None)
     monkeypatch.setattr(agent_requirements, "checks", lambda *_: [])
-    told = CliRunner().invoke(wirecheck.main, ["doctor"])
+    told = CliRunner().invoke(door.main, ["doctor"])
     assert (told.exit_code, told.stdout.count("\n")) == (0, 1)

@@ -14,16 +14,16 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from capture import frames
-from capture.agent.live_agent import Signals
 from tests.awaited import PATIENCE_S, await_line, await_that
 from tests.capture import canaries
+from wirecheck.capture import frames
+from wirecheck.capture.agent.live_agent import Signals
 
 RUN = """
 import sys
 from pathlib import Path
-from capture.frames import Stamp
-from capture.agent.live_agent import Listening, listen
+from wirecheck.capture.frames import Stamp
+from wirecheck.capture.agent.live_agent import Listening, listen
 what = Listening(
     ("lo",), (int(sys.argv[2]),), buffer_bytes=4 << 20, roll_s=float(sys.argv[3]), keep_records=sys.argv[4] == "whole"
 )
@@ -214,7 +214,7 @@ def test_a_hangup_begins_a_new_file_and_a_kill_leaves_only_complete_ones(tmp_pat
     ],
 )
 def test_an_interface_or_a_filter_that_does_not_exist_says_so(arguments, message):
-    code = f"from capture.source.interface import Interface; Interface({arguments})"
+    code = f"from wirecheck.capture.source.interface import Interface; Interface({arguments})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert message in done.stderr
 

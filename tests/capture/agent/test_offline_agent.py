@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capture import frames
-from capture.agent.offline_agent import NothingReadableError, write_frames
-from capture.agent.spool import Spool
-from capture.agent.spool_folder import FolderInUseError
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, rows
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import NothingReadableError, write_frames
+from wirecheck.capture.agent.spool import Spool
+from wirecheck.capture.agent.spool_folder import FolderInUseError
 
 STAMP = frames.Stamp("prod", "replay")
 

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from capture import frames
-from capture.agent.spool import Spool
-from capture.agent.spool_folder import Folder, Limits
+from wirecheck.capture import frames
+from wirecheck.capture.agent.spool import Spool
+from wirecheck.capture.agent.spool_folder import Folder, Limits
 
 STAMP = frames.Stamp("prod", "agent")
 
@@ -77,7 +77,7 @@ def test_a_file_that_could_not_appear_leaves_nothing_that_hinders_the_next(tmp_p
 
     spool = Spool(tmp_path, STAMP, roll_bytes=1)
     with monkeypatch.context() as patched:
-        patched.setattr("capture.agent.spool_folder._sync", broken)
+        patched.setattr("wirecheck.capture.agent.spool_folder._sync", broken)
         with pytest.raises(OSError, match="No space"):
             spool.append(mark())
         spool.discard()

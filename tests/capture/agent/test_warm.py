@@ -4,9 +4,9 @@ import os
 import subprocess
 import sys
 
-from capture.agent import warm
+from wirecheck.capture.agent import warm
 
-ASK = "from capture import warm; print(warm.is_compiled(), warm.cache_folder())"
+ASK = "from wirecheck.capture import warm; print(warm.is_compiled(), warm.cache_folder())"
 
 
 def test_after_it_was_warmed_it_is_compiled():

@@ -6,17 +6,17 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from capture import frames
-from capture.agent import writer
-from capture.agent.counts import DISK, Counts
-from capture.agent.spool import Spool
-from capture.agent.spool_folder import Limits
-from capture.agent.writer import Shown, Trimming, Writer
-from capture.trim.trimmer import Trim
 from tests import traffic as t
 from tests.capture import canaries
 from tests.capture.reading import rows
 from tests.decode.connection.conversations import METADATA, request
+from wirecheck.capture import frames
+from wirecheck.capture.agent import writer
+from wirecheck.capture.agent.counts import DISK, Counts
+from wirecheck.capture.agent.spool import Spool
+from wirecheck.capture.agent.spool_folder import Limits
+from wirecheck.capture.agent.writer import Shown, Trimming, Writer
+from wirecheck.capture.trim.trimmer import Trim
 
 STAMP = frames.Stamp("prod", "agent")
 SECOND = 1_000_000_000

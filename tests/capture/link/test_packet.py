@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
-from capture import frames
 from tests import traffic as t
 from tests.capture.reading import frames_of, marks_of, skipped
+from wirecheck.capture import frames
 
 V4 = t.Segment(("10.0.0.1", 40000), ("10.0.0.9", 9092), 4_294_967_295, 7, t.PSH | t.ACK, b"kafka")
 V6 = t.Segment(("fd00::1", 65535), ("2001:db8::9", 1), 1, 4_000_000_000, t.ACK, b"kafka6")

@@ -11,13 +11,13 @@ import time
 
 import pytest
 
-from capture.frames import Stamp
-from capture.link import link_type as link
-from capture.refusal import ListenError
-from capture.source import bpf
-from capture.source.interface import Interface
 from tests import traffic as t
 from tests.capture.agent.test_live_agent import may_listen
+from wirecheck.capture.frames import Stamp
+from wirecheck.capture.link import link_type as link
+from wirecheck.capture.refusal import ListenError
+from wirecheck.capture.source import bpf
+from wirecheck.capture.source.interface import Interface
 
 PORTS = (9092, 19092)
 V4, V6 = ("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")

@@ -11,11 +11,11 @@ import zlib
 import pyarrow as pa
 import pytest
 
-from capture import frames
-from capture.agent.offline_agent import NothingReadableError
-from capture.source import compressed_files, windows
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import NothingReadableError
+from wirecheck.capture.source import compressed_files, windows
 
 TALK = t.Talk(mss=40).open().request(bytes(range(256)) * 40).response(os.urandom(4000)).close().segments
 PCAP = t.pcap(t.packets(TALK))

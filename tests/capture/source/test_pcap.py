@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capture import frames
-from capture.agent.offline_agent import NothingReadableError
-from capture.source import pcapng
-from capture.source.pcap import InputError
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows, skipped
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import NothingReadableError
+from wirecheck.capture.source import pcapng
+from wirecheck.capture.source.pcap import InputError
 
 TALK = t.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
 MICROSECONDS = t.pcap(t.packets(TALK))
@@ -444,7 +444,9 @@ def test_a_capture_without_packets_is_readable(written):
 
 def test_a_path_is_named_as_it_was_given(written, monkeypatch):
     monkeypatch.chdir(written(MICROSECONDS).parent)
-    assert {row["source"] for row in frames_of(Path("capture.source.pcap"))} == {"capture.source.pcap"}
+    assert {row["source"] for row in frames_of(Path("wirecheck.capture.source.pcap"))} == {
+        "wirecheck.capture.source.pcap"
+    }
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])

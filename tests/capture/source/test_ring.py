@@ -5,10 +5,10 @@ import struct
 import numpy as np
 import pytest
 
-from capture.link import link_type, packet
-from capture.source import ring
-from capture.source.rows import Rows
 from tests import traffic as t
+from wirecheck.capture.link import link_type, packet
+from wirecheck.capture.source import ring
+from wirecheck.capture.source.rows import Rows
 
 SEGMENTS = t.Talk(mss=40).open().request(b"q" * 100).close().segments
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capture.trim.stream_order import by_place, by_row
+from wirecheck.capture.trim.stream_order import by_place, by_row
 
 
 @pytest.mark.parametrize("disorder", [0, 3, 10_000])

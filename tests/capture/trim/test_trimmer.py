@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from capture import frames
-from capture.agent.offline_agent import read_frames, write_frames
-from capture.trim.trimmer import Trim
-from decode.connection.follower import Follower
-from decode.connection.segments import segments as segments_of
 from tests import traffic as t
 from tests.capture import canaries
 from tests.decode.connection.conversations import FETCH, METADATA, request, response, sized
 from tests.scenarios.roads import NAMES, Scenario, plain
+from wirecheck.capture import frames
+from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.capture.trim.trimmer import Trim
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.segments import segments as segments_of
 
 SECOND = 1_000_000_000
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from decode.connection.exchanges import OUTCOMES, Exchanges
-from decode.connection.segments import Segments
 from tests.traffic import Segment, Talk
+from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
+from wirecheck.decode.connection.segments import Segments
 
 PRODUCE, FETCH, METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 0, 1, 3, 17, 18, 36
 FLEXIBLE_FROM = {PRODUCE: 9, FETCH: 12, METADATA: 9, API_VERSIONS: 3, AUTHENTICATE: 2}

@@ -6,8 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from decode.connection.follower import Follower, Limits
-from decode.connection.state.checkpoint import MAGIC
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     AUTHENTICATE,
@@ -24,6 +22,8 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import ACK, FIN, PSH, Talk
+from wirecheck.decode.connection.follower import Follower, Limits
+from wirecheck.decode.connection.state.checkpoint import MAGIC
 
 SECOND = 1_000_000_000
 

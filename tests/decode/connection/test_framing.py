@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from decode.connection.follower import Follower, Limits
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
@@ -20,6 +19,7 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower, Limits
 
 USUAL = Limits()
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from decode.connection.follower import Follower
 from tests.decode.connection.conversations import API_VERSIONS, facts, produce, request, response, segments, told
 from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower
 
 OPENED = Talk().open().request(request(API_VERSIONS, 3, 0)).response(response(0))
 STREAM = produce(1, size=260)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.connection.follower import Follower
-from decode.connection.places import Places
 from tests.decode.connection.conversations import FETCH, produce, request, response, segments
 from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.places import Places
 
 SECRET = bytes(range(0xE0, 0xED))  # values that stand nowhere else
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from decode.connection.follower import Follower, Limits
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
@@ -16,6 +15,7 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import ACK, FIN, PSH, SYN, Segment, Talk
+from wirecheck.decode.connection.follower import Follower, Limits
 
 MS = 1_000_000
 

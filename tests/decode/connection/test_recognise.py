@@ -5,11 +5,6 @@ import struct
 import numpy as np
 import pytest
 
-from decode.connection import recognise
-from decode.connection.limits import Limits
-from decode.connection.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
-from decode.connection.state.slots import empty_heap
-from decode.wire import known
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     AUTHENTICATE,
@@ -21,6 +16,11 @@ from tests.decode.connection.conversations import (
     request,
     sized,
 )
+from wirecheck.decode.connection import recognise
+from wirecheck.decode.connection.limits import Limits
+from wirecheck.decode.connection.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
+from wirecheck.decode.connection.state.slots import empty_heap
+from wirecheck.decode.wire import known
 
 HEAP = empty_heap(Limits().row(), known())
 LARGEST = 1 << 28

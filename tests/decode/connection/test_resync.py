@@ -4,7 +4,6 @@ import struct
 
 import pytest
 
-from decode.connection.follower import Follower, Limits
 from tests.decode.connection.conversations import (
     AUTHENTICATE,
     FETCH,
@@ -17,6 +16,7 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower, Limits
 
 USUAL = Limits()
 

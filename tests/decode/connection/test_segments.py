@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from decode.connection.segments import bucket_of, distinct, segments
+from wirecheck.decode.connection.segments import bucket_of, distinct, segments
 
 SPAN = pa.struct([("offset", pa.int32()), ("length", pa.int32())])
 

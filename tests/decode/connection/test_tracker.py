@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from decode.connection.follower import Follower, Limits
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
@@ -18,6 +17,7 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import ACK, FIN, SYN, Talk
+from wirecheck.decode.connection.follower import Follower, Limits
 
 SECOND = 10**9
 ECE = 64  # a flag that nothing reads, and that a frame in step has not

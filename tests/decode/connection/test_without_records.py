@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.connection.follower import Follower
-from decode.secrecy import confidential
 from tests.build import plain
 from tests.decode.connection.conversations import segments, sized
 from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.secrecy import confidential
 
 SIZES = st.lists(st.sampled_from([0, 1, 250, 320, 5_000, 40_000]), min_size=1, max_size=90)
 

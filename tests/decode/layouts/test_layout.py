@@ -2,7 +2,7 @@
 
 import pytest
 
-from decode.layouts.layout import OPEN, Versions, layouts, parse, snake
+from wirecheck.decode.layouts.layout import OPEN, Versions, layouts, parse, snake
 
 EXAMPLE = """\
 7 Sample request v0-5 flexible v3+

@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from decode import machine
-from decode.layouts.form import Form, Kind, Slot, number
-from decode.layouts.layout import layouts, parse
-from decode.layouts.program import Dialect, _Compiler, form, programs
-from decode.wire import REQUEST, SIDES
 from tests.build import CASES
+from wirecheck.decode import machine
+from wirecheck.decode.layouts.form import Form, Kind, Slot, number
+from wirecheck.decode.layouts.layout import layouts, parse
+from wirecheck.decode.layouts.program import Dialect, _Compiler, form, programs
+from wirecheck.decode.wire import REQUEST, SIDES
 
 
 def test_every_version_of_every_layout_has_a_program():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decode.log.checksum import crc32c, xxh32_short
 from tests.decode.log import batches
+from wirecheck.decode.log.checksum import crc32c, xxh32_short
 
 
 def summed(data):

@@ -5,9 +5,9 @@ import struct
 import cramjam
 import pytest
 
-from decode.errors import BadCompression, BadLength
-from decode.log.compression import NAMES, decompressed
 from tests.decode.log.batches import SNAPPY_HEADER
+from wirecheck.decode.errors import BadCompression, BadLength
+from wirecheck.decode.log.compression import NAMES, decompressed
 
 CONTENT = b"0123456789" * 700
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(len(NAMES))

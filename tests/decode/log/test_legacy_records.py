@@ -2,12 +2,12 @@
 
 import pytest
 
-from decode.errors import BadCompression, BadLength, BadMagic, LeftoverBytes, Truncated, UnexpectedNull
-from decode.holes import laid_out
-from decode.log import compression
-from decode.log.legacy_records import Message, legacy_records
-from decode.log.record import Record
 from tests.decode.log.batches import gzipped, message
+from wirecheck.decode.errors import BadCompression, BadLength, BadMagic, LeftoverBytes, Truncated, UnexpectedNull
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log import compression
+from wirecheck.decode.log.legacy_records import Message, legacy_records
+from wirecheck.decode.log.record import Record
 
 LOG_APPEND_TIME, GZIP = 0x08, 1
 

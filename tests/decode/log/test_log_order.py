@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decode.log import log_order as o
-from decode.log.metadata_log import entries
 from tests.decode.log.batches import batch, marker, topic
+from wirecheck.decode.log import log_order as o
+from wirecheck.decode.log.metadata_log import entries
 
 T = topic()
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from decode.errors import BadChecksum, BadLength, BadMagic, Truncated, UnexpectedNull, UnknownApi
-from decode.log import compression
-from decode.log.metadata_log import Refused, entries, joined
-from decode.message import Status, decode
-from decode.nested import nested
-from decode.wire import DATA, RECORD
 from tests.decode.log.batches import Batch, batch, config, control, entry, leader_change, message, record, topic
+from wirecheck.decode.errors import BadChecksum, BadLength, BadMagic, Truncated, UnexpectedNull, UnknownApi
+from wirecheck.decode.log import compression
+from wirecheck.decode.log.metadata_log import Refused, entries, joined
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
+from wirecheck.decode.wire import DATA, RECORD
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

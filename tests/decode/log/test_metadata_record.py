@@ -4,11 +4,11 @@ import struct
 
 import pytest
 
-from decode.errors import BadVarint, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
-from decode.holes import laid_out
-from decode.log import metadata_record as f
-from decode.log.record import walk_records
 from tests.decode.log.batches import entry, record, uvarint
+from wirecheck.decode.errors import BadVarint, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log import metadata_record as f
+from wirecheck.decode.log.record import walk_records
 
 
 def frame(value, *, key=None, control=False, left_out=None):

@@ -2,10 +2,10 @@
 
 import struct
 
-from decode.layouts.program import form
-from decode.log.metadata_log import entries, joined
-from decode.log.metadata_tables import JUDGED, log_tables
 from tests.decode.log.batches import batch, config, entry, leader_change, remove_topic, text, topic, uvarint
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.log.metadata_log import entries, joined
+from wirecheck.decode.log.metadata_tables import JUDGED, log_tables
 
 ONE, TWO = bytes(15) + b"\x01", bytes(15) + b"\x02"
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decode.errors import BadLength, BadText, BadVarint, LeftoverBytes, Truncated
-from decode.holes import laid_out
-from decode.log import record as r
 from tests.decode.log.batches import record, sized, uvarint, varint
+from wirecheck.decode.errors import BadLength, BadText, BadVarint, LeftoverBytes, Truncated
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log import record as r
 
 
 def walked(data, count=1, left_out=()):

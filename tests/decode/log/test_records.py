@@ -8,10 +8,10 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from decode.errors import BadCompression, BadLength, BadMagic, DecodeError, Truncated
-from decode.holes import laid_out
-from decode.log.records import CONTROL_TYPES, HEADER_BYTES, batches, header, read_batches
 from tests.decode.log.batches import Batch, batch, gzipped, leader_change, message, record
+from wirecheck.decode.errors import BadCompression, BadLength, BadMagic, DecodeError, Truncated
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log.records import CONTROL_TYPES, HEADER_BYTES, batches, header, read_batches
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "record-batches.jsonl.gz"
 VECTORS = [json.loads(line) for line in gzip.decompress(GOLDEN.read_bytes()).splitlines()]

@@ -10,12 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decode.log import compression
-from decode.log import secrets as s
-from decode.log.compression import NAMES
-from decode.log.metadata_log import entries
-from decode.message import Status, decode
-from decode.nested import nested
 from tests.decode.log.batches import (
     Batch,
     batch,
@@ -30,6 +24,12 @@ from tests.decode.log.batches import (
     topic,
     uvarint,
 )
+from wirecheck.decode.log import compression
+from wirecheck.decode.log import secrets as s
+from wirecheck.decode.log.compression import NAMES
+from wirecheck.decode.log.metadata_log import entries
+from wirecheck.decode.message import Status, decode
+from wirecheck.decode.nested import nested
 
 RECORDS = [
     json.loads(line)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decode.errors import BadChecksum
-from decode.log import snapshot as s
-from decode.message import decode
-from decode.nested import nested
 from tests.decode.log.batches import Batch, batch, control, record, topic
+from wirecheck.decode.errors import BadChecksum
+from wirecheck.decode.log import snapshot as s
+from wirecheck.decode.message import decode
+from wirecheck.decode.nested import nested
 
 WHOLE = (
     control(3, b"\x00\x00" + bytes(8) + b"\x00", epoch=2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from decode.show.message_filter import Filter, endpoint, key_of
+from wirecheck.decode.show.message_filter import Filter, endpoint, key_of
 
 
 @pytest.mark.parametrize("said", ["Fetch", "fetch", "FETCH", "1"])

@@ -6,11 +6,11 @@ import struct
 import pyarrow as pa
 import pytest
 
-from decode.envelope import DEEPEST
-from decode.show import message_lines as lines
-from decode.show.message_lines import Filter, Reading
 from tests.build import plain
 from tests.traffic import Talk
+from wirecheck.decode.envelope import DEEPEST
+from wirecheck.decode.show import message_lines as lines
+from wirecheck.decode.show.message_lines import Filter, Reading
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND

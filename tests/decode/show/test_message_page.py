@@ -2,7 +2,7 @@
 
 import pytest
 
-from decode.show.message_page import text
+from wirecheck.decode.show.message_page import text
 
 LINE = {
     "time": "2023-11-14T22:13:20.003000Z", "src": "[fd00::1]:40000", "dst": "10.0.0.9:9092", "side": "response",

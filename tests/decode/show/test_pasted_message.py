@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
-from decode.show.message_lines import Reading
-from decode.show.pasted_message import single
 from tests.build import plain
+from wirecheck.decode.show.message_lines import Reading
+from wirecheck.decode.show.pasted_message import single
 
 ORDERS = "JMxDMvfeRaOyTjPWGqDRbA"
 ASKED = plain("Metadata", "request", 12, {"topics": [{"name": "orders"}]}, {"correlationId": 7, "clientId": "app"})

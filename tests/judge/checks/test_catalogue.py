@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from judge.checks import catalogue
-from judge.claims.kinds import SPACES
+from wirecheck.judge.checks import catalogue
+from wirecheck.judge.claims.kinds import SPACES
 
 BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
 

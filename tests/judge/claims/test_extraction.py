@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from judge.claims.extraction import claims
-from judge.judge import Judge
-from judge.topology import releases
-from judge.topology.releases import read
 from tests.decode.log.batches import batch, remove_topic, topic
 from tests.judge.cases_control import id_bytes, log
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, open_rows, written
+from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.topology import releases
+from wirecheck.judge.topology.releases import read
 
 
 def told(lab, kind):

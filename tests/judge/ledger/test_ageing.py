@@ -5,11 +5,11 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.judge import Judge
-from judge.thresholds import Settings
 from tests.judge.lab import Lab, ns, open_rows
 from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster
 from tests.judge.test_checks import CASES
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.thresholds import Settings
 
 HOUR = 3600
 DAY = 24 * HOUR

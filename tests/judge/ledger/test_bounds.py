@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.judge import Judge
-from judge.ledger import bounds
-from judge.results.distinct_count import Distinct, K
-from judge.thresholds import Settings
-from judge.whole_connections import theirs
 from tests.judge.lab import B1, Lab, open_rows
 from tests.judge.made import EAST, ID_1, S, bound, claim, cluster
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.ledger import bounds
+from wirecheck.judge.results.distinct_count import Distinct, K
+from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.whole_connections import theirs
 
 SMALL = Settings(most_topics=10, most_clients=10, most_connections=10, most_claims=50, most_findings=10)
 HOST = "10.0.0.9"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.claims.claim import Claim, Sighting, merged, pack, unpack
-from judge.ledger.ledger import STATE_VERSION, Ledger, StateVersionError
 from tests.judge.made import ID_1, bound, seen
+from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
+from wirecheck.judge.ledger.ledger import STATE_VERSION, Ledger, StateVersionError
 
 sightings = st.builds(
     Sighting,

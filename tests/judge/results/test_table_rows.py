@@ -1,7 +1,7 @@
 """Rows that are no findings: a topic that nobody described is listed all the same, once a broker served it."""
 
-from decode.connection.exchanges import ORPHAN
 from tests.judge.lab import B1, ID_1, Lab
+from wirecheck.decode.connection.exchanges import ORPHAN
 
 
 def served(lab, at, name, *, api="Produce", version=9, error=0, topic_id=None):

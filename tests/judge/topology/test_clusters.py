@@ -1,7 +1,7 @@
 """Endpoints are joined by what servers say, and two known ClusterIds never."""
 
-from judge.topology.clusters import Clusters
 from tests.judge.made import EAST, ID_1, WEST, S, claim, cluster
+from wirecheck.judge.topology.clusters import Clusters
 
 OTHER, CONTROLLER = "10.0.0.2:9092", "10.0.0.3:19093"
 

@@ -1,12 +1,12 @@
 """One address, two clusters after each other: each has its own time, its brokers, its part of what both said."""
 
-from judge.check_context import Scene
-from judge.checks.brokers.leadership import silent_since
-from judge.claims.claim import SLOT_NS, Claim, Sighting
-from judge.thresholds import Settings
-from judge.topology.clusters import Clusters
-from judge.topology.endpoint_history import cut
 from tests.judge.made import EAST, S, claim
+from wirecheck.judge.check_context import Scene
+from wirecheck.judge.checks.brokers.leadership import silent_since
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.topology.clusters import Clusters
+from wirecheck.judge.topology.endpoint_history import cut
 
 OTHER = "10.0.0.2:9092"
 

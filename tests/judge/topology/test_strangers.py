@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from judge.claims.extraction import claims
-from judge.judge import Judge
 from tests.judge import cases_strangers as cases
 from tests.judge.lab import Lab, exchanged, ns, open_rows
+from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.judge import Judge
 
 STORIES = sorted(name for name in vars(cases) if name.startswith("clu002_"))
 TABLES = ("findings", "topics", "clients", "clusters", "coverage")

@@ -5,12 +5,12 @@ from threading import Event
 
 import pytest
 
-from streaming.run import early as module
-from streaming.run import replay
-from streaming.run.early import Early
-from streaming.spark import session
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
+from wirecheck.streaming.run import early as module
+from wirecheck.streaming.run import replay
+from wirecheck.streaming.run.early import Early
+from wirecheck.streaming.spark import session
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
 
 SETTINGS = Settings(buckets=2)
 PATIENCE_S = 300

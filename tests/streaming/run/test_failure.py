@@ -2,8 +2,8 @@
 
 import pytest
 
-from streaming.run.failure import in_one_line
-from streaming.run.plan import Plan
+from wirecheck.streaming.run.failure import in_one_line
+from wirecheck.streaming.run.plan import Plan
 
 PLAN = Plan("frames", "out", "out/_checkpoint")
 HEAD = "[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: "

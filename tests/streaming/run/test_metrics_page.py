@@ -8,11 +8,11 @@ import urllib.request
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from streaming.run.metric_catalogue import SECONDS, Histogram
-from streaming.run.metrics_page import HANGS_S, Page, Query, healthy, ready, serve
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
-from streaming.store.result_tables import from_ipc, to_ipc
+from wirecheck.streaming.run.metric_catalogue import SECONDS, Histogram
+from wirecheck.streaming.run.metrics_page import HANGS_S, Page, Query, healthy, ready, serve
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
 S = 1_000_000_000
 

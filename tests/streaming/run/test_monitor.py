@@ -8,13 +8,13 @@ from threading import Event
 import pytest
 from pyspark.errors import PySparkException
 
-from streaming.run import manifest, monitor
-from streaming.run.metrics_page import Page
-from streaming.run.monitor import MonitorError, Plan, Watch, attend, prepared, run
-from streaming.steps.frames_folder import agents_of
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import AgentFiles, Settings
-from streaming.store.run_result import Result
+from wirecheck.streaming.run import manifest, monitor
+from wirecheck.streaming.run.metrics_page import Page
+from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, attend, prepared, run
+from wirecheck.streaming.steps.frames_folder import agents_of
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import AgentFiles, Settings
+from wirecheck.streaming.store.run_result import Result
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.run import query_requirements
+from wirecheck.streaming.run import query_requirements
 
 
 def test_here_nothing_fails_but_what_this_machine_lacks():
@@ -28,8 +28,8 @@ def test_another_pandas_is_named_with_the_fix(monkeypatch):
 
 
 def test_no_java_is_a_line(monkeypatch):
-    monkeypatch.setattr("streaming.spark.java.candidates", list)
-    monkeypatch.setattr("streaming.spark.java.find_spec", lambda _: None)
+    monkeypatch.setattr("wirecheck.streaming.spark.java.candidates", list)
+    monkeypatch.setattr("wirecheck.streaming.spark.java.find_spec", lambda _: None)
     (line,) = query_requirements.java()
     assert (line.state, line.said) == ("fail", "Java 17 or newer is needed, found no Java")
     assert "apt install" in line.fix

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from streaming.run.replay import gather, reason, retried
+from wirecheck.streaming.run.replay import gather, reason, retried
 
 
 def test_files_are_gathered_whatever_their_folder_is_called(tmp_path):

@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from streaming.run.suspects import killers
-from streaming.steps.settings import Settings
+from wirecheck.streaming.run.suspects import killers
+from wirecheck.streaming.steps.settings import Settings
 
 KILLS = """
 import os, signal
 if os.environ.get("KILLS"):
-    from streaming import pack
+    from wirecheck.streaming import pack
     read = pack.read
     pack.read = lambda path: os.kill(os.getpid(), signal.SIGKILL) if os.environ["KILLS"] in path else read(path)
 """

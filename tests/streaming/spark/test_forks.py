@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.spark import forks
-from streaming.spark.session import RUNNING
+from wirecheck.streaming.spark import forks
+from wirecheck.streaming.spark.session import RUNNING
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 ENVIRONMENT = {"WORD": "said\u00e9", "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 SERVER = """
 import json, os, socket, sys, time
-from streaming.spark.forks import serve
+from wirecheck.streaming.spark.forks import serve
 
 def work():
     print(json.dumps([sys.argv, dict(os.environ), os.getcwd(), sys.stdin.readline()]), flush=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.spark import gateway
+from wirecheck.streaming.spark import gateway
 
 
 @pytest.fixture

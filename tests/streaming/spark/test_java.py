@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.spark import java
+from wirecheck.streaming.spark import java
 
 
 @pytest.fixture

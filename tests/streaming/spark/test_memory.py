@@ -1,7 +1,7 @@
 """Rows travel in pieces, so that what a step holds does not grow with a batch."""
 
-from streaming.spark.memory import PIECE_BYTES, in_pieces
-from streaming.steps.tagged import EXCHANGES, Tagged
+from wirecheck.streaming.spark.memory import PIECE_BYTES, in_pieces
+from wirecheck.streaming.steps.tagged import EXCHANGES, Tagged
 
 
 def rows(*sizes):

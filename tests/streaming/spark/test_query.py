@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.spark.pipeline import Job, start
-from streaming.steps.frames_folder import agents_of
-from streaming.steps.plain_loop import Loop
-from streaming.steps.settings import Settings
-from streaming.store import batches
-from streaming.store.run_result import Result
+from wirecheck.streaming.spark.pipeline import Job, start
+from wirecheck.streaming.steps.frames_folder import agents_of
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.run_result import Result
 
 pytestmark = pytest.mark.spark
 STATEFUL = "transformWithStateInPandasExec"

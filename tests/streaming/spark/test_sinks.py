@@ -2,9 +2,9 @@
 
 import pyarrow.parquet as pq
 
-from streaming.spark.sinks import write_batch
-from streaming.steps.tagged import Tagged
-from streaming.store.result_tables import to_ipc
+from wirecheck.streaming.spark.sinks import write_batch
+from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.store.result_tables import to_ipc
 
 
 def row(table, *ids):

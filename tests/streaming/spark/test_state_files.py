@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from streaming.spark.state_files import BLOCK, LZ4, damaged
-from streaming.store.storage import at
+from wirecheck.streaming.spark.state_files import BLOCK, LZ4, damaged
+from wirecheck.streaming.store.storage import at
 
 SST = "000008-a1.sst"
 SCHEMA = "0_5f"

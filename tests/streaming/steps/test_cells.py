@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 
-from streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.cells import from_cell, to_cell
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,18 @@ import gc
 
 import numpy as np
 
-from decode.connection.exchanges import Connection, Exchanges
-from decode.dialect import read
-from decode.message import Messages
-from judge.claims.batch import Batch
-from judge.claims.extraction import unpack
-from streaming.steps import decode_step
-from streaming.steps.cells import from_cell, to_cell
-from streaming.steps.decode_step import Claimed, decode_row
-from streaming.steps.follow_step import Bucket
-from streaming.steps.pack_step import pack_files
-from streaming.steps.settings import AgentFiles, Settings
-from streaming.steps.tagged import CLAIMS, EXCHANGES
+from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.dialect import read
+from wirecheck.decode.message import Messages
+from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.extraction import unpack
+from wirecheck.streaming.steps import decode_step
+from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.decode_step import Claimed, decode_row
+from wirecheck.streaming.steps.follow_step import Bucket
+from wirecheck.streaming.steps.pack_step import pack_files
+from wirecheck.streaming.steps.settings import AgentFiles, Settings
+from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES
 
 
 def test_nothing_of_a_batch_outlives_it(frames_files):

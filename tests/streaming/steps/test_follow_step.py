@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
-from decode.connection.exchanges import Connection, Exchanges
-from decode.connection.follower import Follower, Limits
-from decode.message import Messages
-from streaming.steps import follow_step
-from streaming.steps.cells import from_cell, to_cell
-from streaming.steps.follow_step import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch, rounds
-from streaming.steps.pack_step import FrameFile, pack_files, read_file
-from streaming.steps.settings import AgentFiles, Settings
-from streaming.steps.tagged import EXCHANGES, MARKS
-from streaming.steps.tagged import PROGRESS as FRONT
+from wirecheck.capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUARANTINED, SKIPPED, STARTED, Mark
+from wirecheck.decode.connection.exchanges import Connection, Exchanges
+from wirecheck.decode.connection.follower import Follower, Limits
+from wirecheck.decode.message import Messages
+from wirecheck.streaming.steps import follow_step
+from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.follow_step import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch, rounds
+from wirecheck.streaming.steps.pack_step import FrameFile, pack_files, read_file
+from wirecheck.streaming.steps.settings import AgentFiles, Settings
+from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS
+from wirecheck.streaming.steps.tagged import PROGRESS as FRONT
 
 
 def file(seq, *marks, agent="a"):

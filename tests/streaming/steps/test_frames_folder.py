@@ -2,8 +2,8 @@
 
 import pytest
 
-from streaming.steps.frames_folder import FramesError, agents_of, frames_files
-from streaming.steps.settings import AgentFiles
+from wirecheck.streaming.steps.frames_folder import FramesError, agents_of, frames_files
+from wirecheck.streaming.steps.settings import AgentFiles
 
 
 def folder_of(path, *names):

@@ -1,13 +1,13 @@
 """One label's step: which totals stand beside what the judge tells, and that its state is all it needs."""
 
-from capture.frames import PROGRESS, SKIPPED, Mark
-from streaming.steps.cells import to_cell
-from streaming.steps.follow_step import Marks, Progress
-from streaming.steps.judge_step import judge_rows
-from streaming.steps.settings import Settings
-from streaming.steps.tagged import MARKS, Tagged
-from streaming.steps.tagged import PROGRESS as FRONT
-from streaming.store.result_tables import from_ipc
+from wirecheck.capture.frames import PROGRESS, SKIPPED, Mark
+from wirecheck.streaming.steps.cells import to_cell
+from wirecheck.streaming.steps.follow_step import Marks, Progress
+from wirecheck.streaming.steps.judge_step import judge_rows
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.tagged import MARKS, Tagged
+from wirecheck.streaming.steps.tagged import PROGRESS as FRONT
+from wirecheck.streaming.store.result_tables import from_ipc
 
 SETTINGS = Settings(buckets=1)
 

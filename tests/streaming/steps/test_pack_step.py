@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from capture import frames
-from decode.connection.segments import segments
-from streaming.steps import pack_step
-from streaming.steps.settings import Settings
+from wirecheck.capture import frames
+from wirecheck.decode.connection.segments import segments
+from wirecheck.streaming.steps import pack_step
+from wirecheck.streaming.steps.settings import Settings
 
 
 @pytest.fixture(scope="module")

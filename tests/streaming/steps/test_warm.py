@@ -1,7 +1,7 @@
 """Warming goes the whole way."""
 
-from decode.warm import SAID
-from streaming.steps.warm import warm
+from wirecheck.decode.warm import SAID
+from wirecheck.streaming.steps.warm import warm
 
 
 def test_the_tiny_connection_passes_through_every_step():

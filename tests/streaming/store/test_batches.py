@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from streaming.store import batches
-from streaming.store.batches import Entries, Folders, clear, write
+from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.batches import Entries, Folders, clear, write
 
 
 @pytest.fixture(params=["folders", "entries"])

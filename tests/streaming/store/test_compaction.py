@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from streaming.store import compaction
-from streaming.store.batches import COMMITS, Entries, Folders, write
-from streaming.store.result_tables import from_ipc, to_ipc
+from wirecheck.streaming.store import compaction
+from wirecheck.streaming.store.batches import COMMITS, Entries, Folders, write
+from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
 OLD, NOW = 1_000_000, 2_000_000
 TOLD = [[("a", 1), ("b", 1), ("d", 1)], [("a", 2), ("c", 1)], [("b", 2)], [("a", 3), ("c", 2, True)]]

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from streaming.store import result_tables
+from wirecheck.streaming.store import result_tables
 
 TIME_NS = 1_700_000_000_123_456_789
 

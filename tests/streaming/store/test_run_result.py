@@ -1,9 +1,9 @@
 """The last revision of an id holds."""
 
-from streaming.spark.sinks import write_batch
-from streaming.steps.tagged import Tagged
-from streaming.store.result_tables import to_ipc
-from streaming.store.run_result import Result, coverage
+from wirecheck.streaming.spark.sinks import write_batch
+from wirecheck.streaming.steps.tagged import Tagged
+from wirecheck.streaming.store.result_tables import to_ipc
+from wirecheck.streaming.store.run_result import Result, coverage
 
 
 def finding(revision, state="open", name="f1", **columns):

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
-from streaming.store.run_result import Result
-from streaming.store.topics_at import described
+from wirecheck.streaming.store.run_result import Result
+from wirecheck.streaming.store.topics_at import described
 
 OLD, NEW = "1kItcVyISSW2qinBWMWing", "-dQYQ6GHSY6paRw3TwiVqA"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.store.upgrade_gate import between_brokers, lines, rejected
+from wirecheck.streaming.store.upgrade_gate import between_brokers, lines, rejected
 
 
 def client(client_id="app", **apis):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from decode.connection.follower import Follower
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
@@ -15,6 +14,7 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower
 
 SECOND = 10**9
 LINGERED = 20 * SECOND  # after which a closed connection is forgotten

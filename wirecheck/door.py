@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from commands.ending import in_one_line, orderly
+from wirecheck.commands.ending import in_one_line, orderly
 
 COMMANDS = (
     "replay",
@@ -36,7 +36,7 @@ class Rooms(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:  # noqa: ARG002 - click's shape
-        return getattr(import_module(f"commands.{cmd_name}"), cmd_name) if cmd_name in COMMANDS else None
+        return getattr(import_module(f"wirecheck.commands.{cmd_name}"), cmd_name) if cmd_name in COMMANDS else None
 
     def invoke(self, ctx: click.Context) -> Any:
         with orderly(), in_one_line():
@@ -58,7 +58,3 @@ def main() -> None:
       wirecheck decode incident.pcapng --api Metadata --limit 5
       wirecheck explain TID002
     """
-
-
-if __name__ == "__main__":
-    main(prog_name="wirecheck")

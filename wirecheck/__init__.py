@@ -1,0 +1,14 @@
+"""wirecheck: do all brokers and clients of a Kafka cluster agree on which topic is which?
+
+Knows: that the rooms at the top of the repository (capture, decode, judge, streaming, dashboards, commands) are this
+package's: each is linked here, so that an installed wirecheck has one name of its own at the top, whatever else is
+called `decode` beside it. Refuses to know what they do.
+Rule: a room is imported by this name only, `wirecheck.decode`; by its bare one it would be another module.
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("wirecheck")
+except PackageNotFoundError:  # a checkout that nobody installed
+    __version__ = "0+unknown"
