@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from bench.chaos import Monitor
 from bench.replay import family, resident, row
 from bench.traffic import write_capture
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 
 RATE, FILE_S = 20_000, 2
@@ -53,7 +53,7 @@ def cut(folder: Path, count: int) -> int:
     (folder / "source").mkdir()
     held, number = [], 0
     for file in write_frames([pcap], folder / "whole", "bench").files:
-        table = frames.read(file)
+        table = frames_file.read(file)
         held.append(table.filter(pc.equal(table["kind"], frames.FRAME)))
         file.unlink()
         whole = pa.concat_tables(held)

@@ -174,13 +174,15 @@ def ours(path: Path, folder: Path) -> dict[Known, list[Kept]]:
     """Messages told without a hole that the capture left, of trimmed frames."""
     import pyarrow as pa
 
-    from wirecheck.capture import frames
+    from wirecheck.capture import frames_file
     from wirecheck.capture.agent.offline_agent import write_frames
     from wirecheck.decode.connection.follower import Follower
     from wirecheck.decode.connection.segments import segments
 
     with tempfile.TemporaryDirectory(dir=folder) as out:
-        table = pa.concat_tables([frames.read(file) for file in write_frames([path], Path(out) / "f", "bench").files])
+        table = pa.concat_tables(
+            [frames_file.read(file) for file in write_frames([path], Path(out) / "f", "bench").files]
+        )
     follower = Follower()
     told: dict[Known, list[Kept]] = defaultdict(list)
     for result in (follower.receive(segments(table)), follower.drain()):

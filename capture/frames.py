@@ -18,7 +18,6 @@ import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 FRAME = 0  # one captured TCP segment
 STARTED = 1  # first row of a capture; its time is the first packet's
@@ -113,13 +112,3 @@ def with_file_seq(table: pa.Table, file_seq: int) -> pa.Table:
 
 class NotFramesError(ValueError):
     """A file among the frames is none; the message is why, in one line."""
-
-
-def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None) -> pa.Table:
-    """One file of frames, or columns of it, its strings as dictionary codes: looked at before it is believed.
-
-    Raises NotFramesError, or OSError where the disk or network fails.
-    """
-    from wirecheck.capture import frames_file  # it needs this module's contract
-
-    return frames_file.read(path, columns)

@@ -52,8 +52,11 @@ ONE_IN_A_FILE = ("cluster", "agent", "file_seq")
 SPANNED = ("payload", "payload_len", "left_out")
 
 
-def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None) -> pa.Table:
-    """What `frames.read` gives and raises."""
+def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """One file of frames, or columns of it, its strings as dictionary codes: looked at before it is believed.
+
+    Raises NotFramesError, or OSError where the disk or network fails.
+    """
     wanted = list(columns) if columns is not None else frames.FRAMES.names
     try:
         table = _read(path, wanted)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ def tables(files: Iterable[Path], columns: Sequence[str], cluster: str) -> Itera
     """Frames of one cluster label, file by file; what is no file of frames has none, as the verdict has said."""
     for file in files:
         with suppress(frames.NotFramesError):
-            yield of_cluster(frames.read(file, columns), cluster)
+            yield of_cluster(frames_file.read(file, columns), cluster)
 
 
 def of_cluster(table: pa.Table, cluster: str) -> pa.Table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,7 @@ def busiest(files: Iterable[Path], most: int = MOST) -> list[tuple[int, int]]:
     pairs: Counter[tuple[int, int]] = Counter()
     for file in files:
         try:
-            table = frames.read(file, ["kind", "src_port", "dst_port"]).filter(pc.field("kind") == frames.FRAME)
+            table = frames_file.read(file, ["kind", "src_port", "dst_port"]).filter(pc.field("kind") == frames.FRAME)
         except frames.NotFramesError:  # whoever reads them whole has said so
             continue
         sums = table.group_by(["src_port", "dst_port"]).aggregate([("kind", "count")])

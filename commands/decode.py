@@ -201,10 +201,10 @@ def written(folders: list[Path]) -> "Iterator[pa.Table]":
 
 def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "pa.Table | None":
     """A file of frames, or columns of it; None where it is none, and `wrong` says why. Stop where the disk fails."""
-    from wirecheck.capture import frames
+    from wirecheck.capture import frames, frames_file
 
     try:
-        return frames.read(path, columns)
+        return frames_file.read(path, columns)
     except frames.NotFramesError as error:
         wrong.append(f"{path}: {error}")
     except OSError as error:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from fuzz.capture_files import bent
 from tests import traffic as t
 from tests.build import plain
-from wirecheck.capture import frames, pcapng_export
+from wirecheck.capture import frames, frames_file, pcapng_export
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.show import message_lines
 
@@ -50,7 +50,7 @@ def honest() -> dict[str, list[Any]]:
     with TemporaryDirectory() as folder:
         (Path(folder) / "x.pcap").write_bytes(t.pcap(given))
         (file,) = write_frames([Path(folder) / "x.pcap"], Path(folder) / "frames", "L", "a").files
-        found: dict[str, list[Any]] = frames.read(file).cast(frames.FRAMES).to_pydict()
+        found: dict[str, list[Any]] = frames_file.read(file).cast(frames.FRAMES).to_pydict()
     assert any(found["left_out"])
     return found
 
@@ -171,7 +171,7 @@ LIES: tuple[Callable[[dict[str, list[Any]], np.random.Generator], None], ...] = 
 def read(path: Path, _: np.random.Generator) -> str:
     """What became of it; raises if it was believed and could not be used."""
     try:
-        table = frames.read(path)
+        table = frames_file.read(path)
     except frames.NotFramesError:
         return "not frames"
     said = sum(

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.frames import NotFramesError
 from wirecheck.decode.connection.segments import Segments, segments
 from wirecheck.judge.failures import described
@@ -77,7 +77,7 @@ def packed(path: str, table: pa.Table, settings: Settings) -> Iterator[Tagged]:
 def read(path: str) -> pa.Table:
     """One file of frames, its strings as codes. Raises NotFramesError, or OSError where the disk or network fails."""
     try:
-        return frames.read(whole(path))
+        return frames_file.read(whole(path))
     except FileNotFoundError as gone:
         raise NotFramesError("it was gone before it was read") from gone
     except (NotFramesError, OSError):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pyarrow import fs
 
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.streaming.store.storage import at
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
@@ -51,7 +51,7 @@ def label_in(path: str) -> str | None:
     try:
         system, inside = at(path)
         with system.open_input_file(inside) as file:
-            return str(frames.read(file, ["cluster"])["cluster"][0].as_py())
+            return str(frames_file.read(file, ["cluster"])["cluster"][0].as_py())
     except (OSError, ValueError, KeyError, IndexError):
         return None
 

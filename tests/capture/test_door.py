@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.awaited import PATIENCE_S, await_line
 from tests.capture.agent.test_live_agent import has_libpcap, may_listen
 from wirecheck import door
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.commands.units import duration, size
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,7 +130,7 @@ def test_an_agent_ends_in_order_and_keeps_a_second_one_out(tmp_path):
     said = f"0 frames in 1 files under {tmp_path}; 0 of 0 payload bytes kept; lost 0 in the kernel, 0 at the disk\n"
     assert (agent.returncode, out, err.splitlines(keepends=True)[-1]) == (0, "", said)
     (file,) = tmp_path.glob("a-*.parquet")
-    table = frames.read(file)
+    table = frames_file.read(file)
     assert table["kind"].to_pylist() == [frames.STARTED, frames.ENDED, frames.PROGRESS]
     assert set(table["cluster"].to_pylist()) == {"prod"}
     assert file.stat().st_mode & 0o777 == 0o600
@@ -138,8 +138,10 @@ def test_an_agent_ends_in_order_and_keeps_a_second_one_out(tmp_path):
 
 def test_the_agent_s_path_imports_neither_spark_nor_pandas():
     code = (
-        "import sys, commands.capture, commands.doctor, capture.agent.live_agent, capture.source.interface, capture.agent.agent_metrics, capture.agent.agent_requirements, "
-        "scapy.arch.linux; print(sorted({'pyspark', 'pandas', 'streaming', 'rich'} & set(sys.modules)))"
+        "import sys, wirecheck.commands.capture, wirecheck.commands.doctor, wirecheck.capture.agent.live_agent, "
+        "wirecheck.capture.source.interface, wirecheck.capture.agent.agent_metrics, "
+        "wirecheck.capture.agent.agent_requirements, scapy.arch.linux; "
+        "print(sorted({'pyspark', 'pandas', 'wirecheck.streaming', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests import traffic as t
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 
 # Written down again on purpose: this is what files on disk are.
@@ -86,6 +86,6 @@ def test_every_column_has_its_sentence():
 
 
 def test_columns_can_be_read_alone(tmp_path, written):
-    table = frames.read(written_file(tmp_path, written), ["ts_ns", "src_ip"])
+    table = frames_file.read(written_file(tmp_path, written), ["ts_ns", "src_ip"])
     assert table.column_names == ["ts_ns", "src_ip"]
     assert pa.types.is_dictionary(table["src_ip"].type)

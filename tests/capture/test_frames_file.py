@@ -21,7 +21,7 @@ def honest(tmp_path_factory):
     folder = tmp_path_factory.mktemp("honest")
     (folder / "x.pcap").write_bytes(traffic.pcap(traffic.packets(TALK)))
     (file,) = write_frames([folder / "x.pcap"], folder / "frames", "L", "a", keep_records=True).files
-    return frames.read(file).cast(frames.FRAMES).to_pydict()
+    return frames_file.read(file).cast(frames.FRAMES).to_pydict()
 
 
 def written(columns, path, **options):
@@ -43,7 +43,7 @@ STORED = [{}, {"use_dictionary": False}, {"row_group_size": 3}, {"compression": 
 
 @pytest.mark.parametrize("options", STORED, ids=str)
 def test_what_an_agent_writes_is_read_however_parquet_stores_it(honest, tmp_path, options):
-    table = frames.read(written(honest, tmp_path / "a.parquet", **options))
+    table = frames_file.read(written(honest, tmp_path / "a.parquet", **options))
     assert table.cast(frames.FRAMES).to_pydict() == honest
     assert table["payload"].type == pa.binary()
 
@@ -58,7 +58,7 @@ LEAST_AND_MOST = {
 def test_a_number_at_the_edge_of_its_range_is_one(honest, tmp_path, name):
     columns = copied(honest)
     columns[name][ROW], columns[name][ROW + 1] = LEAST_AND_MOST[name]
-    assert frames.read(written(columns, tmp_path / "a.parquet"))[name][ROW].as_py() == LEAST_AND_MOST[name][0]
+    assert frames_file.read(written(columns, tmp_path / "a.parquet"))[name][ROW].as_py() == LEAST_AND_MOST[name][0]
 
 
 BEYOND = [
@@ -74,7 +74,7 @@ def test_a_number_outside_of_its_range_is_none(honest, tmp_path, name, value):
     columns = copied(honest)
     columns[name][ROW] = value
     with pytest.raises(frames.NotFramesError, match=rf"^{name} is {value}, not "):
-        frames.read(written(columns, tmp_path / "a.parquet"))
+        frames_file.read(written(columns, tmp_path / "a.parquet"))
 
 
 @pytest.mark.parametrize("name", [name for name in frames.FRAMES.names if name != "reason"])
@@ -82,7 +82,7 @@ def test_nothing_is_null_in_a_frame(honest, tmp_path, name):
     columns = copied(honest)
     columns[name][ROW] = None
     with pytest.raises(frames.NotFramesError, match=rf"^no {name} in row {ROW + 1}$"):
-        frames.read(written(columns, tmp_path / "a.parquet"))
+        frames_file.read(written(columns, tmp_path / "a.parquet"))
 
 
 LIES = {
@@ -110,7 +110,7 @@ def test_payloads_and_spans_that_do_not_add_up_are_none(honest, tmp_path, lie):
     if "before" in lie:
         columns["payload_len"][ROW], columns["left_out"][ROW + 1] = 40, lie["left_out"]
     with pytest.raises(frames.NotFramesError, match=r"^(payload of row|left out are) "):
-        frames.read(written(columns, tmp_path / "a.parquet"))
+        frames_file.read(written(columns, tmp_path / "a.parquet"))
 
 
 @pytest.mark.parametrize("left_out", [spans((0, 10)), spans((50, 10)), spans((0, 2), (2, 3), (20, 5)), []], ids=str)
@@ -120,7 +120,9 @@ def test_spans_in_order_that_lie_inside_are_read(honest, tmp_path, left_out):
     columns["payload_len"][ROW] = 40 + sum(span["length"] for span in left_out)
     if left_out == spans((50, 10)):
         columns["left_out"][ROW] = spans((40, 10))
-    assert frames.read(written(columns, tmp_path / "a.parquet"))["left_out"][ROW].as_py() == columns["left_out"][ROW]
+    assert (
+        frames_file.read(written(columns, tmp_path / "a.parquet"))["left_out"][ROW].as_py() == columns["left_out"][ROW]
+    )
 
 
 def drop_progress(columns):
@@ -156,7 +158,7 @@ STRANGE = {
 @pytest.mark.parametrize(("change", "said"), STRANGE.values(), ids=STRANGE)
 def test_rows_that_no_agent_writes_are_none(honest, tmp_path, change, said):
     with pytest.raises(frames.NotFramesError, match=said):
-        frames.read(written(change(copied(honest)), tmp_path / "a.parquet"))
+        frames_file.read(written(change(copied(honest)), tmp_path / "a.parquet"))
 
 
 def test_a_text_that_is_no_text_is_none(honest, tmp_path):
@@ -167,7 +169,7 @@ def test_a_text_that_is_no_text_is_none(honest, tmp_path):
     source = pa.StringArray.from_buffers(len(ends), ends.buffers()[1], ends.buffers()[2])
     pq.write_table(table.set_column(place, "source", source), tmp_path / "a.parquet")
     with pytest.raises(frames.NotFramesError, match="UTF8"):
-        frames.read(tmp_path / "a.parquet")
+        frames_file.read(tmp_path / "a.parquet")
 
 
 def test_a_column_of_another_type_or_twice_is_none(honest, tmp_path):
@@ -175,10 +177,10 @@ def test_a_column_of_another_type_or_twice_is_none(honest, tmp_path):
     wrong = table.set_column(6, "ts_ns", table["ts_ns"].cast(pa.timestamp("ns")))
     pq.write_table(wrong, tmp_path / "a.parquet")
     with pytest.raises(frames.NotFramesError, match="ts_ns is timestamp"):
-        frames.read(tmp_path / "a.parquet")
+        frames_file.read(tmp_path / "a.parquet")
     pq.write_table(table.append_column("ts_ns", table["ts_ns"]), tmp_path / "b.parquet")
     with pytest.raises(frames.NotFramesError):
-        frames.read(tmp_path / "b.parquet")
+        frames_file.read(tmp_path / "b.parquet")
 
 
 def many(path, rows, payload=b""):
@@ -196,7 +198,7 @@ def test_a_small_file_of_more_rows_than_an_agent_writes_is_not_unpacked(tmp_path
     monkeypatch.setattr(frames_file, "LARGEST_ROWS", 1000)
     path = many(tmp_path / "a.parquet", 1001)
     with pytest.raises(frames.NotFramesError, match=r"^expands beyond 1000 rows$"):
-        frames.read(path)
+        frames_file.read(path)
 
 
 def test_one_long_payload_that_stands_for_many_is_not_written_out(tmp_path):
@@ -204,7 +206,7 @@ def test_one_long_payload_that_stands_for_many_is_not_written_out(tmp_path):
     assert path.stat().st_size < 4 << 20
     before = pa.total_allocated_bytes()
     with pytest.raises(frames.NotFramesError, match=r"^expands beyond 1024 MB$"):
-        frames.read(path)
+        frames_file.read(path)
     assert pa.total_allocated_bytes() - before < 64 << 20
 
 
@@ -214,10 +216,10 @@ def test_a_disk_that_fails_is_not_the_file_s_fault(tmp_path, monkeypatch):
 
     monkeypatch.setattr(frames_file.pq, "ParquetFile", refused)
     with pytest.raises(PermissionError):
-        frames.read(tmp_path / "a.parquet")
+        frames_file.read(tmp_path / "a.parquet")
     monkeypatch.undo()
     with pytest.raises(FileNotFoundError):
-        frames.read(tmp_path / "a.parquet")
+        frames_file.read(tmp_path / "a.parquet")
 
 
 def test_a_header_that_arrow_aborts_on_is_refused(tmp_path):
@@ -225,4 +227,4 @@ def test_a_header_that_arrow_aborts_on_is_refused(tmp_path):
     packed = Path(__file__).with_name("abort.parquet.gz").read_bytes()
     (tmp_path / "a.parquet").write_bytes(gzip.decompress(packed))
     with pytest.raises(frames.NotFramesError, match="histogram"):
-        frames.read(tmp_path / "a.parquet")
+        frames_file.read(tmp_path / "a.parquet")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from wirecheck import door
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.spark.sinks import write_batch
 from wirecheck.streaming.steps.plain_loop import Loop
@@ -46,7 +46,7 @@ def lying_folder(frames_folder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lying")
     for file in frames_folder.glob("*.parquet"):
         (folder / file.name).symlink_to(file)
-    table = frames.read(file).cast(frames.FRAMES)
+    table = frames_file.read(file).cast(frames.FRAMES)
     longer = pa.array([200 << 10] * len(table), pa.int32())
     place = table.schema.get_field_index("payload_len")
     pq.write_table(table.set_column(place, "payload_len", longer), folder / "liar-0000000001.parquet")

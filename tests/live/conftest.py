@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.capture.agent.test_live_agent import may_listen
-from wirecheck.capture import frames
+from wirecheck.capture import frames_file
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ class Agent:
         return sorted(self.out.glob("*.parquet"))
 
     def rows(self):
-        return pa.concat_tables(frames.read(path) for path in self.files()).to_pylist()
+        return pa.concat_tables(frames_file.read(path) for path in self.files()).to_pylist()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.awaited import await_that
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 
 KILLS = 50
 
@@ -102,7 +102,7 @@ def test_a_full_disk_is_said_counted_and_over_when_there_is_room(small_disk, age
 
 
 def has_kind(path, kind):
-    return kind in frames.read(path, ["kind"])["kind"].to_pylist()
+    return kind in frames_file.read(path, ["kind"])["kind"].to_pylist()
 
 
 def test_an_interface_that_vanishes_is_said_and_waited_for(tmp_path, agents):
@@ -130,7 +130,7 @@ def test_an_interface_that_vanishes_is_said_and_waited_for(tmp_path, agents):
 
 
 def reason_of(path, reason):
-    return reason in frames.read(path, ["reason"])["reason"].to_pylist()
+    return reason in frames_file.read(path, ["reason"])["reason"].to_pylist()
 
 
 def test_a_folder_that_becomes_unwritable_is_said(tmp_path, agents):

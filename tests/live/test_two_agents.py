@@ -13,7 +13,7 @@ import pytest
 from tests.build import plain as built
 from tests.live.conftest import ROOT
 from tests.scenarios.roads import plain
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 
 EXCHANGES, LOSS, PORT = 400, 0.05, 9092
 NETS = {"wcnet-a": "10.250.7.1", "wcnet-b": "10.250.7.2"}
@@ -86,7 +86,7 @@ def with_loss(files, folder, rng):
     """The same files without 5 % of their frames."""
     folder.mkdir()
     for file in files:
-        table = frames.read(file).cast(frames.FRAMES)
+        table = frames_file.read(file).cast(frames.FRAMES)
         stays = [kind != frames.FRAME or rng.random() >= LOSS for kind in table["kind"].to_pylist()]
         pq.write_table(table.filter(pa.array(stays)), folder / file.name, store_schema=False)
     return sorted(folder.glob("*.parquet"))
@@ -94,7 +94,7 @@ def with_loss(files, folder, rng):
 
 def bytes_of(files):
     """(source address, sequence number) of every byte of payload in these files."""
-    rows = pa.concat_tables(frames.read(file) for file in files).to_pylist()
+    rows = pa.concat_tables(frames_file.read(file) for file in files).to_pylist()
     return {
         (row["src_ip"], row["tcp_seq"] + i) for row in rows if row["payload_len"] for i in range(row["payload_len"])
     }

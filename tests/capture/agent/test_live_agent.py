@@ -16,7 +16,7 @@ import pytest
 
 from tests.awaited import PATIENCE_S, await_line, await_that
 from tests.capture import canaries
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.live_agent import Signals
 
 RUN = """
@@ -82,7 +82,7 @@ class Agent:
         await_that(written, self.process, f"{count} files in {self.folder}")
 
     def table(self):
-        return pa.concat_tables(frames.read(path) for path in sorted(self.folder.glob("agent-*.parquet")))
+        return pa.concat_tables(frames_file.read(path) for path in sorted(self.folder.glob("agent-*.parquet")))
 
 
 @pytest.fixture
@@ -183,14 +183,14 @@ def test_a_silent_interface_still_gives_up_what_waits(tmp_path, server):
 
 
 def count_payload(folder):
-    return sum(sum(frames.read(path)["payload_len"].to_pylist()) for path in folder.glob("*.parquet"))
+    return sum(sum(frames_file.read(path)["payload_len"].to_pylist()) for path in folder.glob("*.parquet"))
 
 
 def test_files_roll_by_time(tmp_path, server):
     agent = Agent(tmp_path, server, roll_s=0.3)
     agent.await_files(3, lambda: talk(server, b"x" * 1000))
     agent.end(signal.SIGINT)
-    kinds = [frames.read(path)["kind"].to_pylist()[-1] for path in tmp_path.glob("*.parquet")]
+    kinds = [frames_file.read(path)["kind"].to_pylist()[-1] for path in tmp_path.glob("*.parquet")]
     assert set(kinds) == {frames.PROGRESS}
 
 

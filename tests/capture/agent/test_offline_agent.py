@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, rows
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import NothingReadableError, write_frames
 from wirecheck.capture.agent.spool import Spool
 from wirecheck.capture.agent.spool_folder import FolderInUseError
@@ -30,7 +30,7 @@ def talk(number, start_ms=0, step_ms=1, mss=500):
 
 
 def table_of(folder, agent="replay"):
-    return pa.concat_tables(frames.read(path) for path in sorted(folder.glob(f"{agent}-*.parquet")))
+    return pa.concat_tables(frames_file.read(path) for path in sorted(folder.glob(f"{agent}-*.parquet")))
 
 
 def kinds(folder):
@@ -41,7 +41,7 @@ def test_a_capture_has_one_start_one_end_and_progress_in_every_file(written, tmp
     path = written(t.pcap(t.packets(talk(1))))
     out = tmp_path / "out"
     summary = write_frames([path], out, "prod", roll_bytes=2000, keep_records=True)
-    tables = [frames.read(file) for file in summary.files]
+    tables = [frames_file.read(file) for file in summary.files]
     assert len(tables) > 3
     assert [set(table["file_seq"].to_pylist()) for table in tables] == [{i} for i in range(1, len(tables) + 1)]
     assert [table["kind"].to_pylist()[-1] for table in tables] == [frames.PROGRESS] * len(tables)

@@ -10,7 +10,7 @@ from tests import traffic as t
 from tests.capture import canaries
 from tests.capture.reading import rows
 from tests.decode.connection.conversations import METADATA, request
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent import writer
 from wirecheck.capture.agent.counts import DISK, Counts
 from wirecheck.capture.agent.spool import Spool
@@ -46,7 +46,7 @@ class Disk:
 
     def rows(self):
         files = [path for path in sorted(self.folder.glob("*.parquet")) if path not in self.others]
-        return pa.concat_tables(frames.read(path) for path in files).to_pylist()
+        return pa.concat_tables(frames_file.read(path) for path in files).to_pylist()
 
 
 def mark(kind, ts_ns, **more):

@@ -11,7 +11,7 @@ from tests import traffic as t
 from tests.capture import canaries
 from tests.decode.connection.conversations import FETCH, METADATA, request, response, sized
 from tests.scenarios.roads import NAMES, Scenario, plain
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.capture.trim.trimmer import Trim
 from wirecheck.decode.connection.follower import Follower
@@ -22,7 +22,7 @@ SECOND = 1_000_000_000
 
 def rows_of(path, out, **options):
     summary = write_frames([path], out, "c", **options)
-    table = pa.concat_tables(frames.read(file) for file in summary.files)
+    table = pa.concat_tables(frames_file.read(file) for file in summary.files)
     return [row for row in table.to_pylist() if row["kind"] == frames.FRAME], summary
 
 
@@ -167,7 +167,7 @@ def test_tls_that_was_joined_in_the_middle_is_counted_as_encrypted(written, tmp_
     rows, summary = rows_of(path, tmp_path / "out")
     assert kept(rows) == record[:5] * 12
     follower = Follower()
-    follower.receive(segments_of(pa.concat_tables(frames.read(file) for file in summary.files)))
+    follower.receive(segments_of(pa.concat_tables(frames_file.read(file) for file in summary.files)))
     assert [c.protocol for c in follower.drain().connections] == ["tls"]
     whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)
     assert plain([summary.files]) == plain([whole.files])
@@ -210,7 +210,7 @@ def test_a_message_with_records_whose_first_count_is_wrong_is_found_malformed_ag
 def test_of_a_malformed_message_with_records_nothing_behind_the_first_array_is_kept(number, written, tmp_path):
     """Behind a length that lies anything may stand where a harmless field is expected."""
     trimmed, whole = trimmed_and_whole(number, written, tmp_path)
-    data = b"".join(row["payload"] for file in trimmed for row in frames.read(file).to_pylist())
+    data = b"".join(row["payload"] for file in trimmed for row in frames_file.read(file).to_pylist())
     begin = data.index(malformed_produce(number)[:24])
     front = 4 + 8 + 10 + 8  # size, ids, client id, what stands before the topics
     assert data[begin : begin + front] == malformed_produce(number)[:front]

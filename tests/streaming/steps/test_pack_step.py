@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from wirecheck.capture import frames
+from wirecheck.capture import frames, frames_file
 from wirecheck.decode.connection.segments import segments
 from wirecheck.streaming.steps import pack_step
 from wirecheck.streaming.steps.settings import Settings
@@ -122,7 +122,7 @@ def test_a_file_that_is_gone_is_told_and_a_disk_that_fails_is_not_its_fault(tmp_
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(frames, "read", refused)
+    monkeypatch.setattr(frames_file, "read", refused)
     with pytest.raises(PermissionError):
         pack_step.read(str(tmp_path / "a-0000000001.parquet"))
 
