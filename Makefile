@@ -35,7 +35,7 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	$(call step,compiling what judges)
 	@$(BIN)/python -m wirecheck.streaming.steps.warm
 	$(call step,an archive for Java to start faster)
-	@$(BIN)/python -m wirecheck.streaming.spark.class_archive >/dev/null 2>&1 || true  # Java starts without it, too
+	@$(BIN)/python -m wirecheck.streaming.run.make_class_archive >/dev/null 2>&1 || true  # Java starts without it, too
 	@touch $@
 	$(call step,ready)
 

@@ -1,8 +1,8 @@
 """Judging: days of a cluster of 100 000 partitions, 1 000 clients and 200 brokers, and a month of a fifth of it.
 
 Knows: how many claims of each kind such a cluster makes when every partition has traffic, and the judge as
-`streaming.steps.judge_step` calls it: made anew for every batch, with its state as bytes in between. Refuses to know: bytes
-on the wire, Spark.
+`streaming.steps.judge_step` calls it: made anew for every batch, with its state as bytes in between. Refuses to
+know: bytes on the wire, Spark.
 Rule: capture time goes on by two days a batch, so that whatever ages does; topics are deleted and created again. Time
 is CPU time of one process with everything in it: state read, claims merged, rows told, state written. There is no peer.
 """

@@ -37,8 +37,8 @@ def cached_njit(function: Callable[..., Any]) -> Any:
 def borrowing_njit(function: Callable[..., Any]) -> Any:
     """The same for a kernel that makes no arrays: nobody counts references to those that its caller lends it.
 
-    Counting costs a kernel that hands its arrays on to others more than half of its time (capture/link/packet.py: 131 ns a
-    packet, 63 without). What such a kernel calls makes no arrays either: numba refuses to compile it otherwise.
+    Counting costs a kernel that hands its arrays on to others more than half of its time (capture/link/packet.py: 131
+    ns a packet, 63 without). What such a kernel calls makes no arrays either: numba refuses to compile it otherwise.
     """
     return _cached(function, {"_nrt": False})
 

@@ -32,6 +32,7 @@ from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
 SERVERS: Cell = ("server",)
+EMPTY: Any = {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
 
 
 class Row(NamedTuple):
@@ -78,14 +79,7 @@ class Judge:
         self.ledger = Ledger(self.load, self.overflow.sizes)
         self.before = Before(self.stored)
         self.room = Room(self.ledger, self.before, self.overflow)
-        stored = self.stored(MAIN) or {
-            "agents": {},
-            "due": [],
-            "pending": [],
-            "late": 0,
-            "aged_ns": 0,
-            "strangers": None,
-        }
+        stored = self.stored(MAIN) or EMPTY
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
         self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
         self.pending: set[Cell] = {tuple(cell) for cell in stored["pending"]}

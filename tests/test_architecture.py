@@ -5,31 +5,62 @@ compiles and the interpreter's loop are exempt, because a call inside them costs
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("capture", "commands", "decode", "streaming", "dashboards")
+PACKAGE = "wirecheck."
+ROOMS = ("capture", "commands", "dashboards", "decode", "judge", "streaming")
 MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
-    "streaming": {"decode", "wirecheck.capture.frames"},
+    "judge": {"decode", "capture.frames"},
+    "streaming": {"decode", "judge", "capture.frames", "capture.frames_file"},
     "dashboards": set(),
-    "commands": {"capture", "decode", "streaming", "dashboards"},  # composes them, and decides nothing
+    "commands": {"capture", "decode", "judge", "streaming", "dashboards"},  # composes them, and decides nothing
 }
+INSIDE = {
+    "streaming/store": set(),
+    "streaming/steps": {"streaming/store"},
+    "streaming/spark": {"streaming/steps", "streaming/store"},
+    "streaming/run": {"streaming/spark", "streaming/steps", "streaming/store"},
+    "capture/link": {"capture"},
+    "capture/source": {"capture/link", "capture"},
+    "capture/trim": {"capture"},
+    "capture/agent": {"capture/source", "capture/link", "capture/trim", "capture"},
+    "judge/ledger": {"judge/claims", "judge/thresholds.py"},
+    "judge/topology": {"judge/claims", "judge/claims/extract", "judge/ledger", "judge/failures.py"},
+    "judge/results": {"judge/claims", "judge/ledger", "judge/topology", "judge/checks", "judge"},
+    "decode/layouts": {"decode/schemas", "decode"},
+    "decode/log": {"decode/layouts", "decode/schemas", "decode"},
+    "decode/connection": {"decode/connection/state", "decode/layouts", "decode/log", "decode"},
+    "decode/show": {"decode/connection", "decode/layouts", "decode/schemas", "decode"},
+}
+"""The walls inside the rooms: which folders, or single modules, of its own room the modules of a folder may
+import, besides their own."""
+NAMED_TWICE = {
+    "a subcommand is called what it runs": {"clients", "monitor", "replay"},
+    "a family of claims and the checks of it": {
+        "administration", "bindings", "control", "drafts", "replicas", "sessions", "wire_format",
+    },
+    "until nothing is compiled at run time": {"warm"},
+}  # fmt: skip
+"""Names that several modules may share, and why; any other is unique, so that it can be said without its folder."""
 BOUNDARIES = {
     "scapy": {"capture/source/interface.py"},
-    "pyspark": {"streaming"},
-    "pandas": {"streaming"},
-    "py4j": {"streaming"},
+    "pyspark": {"streaming/spark", "streaming/run"},
+    "pandas": {"streaming/spark"},
+    "py4j": {"streaming/spark", "streaming/run"},
     "jinja2": {"dashboards/report"},
-    "click": {"wirecheck.py", "commands"},
+    "click": {"wirecheck/door.py", "commands"},
     "prometheus_client": {"capture/agent/agent_metrics.py", "streaming/run/metrics_page.py"},
 }
-FILE_LINES, FUNCTION_LINES = 300, 50
-SOURCES = [*sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py")), ROOT / "wirecheck.py"]
+FILE_LINES, FUNCTION_LINES, FOLDER_MODULES = 300, 50, 18
+OWN = [ROOT / "wirecheck" / name for name in ("__init__.py", "__main__.py", "door.py")]
+SOURCES = [*sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py")), *OWN]
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -41,8 +72,69 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def ours_of(path: Path) -> set[str]:
+    """What a module imports of the project, without the package's name."""
+    names = imported(ast.parse(path.read_text()))
+    return {name.removeprefix(PACKAGE) for name in names if name.startswith(PACKAGE)} - {"__file__", "__version__"}
+
+
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+def module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module(path): path for path in SOURCES}
+
+
+def modules_of(path: Path) -> set[str]:
+    """The modules of ours that one imports, wherever in its text."""
+    names = ours_of(path)
+    longest = {name for name in names if name in MODULES}
+    return {name for name in longest if not any(other.startswith(f"{name}.") for other in longest)} - {module(path)}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_the_walls_inside_a_room_hold(path):
+    folder = path.parent.relative_to(ROOT).as_posix()
+    if folder not in INSIDE:
+        return
+    room = folder.split("/")[0]
+    inner = {relative(MODULES[name]) for name in modules_of(path)}
+    inner = {name for name in inner if name not in INSIDE[folder] and name.startswith(f"{room}/")}
+    assert {name.rpartition("/")[0] for name in inner} - INSIDE[folder] - {folder} == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    edges = {name: modules_of(path) for name, path in MODULES.items()}
+    while leaves := {name for name, found in edges.items() if not found & edges.keys()}:
+        edges = {name: found for name, found in edges.items() if name not in leaves}
+    assert sorted(edges) == []
+
+
+def test_a_room_is_imported_by_the_packages_name_only():
+    bare = {
+        relative(path): sorted(n for n in imported(ast.parse(path.read_text())) if n.split(".")[0] in ROOMS)
+        for path in SOURCES
+    }
+    assert {name: found for name, found in bare.items() if found} == {}
+    linked = {link.name: link.readlink().as_posix() for link in (ROOT / "wirecheck").iterdir() if link.is_symlink()}
+    assert linked == {room: f"../{room}" for room in ROOMS}
+
+
+def test_a_modules_name_can_be_said_without_its_folder():
+    named = Counter(path.stem for path in SOURCES if not path.stem.startswith("__"))
+    twice = {name for name, count in named.items() if count > 1}
+    assert twice == set().union(*NAMED_TWICE.values())
+    assert {name for name in ROOMS if name in named} <= {"capture", "decode", "judge"}  # subcommands, and the judge
+
+
+def test_no_folder_holds_more_modules_than_a_newcomer_looks_through():
+    flat = Counter(path.parent.relative_to(ROOT).as_posix() for path in SOURCES if path.stem != "__init__")
+    print("fullest:", flat.most_common(5))
+    assert {folder: count for folder, count in flat.items() if count > FOLDER_MODULES} == {}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
@@ -50,7 +142,7 @@ def test_a_room_imports_only_what_the_plan_allows(path):
     room = relative(path).split("/")[0]
     if room not in MAY_IMPORT:
         return
-    ours = {name for name in imported(ast.parse(path.read_text())) if name.split(".")[0] in (*ROOMS, "wirecheck")}
+    ours = ours_of(path)
     allowed = MAY_IMPORT[room] | {room}
     strangers = {name for name in ours if not any(name == a or name.startswith(a + ".") for a in allowed)}
     # `from capture import frames` names the package first; the module it takes is what counts
@@ -70,12 +162,12 @@ def test_a_boundary_library_stays_behind_its_door(path):
     assert strangers == set()
 
 
-@pytest.mark.parametrize("path", [ROOT / "wirecheck.py", *sorted((ROOT / "commands").glob("*.py"))], ids=relative)
+@pytest.mark.parametrize("path", [*OWN, *sorted((ROOT / "commands").glob("*.py"))], ids=relative)
 def test_the_door_opens_a_room_only_when_it_is_asked_for(path):
     tree = ast.parse(path.read_text())
     statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    at_import = {name.split(".")[0] for node in statements for name in imported(node)}
-    assert at_import & {*ROOMS[:1], *ROOMS[2:], "pyarrow", "numpy", "numba", "pyspark", "pandas", "rich"} == set()
+    at_import = {name.removeprefix(PACKAGE).split(".")[0] for node in statements for name in imported(node)}
+    assert at_import & {*(set(ROOMS) - {"commands"}), "pyarrow", "numpy", "numba", "pyspark", "pandas", "rich"} == set()
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:

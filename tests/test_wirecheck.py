@@ -12,14 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from tests import traffic
-from wirecheck import door
+from wirecheck.door import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 
 
 def run(*arguments):
-    return CliRunner().invoke(door.main, [str(argument) for argument in arguments])
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def door(*arguments):
@@ -207,7 +207,7 @@ def test_a_check_is_found_by_its_name_and_listed_without_one():
 
 def test_the_list_of_commands_has_no_sentence_cut_off():
     lines = run("--help").stdout.partition("Commands:")[2].splitlines()[1:]
-    assert [line.split()[0] for line in lines] == list(door.COMMANDS)
+    assert [line.split()[0] for line in lines] == list(COMMANDS)
     assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 

@@ -1,8 +1,8 @@
 """Writes decode/schemas from a folder of facts about Kafka's releases: `python -m tools.import_schemas FACTS`.
 
 Knows both forms: the facts (one JSON line per message, computed from the releases' jars) and the notation of
-decode/schemas (see decode/layouts/layout.py), and which fields carry what must not be kept (`SECRET`). Run when a new release
-is added; what it writes is read by eye and owned by the project from then on.
+decode/schemas (see decode/layouts/layout.py), and which fields carry what must not be kept (`SECRET`). Run when a new
+release is added; what it writes is read by eye and owned by the project from then on.
 Rule: after writing, every fact must be readable back from the notation; the tool checks that itself.
 """
 

@@ -1,4 +1,4 @@
-"""Compiles, or loads, every kernel that an agent needs: `python -m wirecheck.capture.agent.warm`, or the agent while it listens.
+"""Compiles, or loads, every kernel that an agent needs: `python -m wirecheck.capture.agent.warm`, or while it listens.
 
 Knows: a block of a ring without packets, and decode's tiny connection (decode/warm.py), taken through trim in two
 parts, in the types the live agent has; by which files numba shows that it has compiled.
@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numba.core import event
 
+import wirecheck
 from wirecheck.capture import frames
 from wirecheck.capture.link import link_type, packet
 from wirecheck.capture.source import ring
@@ -61,7 +62,7 @@ def compile_apart() -> None:
     That process hears no Ctrl-C meant for us. If it fails, `warm` compiles here, and says why it cannot.
     """
     if not is_compiled():
-        path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        path = [str(Path(wirecheck.__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
         env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
         subprocess.run(
             [sys.executable, "-m", "wirecheck.capture.agent.warm"],

@@ -4,7 +4,8 @@
 
 Knows the outer names of a line (snake case; the body keeps Kafka's own names and form, so that it can be held against
 a broker's request log), which lines a person asked for, and their order. What an Envelope carries stands beside its
-body, as `enveloped`, and so on in there. Refuses to know files, options and how a line is made pretty (decode/show/message_page.py).
+body, as `enveloped`, and so on in there. Refuses to know files, options and how a line is made
+pretty (decode/show/message_page.py).
 Rule: a line is made of one message and its frame; a message that was not decoded has a reason where the body would be.
 """
 

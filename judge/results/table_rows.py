@@ -1,8 +1,8 @@
 """Rows of the result tables that are no findings: topics, clients, clusters, coverage.
 
 Knows: what each row says and from which claims. Does not know which rows were told before (`step.py`).
-Rule: a row is a pure function of the ledger and the clusters; a table's columns are those of streaming/store/result_tables.py,
-without id, revision and label.
+Rule: a row is a pure function of the ledger and the clusters; a table's columns are those of
+streaming/store/result_tables.py, without id, revision and label.
 """
 
 from collections.abc import Iterable, Iterator

@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import NamedTuple
 
+import wirecheck
 from wirecheck.streaming.spark.tuning import HEAP_MB
 
 PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client", "numba")
@@ -26,8 +27,8 @@ PATIENCE_S = 600  # a first start compiles for minutes
 WARM = """
 import time
 began = time.perf_counter()
-import wirecheck.streaming.steps.warm
-streaming.steps.warm.warm()
+from wirecheck.streaming.steps.warm import warm
+warm()
 print(time.perf_counter() - began)
 """
 INSTALL = "pip install 'wirecheck[monitor]'"
@@ -133,13 +134,13 @@ def archive() -> Iterator[Seen]:
             "class archive",
             "warn",
             "none: Spark starts twice as slowly",
-            "python -m wirecheck.streaming.spark.class_archive",
+            "python -m wirecheck.streaming.run.make_class_archive",
         )
 
 
 def worker() -> Iterator[Seen]:
     """A worker's imports and compiled kernels, in a process of its own."""
-    here = str(Path(__file__).resolve().parent.parent)
+    here = str(Path(wirecheck.__file__).resolve().parent.parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
     try:
         ran = subprocess.run(  # noqa: S603 - this Python

@@ -1,21 +1,17 @@
 """A class-data sharing archive: Java's classes laid out once, so that Spark starts in half the time.
 
-Knows: where the archive of this Java and this Spark lies, and how to have it made: by one replay of an empty capture.
+Knows: where the archive of this Java and this Spark lies. How one is made is `streaming/run/make_class_archive.py`'s
+affair.
 Rule: it is never needed and changes no result. Java itself refuses an archive that does not fit and starts without.
-`python -m wirecheck.streaming.spark.class_archive` makes it (some 30 s, 180 MB in the user's cache folder), unless it is there.
 """
 
 import os
-import sys
-import tempfile
 from pathlib import Path
 from zlib import crc32
 
 import pyspark
 
-from wirecheck.streaming.spark.java import Java, JavaMissing, find_java
-
-PATIENCE_S = 180
+from wirecheck.streaming.spark.java import Java
 
 
 def archive_of(java: Java) -> Path:
@@ -28,52 +24,3 @@ def sharing(java: Java) -> str:
     """What Java is told about the archive, if there is one."""
     archive = archive_of(java)
     return f"-Xshare:auto -XX:SharedArchiveFile={archive}" if archive.exists() else "-Xshare:auto"
-
-
-def make(archive: Path, work: Path) -> bool:
-    """Run the whole query once and have Java write down, as it ends, the classes it needed."""
-    from wirecheck.streaming.run.replay import judge
-    from wirecheck.streaming.spark.pipeline import Job
-    from wirecheck.streaming.spark.session import RUNNING, Session, open_session
-    from wirecheck.streaming.steps.settings import Settings
-
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    beside = archive.with_name(f".{archive.name}.tmp")
-    spark = open_session(Session(work / "spark", jvm=f"-XX:ArchiveClassesAtExit={beside}"))
-    empty_capture(work / "frames")
-    judge(spark, Job(str(work / "frames"), work / "out", work / "checkpoint"), Settings())
-    spark.stop()
-    if RUNNING.java is not None and RUNNING.java.stdin is not None:
-        RUNNING.java.stdin.close()  # tells Java to end, and that is when it writes
-        RUNNING.java.wait(PATIENCE_S)
-    return beside.exists() and bool(beside.replace(archive))
-
-
-def empty_capture(folder: Path) -> None:
-    """An agent that saw nothing: its marks are enough to make every step run."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from wirecheck.capture import frames
-
-    marks = [frames.Mark(kind, 1) for kind in (frames.STARTED, frames.ENDED, frames.PROGRESS)]
-    rows = frames.with_file_seq(pa.Table.from_batches([frames.mark_rows(marks, frames.Stamp("empty", "empty"))]), 1)
-    folder.mkdir()
-    pq.write_table(rows, folder / "empty-0000000001.parquet")
-
-
-def main() -> int:
-    with tempfile.TemporaryDirectory(prefix="wirecheck-") as work:
-        try:
-            archive = archive_of(find_java(Path(work)))
-        except JavaMissing as missing:
-            print(missing, file=sys.stderr)  # noqa: T201
-            return 1
-        if archive.exists() or make(archive, Path(work)):
-            return 0
-    print("Java made no archive; Spark starts without", file=sys.stderr)  # noqa: T201
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,7 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 
-PACKAGES = Path(__file__).resolve().parent.parent
+import wirecheck
+
+PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 STEPS, WORKERS = "pyspark.sql.streaming.transform_with_state_driver_worker", "wirecheck.streaming.spark.worker_daemon"
 """The modules that Spark asks for; a socket each."""
 LAUNCHER = '#!/bin/sh\nexec {python} -I -S {launch} {folder} {python} "$@"\n'
@@ -33,7 +35,7 @@ def start_forks(work: Path) -> tuple[Path, Forks | None]:
         return Path(sys.executable), None
     folder = work / "forks"
     folder.mkdir(mode=0o700, exist_ok=True)  # whoever may connect may have things run
-    words = {"python": sys.executable, "launch": PACKAGES / "streaming/spark/launch.py", "folder": folder}
+    words = {"python": sys.executable, "launch": PACKAGES / "wirecheck/streaming/spark/launch.py", "folder": folder}
     launcher = folder / "python"
     launcher.write_text(LAUNCHER.format(**{name: shlex.quote(str(word)) for name, word in words.items()}))
     launcher.chmod(0o700)

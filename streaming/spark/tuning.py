@@ -8,7 +8,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGES = Path(__file__).resolve().parent.parent
+import wirecheck
+
+PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 LOG4J = """rootLogger.level = warn
 rootLogger.appenderRef.stdout.ref = console
 appender.console.type = Console

@@ -2,8 +2,8 @@
 
 Knows: one tiny connection (decode/warm.py's) cut into two frames files, taken through the plain loop in two batches, so
 that state is stored and restored between them. Numba stores what it compiles for every later process.
-Rule: a worker that has run this meets no kernel for the first time. `python -m wirecheck.streaming.steps.warm` saves the first
-replay a minute.
+Rule: a worker that has run this meets no kernel for the first time. `python -m wirecheck.streaming.steps.warm` saves
+the first replay a minute.
 """
 
 import pyarrow as pa

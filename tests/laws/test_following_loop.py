@@ -1,6 +1,7 @@
 """Laws of following in the job: batches, buckets, the order of files, restarts and trimming change no exchange.
 
-The road is the plain loop, which calls what the Spark operators call; tests/streaming/spark/test_query.py restarts Spark.
+The road is the plain loop, which calls what the Spark operators call; tests/streaming/spark/test_query.py restarts
+Spark.
 """
 
 import gzip

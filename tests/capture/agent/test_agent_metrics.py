@@ -82,5 +82,5 @@ def test_scrapes_are_answered_until_the_agent_ends(counts, unused_port):
 
 
 def test_the_page_of_the_agent_lists_them_all():
-    page = (Path(__file__).resolve().parents[2] / "docs/agent.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs/agent.md").read_text()
     assert set(re.findall(r"^\| `wirecheck_(\w+)`", page, re.MULTILINE)) == NAMES
