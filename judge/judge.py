@@ -23,7 +23,7 @@ from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, Before, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, unversioned, versioned
 from wirecheck.judge.results.overflow import Overflow
-from wirecheck.judge.results.table_rows import Body
+from wirecheck.judge.results.topic_rows import Body
 from wirecheck.judge.subject_eviction import Room
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters

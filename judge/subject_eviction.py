@@ -14,7 +14,7 @@ from wirecheck.judge.ledger import bounds
 from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.overflow import Overflow
-from wirecheck.judge.results.table_rows import Body, Told
+from wirecheck.judge.results.topic_rows import Body, Told
 
 
 class Room:

@@ -17,9 +17,9 @@ from wirecheck.judge.claims.claim import Cell, Sighting
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
 from wirecheck.judge.ledger.ledger import Ledger
-from wirecheck.judge.results import coverage_rows, description_rows, table_rows
+from wirecheck.judge.results import coverage_rows, description_rows, topic_rows
 from wirecheck.judge.results.finding import Evidence, finding, identity
-from wirecheck.judge.results.table_rows import Body, Told
+from wirecheck.judge.results.topic_rows import Body, Told
 from wirecheck.judge.topology.clusters import Group
 
 
@@ -33,16 +33,16 @@ class Table(NamedTuple):
 
 TABLES: Mapping[str, tuple[Table, ...]] = {
     "name": (
-        Table("topics", table_rows.topics_of_name, ("topics",)),
+        Table("topics", topic_rows.topics_of_name, ("topics",)),
         Table("descriptions", description_rows.of_name, ("partitions", "descriptions")),
     ),
     "id": (
-        Table("topics", table_rows.topics_of_id, ("topics",)),
+        Table("topics", topic_rows.topics_of_id, ("topics",)),
         Table("descriptions", description_rows.of_id, ("partitions", "descriptions")),
     ),
-    "client": (Table("clients", table_rows.clients, ("clients",)),),
+    "client": (Table("clients", topic_rows.clients, ("clients",)),),
     "link": (Table("coverage", coverage_rows.connections, ("coverage",)),),
-    "server": (Table("clusters", lambda _cell, scene: table_rows.clusters(scene), ("clusters",)),),
+    "server": (Table("clusters", lambda _cell, scene: topic_rows.clusters(scene), ("clusters",)),),
     "agent": (Table("coverage", lambda _cell, scene: coverage_rows.marks(scene), ("coverage",)),),
 }
 OWNER = {route: table.name for found in TABLES.values() for table in found for route in table.routes}

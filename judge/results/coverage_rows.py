@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import Scene
 from wirecheck.judge.claims.claim import Cell, Claim
-from wirecheck.judge.results.table_rows import Told
+from wirecheck.judge.results.topic_rows import Told
 from wirecheck.judge.topology.host_activity import is_unread, protocol_of
 
 CUMULATIVE = (

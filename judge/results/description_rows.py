@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from wirecheck.judge.check_context import Scene
 from wirecheck.judge.claims.claim import Cell, Claim, Sighting
-from wirecheck.judge.results.table_rows import Body, Told, known
+from wirecheck.judge.results.topic_rows import Body, Told, known
 
 TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 """Sources whose messages have a field for offline replicas."""
