@@ -56,7 +56,7 @@ laws: $(READY) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws
 
 unit: $(READY) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_awaited.py tests/test_pages.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/judge tests/test_awaited.py tests/test_pages.py tests/test_wirecheck.py
 
 scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
