@@ -23,7 +23,7 @@ from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, Before, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, unversioned, versioned
 from wirecheck.judge.results.overflow import Overflow
-from wirecheck.judge.results.topic_rows import Body
+from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.subject_eviction import Room
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters
@@ -248,7 +248,7 @@ class Judge:
         self.due.pop(cell, None)
         self.pending.discard(cell)
         scene.failed = []
-        now = {f"{told.route}|{told.id}": told for told in evaluate.told(cell, scene)}
+        now = {f"{told.table}|{told.id}": told for told in evaluate.told(cell, scene)}
         self.failures.judged(cell, scene.failed)
         failed = {one.check for one in scene.failed}
         known = self.before.rows(cell)

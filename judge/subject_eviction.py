@@ -14,7 +14,7 @@ from wirecheck.judge.ledger import bounds
 from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.overflow import Overflow
-from wirecheck.judge.results.topic_rows import Body, Told
+from wirecheck.judge.results.result_table import Body, ResultRow
 
 
 class Room:
@@ -62,7 +62,7 @@ class Room:
                 found.add(cell)
         return found
 
-    def admitted(self, cell: Cell, known: Mapping[str, Revision], now: dict[str, Told]) -> bool:
+    def admitted(self, cell: Cell, known: Mapping[str, Revision], now: dict[str, ResultRow]) -> bool:
         """Take new findings that are too many out of what a cell tells now; whether the others are a stranger's."""
         new = sorted(name for name in now if table_of(name) == FINDINGS and not known.get(name, NEVER).open)
         stranger = bool(new) and bounds.stranger(cell, self.ledger)

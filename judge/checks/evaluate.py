@@ -9,50 +9,40 @@ raised: its rows there stay as they were told (`untold`), and all others are tol
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any
 
 from wirecheck.judge.check_context import Scene
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.claims.claim import Cell, Sighting
-from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
 from wirecheck.judge.ledger.ledger import Ledger
-from wirecheck.judge.results import coverage_rows, description_rows, topic_rows
 from wirecheck.judge.results.finding import Evidence, finding, identity
-from wirecheck.judge.results.topic_rows import Body, Told
+from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED
+from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
 
-
-class Table(NamedTuple):
-    """What tells rows that are no findings, and what its failures are counted under."""
-
-    name: str
-    tell: Callable[[Cell, Scene], Iterator[Told]]
-    routes: tuple[str, ...]
+Rows = Callable[[Cell, Scene], Iterator[ResultRow]]
 
 
-TABLES: Mapping[str, tuple[Table, ...]] = {
-    "name": (
-        Table("topics", topic_rows.topics_of_name, ("topics",)),
-        Table("descriptions", description_rows.of_name, ("partitions", "descriptions")),
-    ),
-    "id": (
-        Table("topics", topic_rows.topics_of_id, ("topics",)),
-        Table("descriptions", description_rows.of_id, ("partitions", "descriptions")),
-    ),
-    "client": (Table("clients", topic_rows.clients, ("clients",)),),
-    "link": (Table("coverage", coverage_rows.connections, ("coverage",)),),
-    "server": (Table("clusters", lambda _cell, scene: topic_rows.clusters(scene), ("clusters",)),),
-    "agent": (Table("coverage", lambda _cell, scene: coverage_rows.marks(scene), ("coverage",)),),
+def function_of(name: str) -> Rows:
+    """What makes rows, by the name that a table's value says."""
+    module, _, function = name.partition(".")
+    found: Rows = vars(import_module(f"wirecheck.judge.results.{module}"))[function]
+    return found
+
+
+ROWS: Mapping[str, list[tuple[str, Rows]]] = {
+    space: [(table.name, function_of(table.rows[space])) for table in JUDGED if space in table.rows] for space in SPACES
 }
-OWNER = {route: table.name for found in TABLES.values() for table in found for route in table.routes}
-"""Which table tells a row, by its route."""
+"""By space of the ledger: the tables that its subjects make rows of, and how."""
 
 
-def told(cell: Cell, scene: Scene) -> Iterator[Told]:
+def told(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
     """Every row that one cell tells now; what raised instead is among the scene's failures."""
-    for table in TABLES.get(cell[0], ()):
-        yield from contained(table.name, cell, scene, table.tell, cell, scene)
+    for table, rows in ROWS[cell[0]]:
+        yield from contained(table, cell, scene, rows, cell, scene)
     groups = contained(SORTING, cell, scene, scene.groups, cell)
     for check in catalogue.CHECKS.values():
         if check.function is not None and cell[0] in check.units:
@@ -72,13 +62,13 @@ def contained(name: str, cell: Cell, scene: Scene, tell: Callable[..., Iterable[
 
 def untold(row: str, body: Body, failed: set[str]) -> bool:
     """Whether a row that nothing tells now is of what failed: nobody knows whether it still holds."""
-    route = row.partition("|")[0]
-    if route == "findings":
+    table = row.partition("|")[0]
+    if table == FINDINGS.name:
         return SORTING in failed or body.get("code") in failed
-    return OWNER.get(route) in failed
+    return table in failed
 
 
-def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Scene) -> Iterator[Told]:
+def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Scene) -> Iterator[ResultRow]:
     """One check's findings about one cell; what two groups of one name say is one finding."""
     assert check.function is not None
     found: dict[tuple[str | None, str], Evidence] = {}
@@ -91,7 +81,7 @@ def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Sce
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
         kind = evidence.kind or check.kind
-        yield Told("findings", name, {"state": "open", **row, "kind": kind if cluster else lesser(kind)})
+        yield ResultRow(FINDINGS.name, name, {"state": "open", **row, "kind": kind if cluster else lesser(kind)})
 
 
 def lesser(kind: str) -> str:

@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from wirecheck.judge.check_context import Scene
 from wirecheck.judge.claims.claim import Cell, Claim, Sighting
-from wirecheck.judge.results.topic_rows import Body, Told, known
+from wirecheck.judge.results.result_table import Body, ResultRow
+from wirecheck.judge.results.topic_rows import known
 
 TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 """Sources whose messages have a field for offline replicas."""
@@ -37,14 +38,12 @@ class State:
         return self.epoch, self.last
 
 
-def of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
+def numbered_partitions(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
     yield from partitions(cell, "partition", scene)
-    yield from wholes(cell, scene)
 
 
-def of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
+def unnumbered_partitions(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
     yield from partitions(cell, "unnumbered", scene)
-    yield from wholes(cell, scene)
 
 
 def subject(cell: Cell) -> dict[str, str | None]:
@@ -52,7 +51,7 @@ def subject(cell: Cell) -> dict[str, str | None]:
     return {"topic_id": cell[1] if cell[0] == "id" else None, "name": cell[1] if cell[0] == "name" else None}
 
 
-def partitions(cell: Cell, kind: str, scene: Scene) -> Iterator[Told]:
+def partitions(cell: Cell, kind: str, scene: Scene) -> Iterator[ResultRow]:
     for group in known(scene.groups(cell)):
         by_partition: dict[int, list[Claim]] = {}
         for claim in scene.claims(kind, group, *cell):
@@ -65,7 +64,7 @@ def partitions(cell: Cell, kind: str, scene: Scene) -> Iterator[Told]:
             found = states(claims, offline.get(partition, []))
             for name, state in found.items():
                 body = {"withdrawn": False, **about, **row(partition, state, until_ns(state, found.values()))}
-                yield Told("partitions", f"{identity}|{partition}|{name}", body)
+                yield ResultRow("partitions", f"{identity}|{partition}|{name}", body)
 
 
 def until_ns(state: State, every: Collection[State]) -> int | None:
@@ -123,7 +122,7 @@ def row(partition: int, state: State, until: int | None) -> Body:
     }
 
 
-def wholes(cell: Cell, scene: Scene) -> Iterator[Told]:
+def wholes(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
     """One row per thing said; which operations are allowed depends on who asked."""
     for group in known(scene.groups(cell)):
         by_word: dict[tuple[int | None, int | None], list[Claim]] = {}
@@ -141,7 +140,7 @@ def wholes(cell: Cell, scene: Scene) -> Iterator[Told]:
                 "connection": said.first.connection,
                 "first_seen": said.first.ts_ns,
             }
-            yield Told("descriptions", "|".join((group.key, *cell, f"{internal}:{operations}")), body)
+            yield ResultRow("descriptions", "|".join((group.key, *cell, f"{internal}:{operations}")), body)
 
 
 OPERATIONS = {

@@ -14,7 +14,7 @@ from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.claims.claim import Cell
 from wirecheck.judge.ledger.emitted_rows import FINDINGS
 from wirecheck.judge.results.distinct_count import Distinct
-from wirecheck.judge.results.topic_rows import Body
+from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.thresholds import Settings
 
 OTHERS = "others"

@@ -1,31 +1,21 @@
-"""Rows of the result tables that are no findings: topics, clients, clusters, coverage.
+"""Rows of the topics table: which topics there are, and which ids each had.
 
-Knows: what each row says and from which claims. Does not know which rows were told before (`step.py`).
-Rule: a row is a pure function of the ledger and the clusters; a table's columns are those of
-streaming/store/result_tables.py, without id, revision and label.
+Knows: what each row says and from which claims. Does not know which rows were told before (`emitted_rows.py`).
+Rule: a row is a pure function of the ledger and the clusters.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.judge.check_context import Scene
 from wirecheck.judge.claims.claim import RESERVED, ZERO, Cell, Claim
+from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.topic_history import Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-Body = dict[str, Any]
 
-
-class Told(NamedTuple):
-    """One row as it should stand now."""
-
-    route: str
-    id: str
-    body: Body
-
-
-def topics_of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
+def topics_of_name(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
     name = cell[1]
     for group in known(scene.groups(cell)):
         topic = topic_of(name, group, scene)
@@ -58,7 +48,7 @@ def served(group: Group, name: str, scene: Scene) -> list[Claim]:
     return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
 
 
-def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Told:
+def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> ResultRow:
     """A topic that was only ever named without an id."""
     last = max(claim.last.ts_ns for claim in told)
     ended = [claim for claim in topic.deletions if claim.last.ts_ns >= last]
@@ -74,7 +64,7 @@ def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Told
     )
 
 
-def topics_of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
+def topics_of_id(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
     """The row of an id that nothing has named yet."""
     topic_id = cell[1]
     groups, filed = scene.groups(cell), scene.asked(cell)
@@ -109,57 +99,8 @@ def known(groups: Iterable[Group]) -> Iterator[Group]:
     return (group for group in groups if not group.stranger)
 
 
-def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> Told:
+def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:
     """A row is told by the name's cell, or by the id's while it has no name: two identities, each with one owner."""
     body = {"withdrawn": False, "cluster": group.cluster, "name": name, "topic_id": topic_id, **columns}
     about = f"name:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
-    return Told("topics", f"{group.key}|{about}", body)
-
-
-def clients(cell: Cell, scene: Scene) -> Iterator[Told]:
-    claims = scene.heard(cell)
-    by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
-    for claim in claims:
-        for group, said in scene.clusters.parts(claim):
-            by_cluster.setdefault((group.key, group.cluster), []).append(said)
-    for (key, cluster), told in sorted(by_cluster.items(), key=str):
-        requests = [claim for claim in told if claim.kind == "client"]
-        if not requests:
-            continue
-        software = max((claim for claim in told if claim.kind == "software"), key=lambda c: c.last, default=None)
-        used: dict[str, set[int]] = {}
-        for claim in requests:
-            for word in claim.tally:
-                api, _, version = word.rpartition(":")
-                used.setdefault(api, set()).add(int(version))
-        body = {
-            "withdrawn": False,
-            "cluster": cluster,
-            "client_id": cell[1] or None,
-            "address": requests[0]["host"],
-            "software_name": software["name"] if software else None,
-            "software_version": software["version"] if software else None,
-            "apis": [{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
-            "requests": sum(claim.count for claim in requests),
-            "first_seen": min(claim.first.ts_ns for claim in requests),
-            "last_seen": max(claim.last.ts_ns for claim in requests),
-        }
-        yield Told("clients", "|".join((key, *cell[1:])), body)
-
-
-def clusters(scene: Scene) -> Iterator[Told]:
-    """One row per cluster; what could not be joined stands under the label's only one."""
-    by_key: dict[str, list[Group]] = {}
-    for group in scene.clusters.groups:
-        if not group.stranger:
-            by_key.setdefault(group.key, []).append(group)
-    for key, groups in sorted(by_key.items()):
-        body = {
-            "withdrawn": False,
-            "cluster_id": next((group.cluster_id for group in groups if group.cluster_id), None),
-            "endpoints": sorted({endpoint for group in groups for endpoint in group.endpoints}),
-            "brokers": sorted({broker for group in groups for broker in group.brokers}),
-            "first_seen": min(group.first_ns for group in groups),
-            "last_seen": max(group.last_ns for group in groups),
-        }
-        yield Told("clusters", key, body)
+    return ResultRow("topics", f"{group.key}|{about}", body)
