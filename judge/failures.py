@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from wirecheck.judge.claims.claim import Cell, Sighting
+from wirecheck.judge.claims.claim import Sighting, Subject
 
 Told = TypeVar("Told")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
@@ -28,7 +28,7 @@ class Failure(NamedTuple):
 
     check: str
     """Code of the check, or one of STEPS."""
-    cell: Cell
+    subject: Subject
     cluster: str
     error: str
     """Kind of the exception, and where: ValueError in leadership.py:128."""
@@ -39,12 +39,14 @@ class Failure(NamedTuple):
 
     @property
     def about(self) -> str:
-        return " ".join(filter(None, self.cell)) or "all"
+        return " ".join(filter(None, self.subject)) or "all"
 
 
-def failure(check: str, cell: Cell, error: Exception, *, cluster: str = "", seen: Iterable[Sighting] = ()) -> Failure:
+def failure(
+    check: str, subject: Subject, error: Exception, *, cluster: str = "", seen: Iterable[Sighting] = ()
+) -> Failure:
     trace = "".join(traceback.format_exception(error))
-    return Failure(check, cell, cluster, described(error), max(seen, default=None), trace)
+    return Failure(check, subject, cluster, described(error), max(seen, default=None), trace)
 
 
 def described(error: BaseException) -> str:
@@ -66,9 +68,9 @@ class Failures:
     """What cannot be judged now, by subject, and what failed since it was last asked."""
 
     def __init__(self, stored: Iterable[Any] = ()) -> None:
-        self.standing: dict[Cell, dict[str, Failure]] = {}
-        for check, cell, cluster, error, seen in stored:
-            self.stand(Failure(check, tuple(cell), cluster, error, Sighting(*seen) if seen else None))
+        self.standing: dict[Subject, dict[str, Failure]] = {}
+        for check, subject, cluster, error, seen in stored:
+            self.stand(Failure(check, tuple(subject), cluster, error, Sighting(*seen) if seen else None))
         self.changed = False
         self.new: list[Failure] = []
 
@@ -78,19 +80,19 @@ class Failures:
             self.stand(one)
 
     def stand(self, one: Failure) -> None:
-        if one.cell in self.standing or len(self.standing) < MOST:
-            self.standing.setdefault(one.cell, {})[one.check] = one._replace(trace="")
+        if one.subject in self.standing or len(self.standing) < MOST:
+            self.standing.setdefault(one.subject, {})[one.check] = one._replace(trace="")
             self.changed = True
 
-    def judged(self, cell: Cell, failed: Iterable[Failure]) -> None:
+    def judged(self, subject: Subject, failed: Iterable[Failure]) -> None:
         """A subject was judged again: what failed now is all that fails there."""
-        self.changed |= self.standing.pop(cell, None) is not None
+        self.changed |= self.standing.pop(subject, None) is not None
         self.add(*failed)
 
     def forget(self, step: str) -> None:
         """Before a step is tried again that is about no subject of a check's."""
-        for cell in [cell for cell in self.standing if cell[0] == step]:
-            self.judged(cell, ())
+        for subject in [subject for subject in self.standing if subject[0] == step]:
+            self.judged(subject, ())
 
     def __iter__(self) -> Iterator[Failure]:
         for _, by_check in sorted(self.standing.items()):
@@ -102,4 +104,4 @@ class Failures:
         return new
 
     def stored(self) -> list[Any]:
-        return [[one.check, one.cell, one.cluster, one.error, one.seen] for one in self]
+        return [[one.check, one.subject, one.cluster, one.error, one.seen] for one in self]

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from wirecheck.capture import frames
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
@@ -31,7 +31,7 @@ from wirecheck.judge.topology.clusters_apart import told_apart
 from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
-SERVERS: Cell = ("server",)
+SERVERS: Subject = ("server",)
 EMPTY: Any = {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
 
 
@@ -81,8 +81,8 @@ class Judge:
         self.room = Room(self.ledger, self.before, self.overflow)
         stored = self.stored(MAIN) or EMPTY
         self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
-        self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
-        self.pending: set[Cell] = {tuple(cell) for cell in stored["pending"]}
+        self.due: dict[Subject, int] = {tuple(subject): due_ns for subject, due_ns in stored["due"]}
+        self.pending: set[Subject] = {tuple(subject) for subject in stored["pending"]}
         self.late: int = stored["late"]
         self.aged_ns: int = stored["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
@@ -144,34 +144,36 @@ class Judge:
 
     def rows(self) -> list[Row]:
         """The revisions of rows that are new or have changed since the last call."""
-        left = [row for cell in self.room.crowd() for row in self.left(cell)]
+        left = [row for subject in self.room.crowd() for row in self.left(subject)]
         lessened = self.room.lessen()
         unsaid = self.strange(self.ledger.touched)
-        before, without, scene = self.clusters, self.without, self.scene()
+        before, without, context = self.clusters, self.without, self.context()
         everything = unsaid is None or self.clusters.moved(before) or self.without != without
-        cells = self.every_cell() if everything else self.stirred() | self.beside(unsaid or set())
+        subjects = self.every_subject() if everything else self.stirred() | self.beside(unsaid or set())
         self.ledger.touched.clear()
-        told = [*self.judged(cells, scene, settled=lessened), *self.aged()]
+        told = [*self.judged(subjects, context, settled=lessened), *self.aged()]
         return [*left, *told, *(Row(*row) for row in self.overflow.rows(self.label, self.clusters.unknown.cluster))]
 
-    def left(self, cell: Cell) -> Iterator[Row]:
+    def left(self, subject: Subject) -> Iterator[Row]:
         """What a topic or client that there is no room for told is withdrawn."""
-        self.due.pop(cell, None)
-        self.pending.discard(cell)
-        for name, number, body in self.room.withdraw(cell):
+        self.due.pop(subject, None)
+        self.pending.discard(subject)
+        for name, number, body in self.room.withdraw(subject):
             route, _, key = name.partition("|")
             yield Row(route, key, number, body)
 
-    def judged(self, cells: set[Cell], scene: Scene, *, settled: Container[Cell] = ()) -> Iterator[Row]:
+    def judged(
+        self, subjects: set[Subject], context: CheckContext, *, settled: Container[Subject] = ()
+    ) -> Iterator[Row]:
         """The servers come last: with them stands what could not be judged of all others."""
-        for cell in sorted(cells - {SERVERS}):
-            yield from self.retold(cell, scene, settle=cell in settled)
-        if SERVERS in cells or self.failures.changed:
-            yield from self.retold(SERVERS, scene, settle=SERVERS in cells and SERVERS in settled)
+        for subject in sorted(subjects - {SERVERS}):
+            yield from self.retold(subject, context, settle=subject in settled)
+        if SERVERS in subjects or self.failures.changed:
+            yield from self.retold(SERVERS, context, settle=SERVERS in subjects and SERVERS in settled)
             self.failures.changed = False
-        self.waiting(scene)
+        self.waiting(context)
 
-    def strange(self, touched: Iterable[Cell]) -> set[Cell] | None:
+    def strange(self, touched: Iterable[Subject]) -> set[Subject] | None:
         """What to judge again since who is a stranger has changed; where that cannot be told, it stays as it was."""
         self.failures.forget(STRANGERS)
         try:
@@ -180,11 +182,11 @@ class Judge:
             self.failures.add(failure(STRANGERS, (STRANGERS,), error))
             return set()
 
-    def every_cell(self) -> set[Cell]:
-        return {cell for space in SPACES for cell in self.ledger.cells(space)}
+    def every_subject(self) -> set[Subject]:
+        return {subject for space in SPACES for subject in self.ledger.subjects(space)}
 
     def tell_apart(self) -> None:
-        stated = self.ledger.cell(*SERVERS).values()
+        stated = self.ledger.claims_of(*SERVERS).values()
         self.clusters, self.without = told_apart(self.label, stated, self.connections, self.failures)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
@@ -193,18 +195,18 @@ class Judge:
             if claim.peak.get("requests"):
                 yield claim.first.ts_ns, claim.last.ts_ns
 
-    def scene(self) -> Scene:
+    def context(self) -> CheckContext:
         """What checks see now."""
         self.tell_apart()
-        scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
-        scene.failures = self.failures
-        scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
-        return scene
+        context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
+        context.failures = self.failures
+        context.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
+        return context
 
-    def waiting(self, scene: Scene) -> None:
-        """Remember which cells must be judged again, and when."""
-        self.due.update(scene.due)
-        self.pending |= scene.pending
+    def waiting(self, context: CheckContext) -> None:
+        """Remember which subjects must be judged again, and when."""
+        self.due.update(context.due)
+        self.pending |= context.pending
 
     def aged(self) -> list[Row]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand as told last."""
@@ -215,44 +217,44 @@ class Judge:
         if not before_ns:
             return []
         self.failures.forget(AGEING)
-        cells = self.beside(self.attempt(ageing.age))
+        subjects = self.beside(self.attempt(ageing.age))
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
             shortened = self.beside(self.attempt(ageing.shorten))
-            cells |= {cell for cell in shortened if self.before.found(cell)}  # only findings rest on slots
-        self.strange(cells)
-        return list(self.judged(cells, self.scene(), settled=cells))
+            subjects |= {subject for subject in shortened if self.before.found(subject)}  # only findings rest on slots
+        self.strange(subjects)
+        return list(self.judged(subjects, self.context(), settled=subjects))
 
-    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Cell]]) -> set[Cell]:
-        def raised(cell: Cell, error: Exception) -> None:
-            self.failures.add(failure(AGEING, (AGEING, *cell), error))
+    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]]) -> set[Subject]:
+        def raised(subject: Subject, error: Exception) -> None:
+            self.failures.add(failure(AGEING, (AGEING, *subject), error))
 
         return age(self.ledger, self.oldest_ns, raised)
 
-    def beside(self, cells: set[Cell]) -> set[Cell]:
-        """Cells with those that look at them."""
-        return cells | {near for cell in cells for near in evaluate.neighbours(cell, self.ledger)}
+    def beside(self, subjects: set[Subject]) -> set[Subject]:
+        """Subjects with those that look at them."""
+        return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
 
-    def stirred(self) -> set[Cell]:
-        """Cells that were touched, whose time has come, or that look at one that was touched."""
+    def stirred(self) -> set[Subject]:
+        """Subjects that were touched, whose time has come, or that look at one that was touched."""
         watermark_ns = self.watermark_ns
-        ripe = {cell for cell, due_ns in self.due.items() if due_ns <= watermark_ns}
+        ripe = {subject for subject, due_ns in self.due.items() if due_ns <= watermark_ns}
         logged = self.pending if SERVERS in self.ledger.touched else set()
         return self.beside(self.ledger.touched | ripe | logged)
 
-    def retold(self, cell: Cell, scene: Scene, *, settle: bool = False) -> Iterator[Row]:
-        """Judge one cell again and compare with what it told before; what nothing says any more is withdrawn, or, after
-        ageing, settled: it stands, and is forgotten.
+    def retold(self, subject: Subject, context: CheckContext, *, settle: bool = False) -> Iterator[Row]:
+        """Judge one subject again and compare with its rows of before; what nothing makes any more is withdrawn, or,
+        after ageing, forgotten: it stands as it was emitted last.
         """
-        scene.cell = cell
-        self.due.pop(cell, None)
-        self.pending.discard(cell)
-        scene.failed = []
-        now = {f"{told.table}|{told.id}": told for told in evaluate.told(cell, scene)}
-        self.failures.judged(cell, scene.failed)
-        failed = {one.check for one in scene.failed}
-        known = self.before.rows(cell)
-        stranger = self.room.admitted(cell, known, now)
+        context.subject = subject
+        self.due.pop(subject, None)
+        self.pending.discard(subject)
+        context.failed = []
+        now = {f"{told.table}|{told.id}": told for told in evaluate.told(subject, context)}
+        self.failures.judged(subject, context.failed)
+        failed = {one.check for one in context.failed}
+        known = self.before.rows(subject)
+        stranger = self.room.admitted(subject, known, now)
         for name in sorted({*known, *now}):
             before, told = known.get(name, NEVER), now.get(name)
             if failed and told is None and evaluate.untold(name, before.body, failed):
@@ -260,12 +262,12 @@ class Judge:
             if told is None:
                 self.room.closes(name, before)
             if settle and told is None:
-                self.before.settle(cell, name)
+                self.before.settle(subject, name)
                 continue
             body = told.body if told else withdrawn(before.body)
             if (told or before.open) and body != before.body:
                 before = before if before.open else before._replace(stranger=stranger)
-                number = self.before.tell(cell, name, before, body, is_open=told is not None)
+                number = self.before.tell(subject, name, before, body, is_open=told is not None)
                 route, _, key = name.partition("|")
                 yield Row(route, key, number, body)
 
@@ -277,7 +279,7 @@ class Judge:
         """State that has changed since the last call, by the name it is loaded by."""
         main = {
             "agents": self.agents,
-            "due": sorted(([*cell], due_ns) for cell, due_ns in self.due.items()),
+            "due": sorted(([*subject], due_ns) for subject, due_ns in self.due.items()),
             "pending": sorted(self.pending),
             "late": self.late,
             "aged_ns": self.aged_ns,

@@ -1,4 +1,4 @@
-"""What was told before: the rows of every cell with their revisions, in shards beside those of the ledger.
+"""What was told before: the rows of every subject with their revisions, in shards beside those of the ledger.
 
 Knows: how a row is found again, what its next revision is, and what is kept of rows that were settled: per shard and
 table one number, above which every later revision begins, so that they cost nothing however long a run goes on. Does
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.ledger import shard_of
 
 FINDINGS = "findings"
@@ -41,38 +41,38 @@ class Before:
         self.shards: dict[str, Stored] = {}
         self.changed: set[str] = set()
 
-    def rows(self, cell: Cell) -> Mapping[str, Revision]:
-        """By table and id what one cell has told."""
-        found = self.shard(cell)["cells"].get(key_of(cell), {})
+    def rows(self, subject: Subject) -> Mapping[str, Revision]:
+        """By table and id what one subject has told."""
+        found = self.shard(subject)["cells"].get(key_of(subject), {})
         return {name: Revision(*told) for name, told in found.items()}
 
-    def found(self, cell: Cell) -> bool:
-        """Whether a finding stands that this cell told."""
-        return any(table_of(name) == FINDINGS and told.open for name, told in self.rows(cell).items())
+    def found(self, subject: Subject) -> bool:
+        """Whether a finding stands that this subject told."""
+        return any(table_of(name) == FINDINGS and told.open for name, told in self.rows(subject).items())
 
-    def blamed(self, cell: Cell) -> bool:
-        """Whether a violation or an anomaly stands that this cell told; every topic has its information."""
-        told = (told for name, told in self.rows(cell).items() if table_of(name) == FINDINGS)
+    def blamed(self, subject: Subject) -> bool:
+        """Whether a violation or an anomaly stands that this subject told; every topic has its information."""
+        told = (told for name, told in self.rows(subject).items() if table_of(name) == FINDINGS)
         return any(row.open and row.body["kind"] in BLAMED for row in told)
 
-    def tell(self, cell: Cell, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
+    def tell(self, subject: Subject, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
         """The number of a row's new revision."""
-        shard = self.shard(cell, changing=True)
+        shard = self.shard(subject, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["cells"].setdefault(key_of(cell), {})[name] = (number, is_open, body, before.stranger)
+        shard["cells"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger)
         return number
 
-    def settle(self, cell: Cell, name: str) -> None:
+    def settle(self, subject: Subject, name: str) -> None:
         """Forget a row that stands as it was told last, or was withdrawn."""
-        shard = self.shard(cell, changing=True)
-        rows = shard["cells"][key_of(cell)]
+        shard = self.shard(subject, changing=True)
+        rows = shard["cells"][key_of(subject)]
         number, table = rows.pop(name)[0], table_of(name)
         if not rows:
-            del shard["cells"][key_of(cell)]
+            del shard["cells"][key_of(subject)]
         shard["floors"][table] = max(number, shard["floors"].get(table, 0))
 
-    def shard(self, cell: Cell, *, changing: bool = False) -> Stored:
-        name = f"told-{shard_of(cell)}"
+    def shard(self, subject: Subject, *, changing: bool = False) -> Stored:
+        name = f"told-{shard_of(subject)}"
         if changing:
             self.changed.add(name)
         if name not in self.shards:
@@ -91,8 +91,8 @@ def withdrawn(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "state": "withdrawn"} if "code" in body else {**body, "withdrawn": True}
 
 
-def key_of(cell: Cell) -> str:
-    return orjson.dumps(cell).decode()
+def key_of(subject: Subject) -> str:
+    return orjson.dumps(subject).decode()
 
 
 def table_of(name: str) -> str:

@@ -6,16 +6,16 @@ Rule: a client of two clusters has a row in each.
 
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.result_table import ResultRow
 
 
-def clients(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
-    claims = scene.heard(cell)
+def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    claims = context.heard(subject)
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
     for claim in claims:
-        for group, said in scene.clusters.parts(claim):
+        for group, said in context.clusters.parts(claim):
             by_cluster.setdefault((group.key, group.cluster), []).append(said)
     for (key, cluster), told in sorted(by_cluster.items(), key=str):
         requests = [claim for claim in told if claim.kind == "client"]
@@ -30,7 +30,7 @@ def clients(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
         body = {
             "withdrawn": False,
             "cluster": cluster,
-            "client_id": cell[1] or None,
+            "client_id": subject[1] or None,
             "address": requests[0]["host"],
             "software_name": software["name"] if software else None,
             "software_version": software["version"] if software else None,
@@ -39,4 +39,4 @@ def clients(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
             "first_seen": min(claim.first.ts_ns for claim in requests),
             "last_seen": max(claim.last.ts_ns for claim in requests),
         }
-        yield ResultRow("clients", "|".join((key, *cell[1:])), body)
+        yield ResultRow("clients", "|".join((key, *subject[1:])), body)

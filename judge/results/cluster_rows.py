@@ -7,18 +7,18 @@ Rule: strangers are no cluster.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.results.result_table import ResultRow
 
 if TYPE_CHECKING:
     from wirecheck.judge.topology.clusters import Group
 
 
-def clusters(_servers: Cell, scene: Scene) -> Iterator[ResultRow]:
+def clusters(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """One row per cluster; what could not be joined stands under the label's only one."""
     by_key: dict[str, list[Group]] = {}
-    for group in scene.clusters.groups:
+    for group in context.clusters.groups:
         if not group.stranger:
             by_key.setdefault(group.key, []).append(group)
     for key, groups in sorted(by_key.items()):

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import RESERVED, ZERO, Cell, Claim
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.topic_history import Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 
-def topics_of_name(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
-    name = cell[1]
-    for group in known(scene.groups(cell)):
-        topic = topic_of(name, group, scene)
+def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    name = subject[1]
+    for group in known(context.groups(subject)):
+        topic = topic_of(name, group, context)
         current = topic.histories[-1] if topic.histories else None
         for history in topic.histories:
             replaced = topic.successor(history) is not None
@@ -36,15 +36,15 @@ def topics_of_name(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
                 first_seen=history.born_ns,
                 last_seen=max(history.last.last_word.ts_ns, ended_ns),
             )
-        if current is None and (told := topic.without_id or served(group, name, scene)):
+        if current is None and (told := topic.without_id or served(group, name, context)):
             yield unnumbered(group, name, topic, told)
 
 
-def served(group: Group, name: str, scene: Scene) -> list[Claim]:
+def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
     """Partitions that a broker serves by the topic's name: there is one, though nobody described it. The metadata log
     is fetched like a topic and is none.
     """
-    claims = [] if name == TOPIC_NAME else scene.claims("serves", group, "name", name)
+    claims = [] if name == TOPIC_NAME else context.claims("serves", group, "name", name)
     return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
 
 
@@ -64,11 +64,11 @@ def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Resu
     )
 
 
-def topics_of_id(cell: Cell, scene: Scene) -> Iterator[ResultRow]:
+def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """The row of an id that nothing has named yet."""
-    topic_id = cell[1]
-    groups, filed = scene.groups(cell), scene.asked(cell)
-    bound = any(claim.kind == "binding" for claim in scene.heard(cell))
+    topic_id = subject[1]
+    groups, filed = context.groups(subject), context.asked(subject)
+    bound = any(claim.kind == "binding" for claim in context.heard(subject))
     if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
         return
     for group in known(groups):
@@ -100,7 +100,7 @@ def known(groups: Iterable[Group]) -> Iterator[Group]:
 
 
 def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:
-    """A row is told by the name's cell, or by the id's while it has no name: two identities, each with one owner."""
+    """A row is told by the name's subject, or by the id's while it has no name: two identities, each with one owner."""
     body = {"withdrawn": False, "cluster": group.cluster, "name": name, "topic_id": topic_id, **columns}
     about = f"name:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
     return ResultRow("topics", f"{group.key}|{about}", body)

@@ -48,8 +48,8 @@ class Totals:
         """Before the ledger has absorbed them: it says how far a connection was counted."""
         for claim in claims:
             if claim.kind == "connection":
-                cell = next(claim.cells())
-                self.connection(claim, ledger.cell(*cell).get(claim.identity))
+                subject = next(claim.subjects())
+                self.connection(claim, ledger.claims_of(*subject).get(claim.identity))
             elif claim.kind == "mark":  # what decoding set aside
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":

@@ -261,9 +261,9 @@ def raising(*codes):
         catalogue.CHECKS.update(kept)
 
 
-def broken(cell, _group, _scene):
+def broken(subject, _group, _context):
     yield from ()
-    raise LookupError(cell)
+    raise LookupError(subject)
 
 
 def exchanged(talk):

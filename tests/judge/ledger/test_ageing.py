@@ -32,7 +32,10 @@ def judged(batches, settings=None):
 
 def held(judge):
     return {
-        claim.identity for cells in judge.ledger.loaded.values() for cell in cells.values() for claim in cell.values()
+        claim.identity
+        for subjects in judge.ledger.loaded.values()
+        for subject in subjects.values()
+        for claim in subject.values()
     }
 
 
@@ -98,7 +101,7 @@ def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisi
         return [bound(name, topic_id, day * DAY, until=day * DAY + 20), ends]
 
     judge, rows = judged([(day * DAY + 60, [cluster(at=day * DAY), *gone(day)]) for day in range(1, 40)])
-    told = [name for shard in judge.before.shards.values() for cell in shard["cells"].values() for name in cell]
+    told = [name for shard in judge.before.shards.values() for subject in shard["cells"].values() for name in subject]
     assert len(told) < 10
     assert len({row.key for row in rows if row.route == "topics"}) == 39
     numbers = {}

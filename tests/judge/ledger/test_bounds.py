@@ -171,11 +171,11 @@ def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
     spoken = [claim("spoken", *one.key, f"c-{n}", at=n) for n in range(100)]
     _, judge = judged([[cluster(), one, *spoken]])
     assert len(judge.ledger.claims("spoken", "link", EAST)) == bounds.CLIENT_IDS
-    scene = judge.scene()
-    group = scene.clusters.of(EAST, S)
-    assert theirs("c-99", HOST, EAST, group, scene)
-    assert theirs("never heard", HOST, EAST, group, scene)
-    few = judged([[cluster(), one, *spoken[:3]]])[1].scene()
+    context = judge.context()
+    group = context.clusters.of(EAST, S)
+    assert theirs("c-99", HOST, EAST, group, context)
+    assert theirs("never heard", HOST, EAST, group, context)
+    few = judged([[cluster(), one, *spoken[:3]]])[1].context()
     assert not theirs("c-99", HOST, EAST, few.clusters.of(EAST, S), few)
 
 
