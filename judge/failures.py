@@ -3,8 +3,8 @@
 Knows: which check (or other step of judging) raised, about which subject, with what kind of exception and where. Does
 not log, and knows no check.
 Rule: an exception ends what it happened in and nothing else. It is caught once per level: a check about one subject
-(`units.py`), a claim that is filed, a snapshot, the clusters, ageing (`step.py`). Memory of them is bounded; what is
-beyond the bound is still counted in the batch in which it happens.
+(`evaluate.py`), a claim that is filed, a snapshot, the clusters, ageing (`judge.py`). Memory of them is bounded; those
+beyond the bound still count in the batch in which they happen.
 """
 
 import traceback
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from wirecheck.judge.claims.claim import Sighting, Subject
 
-Told = TypeVar("Told")
+Made = TypeVar("Made")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
 STRANGERS = "strangers"
 STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, STRANGERS, "rows")
@@ -35,7 +35,7 @@ class Failure(NamedTuple):
     seen: Sighting | None
     """The last thing said of the subject."""
     trace: str = ""
-    """For whoever mends it; not kept."""
+    """For whoever fixes it; not kept."""
 
     @property
     def about(self) -> str:
@@ -56,10 +56,10 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{place}"
 
 
-def attempted(tell: Callable[..., Iterable[Told]], *about: Any) -> tuple[list[Told], Exception | None]:
-    """All that something tells, or nothing of it and why."""
+def attempted(make: Callable[..., Iterable[Made]], *about: Any) -> tuple[list[Made], Exception | None]:
+    """All that something makes, or nothing of it and why."""
     try:
-        return list(tell(*about)), None
+        return list(make(*about)), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         return [], error
 
@@ -98,7 +98,7 @@ class Failures:
         for _, by_check in sorted(self.standing.items()):
             yield from by_check.values()
 
-    def taken(self) -> list[Failure]:
+    def new_ones(self) -> list[Failure]:
         """What failed since the last call."""
         new, self.new = self.new, []
         return new

@@ -1,9 +1,9 @@
-"""Room is made: what is too much leaves before a batch is judged, and a finding for which there is no room is not told.
+"""Room is made: what is too much leaves before a batch is judged, and a finding without room is not emitted.
 
 Knows: what becomes of the rows of what leaves. Does not know what leaves first (`bounds.py`) or how it is counted
 (`overflow.py`).
 Rule: the rows of a topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single
-claims that leave stands as it was told last. What leaves in the batch it came in is never judged.
+claims that leave stands as it was emitted last. What leaves in the batch it came in is never judged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,22 +11,22 @@ from collections.abc import Iterator, Mapping
 from wirecheck.judge.checks import evaluate
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger import bounds
-from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
+from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, EmittedRows, Revision, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body, ResultRow
 
 
 class Room:
-    def __init__(self, ledger: Ledger, before: Before, overflow: Overflow) -> None:
-        self.ledger, self.before, self.overflow = ledger, before, overflow
+    def __init__(self, ledger: Ledger, emitted: EmittedRows, overflow: Overflow) -> None:
+        self.ledger, self.emitted, self.overflow = ledger, emitted, overflow
         self.settings = overflow.settings
 
     def crowd(self) -> list[Subject]:
         """The topics and clients that are too many; what looks at them is to be judged again."""
         found: list[Subject] = []
         for space, most in bounds.bounded(self.settings).items():
-            gone = bounds.over(space, self.ledger, self.before, most)
+            gone = bounds.over(space, self.ledger, self.emitted, most)
             near = {subject for lost in gone for subject in evaluate.neighbours(lost, self.ledger)}
             for subject in gone:
                 self.leaves(subject)
@@ -41,15 +41,15 @@ class Room:
         self.ledger.forget(subject)
 
     def withdraw(self, subject: Subject) -> Iterator[tuple[str, int, Body]]:
-        """The last revisions of what a subject that has left told; nothing of it is remembered."""
-        for name, told in sorted(self.before.rows(subject).items()):
-            if told.open:
-                self.closes(name, told)
+        """The last revisions of the rows of a subject that has left; nothing of it is remembered."""
+        for name, row in sorted(self.emitted.rows(subject).items()):
+            if row.open:
+                self.closes(name, row)
                 if table_of(name) == FINDINGS:
-                    self.overflow.missed(name, told.body)
-                body = withdrawn(told.body)
-                yield name, self.before.tell(subject, name, told, body, is_open=False), body
-            self.before.settle(subject, name)
+                    self.overflow.missed(name, row.body)
+                body = withdrawn(row.body)
+                yield name, self.emitted.emit(subject, name, row, body, is_open=False), body
+            self.emitted.forget(subject, name)
 
     def lessen(self) -> set[Subject]:
         """The subjects of which there were too many claims; these have left."""
@@ -63,7 +63,7 @@ class Room:
         return found
 
     def admitted(self, subject: Subject, known: Mapping[str, Revision], now: dict[str, ResultRow]) -> bool:
-        """Take new findings that are too many out of what a subject tells now; whether the others are a stranger's."""
+        """Take new findings that are too many out of a subject's rows; whether the others are a stranger's."""
         new = sorted(name for name in now if table_of(name) == FINDINGS and not known.get(name, NEVER).open)
         stranger = bool(new) and bounds.stranger(subject, self.ledger)
         for name in new:
@@ -71,7 +71,7 @@ class Room:
                 del now[name]
         return stranger
 
-    def closes(self, name: str, told: Revision) -> None:
+    def closes(self, name: str, row: Revision) -> None:
         """A row is withdrawn, or forgotten."""
-        if told.open and table_of(name) == FINDINGS:
-            self.overflow.closes(told.body, stranger=told.stranger)
+        if row.open and table_of(name) == FINDINGS:
+            self.overflow.closes(row.body, stranger=row.stranger)

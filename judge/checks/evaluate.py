@@ -39,8 +39,8 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 """By space of the ledger: the tables that its subjects make rows of, and how."""
 
 
-def told(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Every row that one subject tells now; what raised instead is among the context's failures."""
+def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """Every row that one subject makes now; what raised instead is among the context's failures."""
     for table, rows in ROWS[subject[0]]:
         yield from contained(table, subject, context, rows, subject, context)
     groups = contained(SORTING, subject, context, context.groups, subject)
@@ -50,10 +50,10 @@ def told(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
 
 
 def contained(
-    name: str, subject: Subject, context: CheckContext, tell: Callable[..., Iterable[Any]], *about: Any
+    name: str, subject: Subject, context: CheckContext, make: Callable[..., Iterable[Any]], *about: Any
 ) -> list[Any]:
     """All that a check or table makes of a subject; nothing if it raises. Only here is it caught."""
-    rows, error = attempted(tell, *about)
+    rows, error = attempted(make, *about)
     if error is not None:
         seen = [claim.last for claim in context.ledger.claims_of(*subject).values() if isinstance(claim.last, Sighting)]
         groups = context.filed[subject].groups if subject in context.filed else []
@@ -62,8 +62,8 @@ def contained(
     return rows
 
 
-def untold(row: str, body: Body, failed: set[str]) -> bool:
-    """Whether a row that nothing tells now is of what failed: nobody knows whether it still holds."""
+def undecided(row: str, body: Body, failed: set[str]) -> bool:
+    """Whether a row that nothing makes now is of what failed: nobody knows whether it still holds."""
     table = row.partition("|")[0]
     if table == FINDINGS.name:
         return SORTING in failed or body.get("code") in failed
@@ -78,7 +78,7 @@ def findings(
     found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
         if group.stranger and check.kind != "visibility" and subject[0] != "host":
-            continue  # what it says of topics, clients and itself is nobody's; that it is one is told
+            continue  # what it says of topics, clients and itself is nobody's; that it is one is CLU002
         for evidence in check.function(subject, group, context):
             key = (group.cluster, identity(check.code, group.key, evidence.key))
             found[key] = both(found[key], evidence) if key in found else evidence

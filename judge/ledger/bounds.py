@@ -22,7 +22,7 @@ from typing import NamedTuple
 from wirecheck.judge.claims.claim import Claim, Key, Subject
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.ledger.ageing import IDENTITY, OF_CONNECTION
-from wirecheck.judge.ledger.emitted_rows import Before
+from wirecheck.judge.ledger.emitted_rows import EmittedRows
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.thresholds import Settings
@@ -52,7 +52,7 @@ def bounded(settings: Settings) -> dict[str, int]:
     return {"name": settings.most_topics, "id": settings.most_topics, "client": settings.most_clients}
 
 
-def over(space: str, ledger: Ledger, before: Before, most: int) -> list[Subject]:
+def over(space: str, ledger: Ledger, emitted: EmittedRows, most: int) -> list[Subject]:
     """The subjects that leave; none while there are not too many."""
     count = ledger.count(space)
     if count <= most + most // SLACK:
@@ -62,7 +62,7 @@ def over(space: str, ledger: Ledger, before: Before, most: int) -> list[Subject]
     gone = [subject for _, subject in never[: count - most]]
     more = count - most - len(gone)
     if more > 0:
-        rest = sorted((before.blamed(subject), s.last_ns, subject) for subject, s in known.items() if s.answered)
+        rest = sorted((emitted.blamed(subject), s.last_ns, subject) for subject, s in known.items() if s.answered)
         gone += [subject for *_, subject in rest[:more]]
     return gone
 

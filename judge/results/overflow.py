@@ -45,7 +45,7 @@ class Overflow:
         """Subjects per shard of the ledger, so that they are counted without being loaded."""
         self.standing: dict[str, list[int]] = known["standing"]
         """Per check the findings that stand; and of these, those about what was never answered without error."""
-        self.beyond = {Uncounted(*about): Beyond(*told) for about, told in known["beyond"]}
+        self.beyond = {Uncounted(*about): Beyond(*counts) for about, counts in known["beyond"]}
         self.moved: set[Uncounted] = set()
         self.left: Counter[str] = Counter()
         """What this batch made leave, by space of the ledger."""

@@ -12,7 +12,7 @@ from typing import Any
 from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.judge import MARKS, Marks, Row
+from wirecheck.judge.judge import MARKS, EmittedRow, Marks
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 
@@ -40,8 +40,8 @@ class Totals:
     def put(self, measure: str, detail: str, count: int) -> None:
         revision, before = self.known.get((measure, detail), (0, 0))
         if count != before:
-            told = (measure, detail) in self.changed
-            self.known[measure, detail] = (revision + (not told), count)
+            again = (measure, detail) in self.changed
+            self.known[measure, detail] = (revision + (not again), count)
             self.changed.add((measure, detail))
 
     def claims(self, claims: Iterable[Claim], ledger: Ledger) -> None:
@@ -83,9 +83,9 @@ class Totals:
         for space, count in by_space.items():
             self.add("evicted", space, count)
 
-    def told(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            if row.route == "findings":
+    def count(self, emitted: Iterable[EmittedRow]) -> None:
+        for row in emitted:
+            if row.table == "findings":
                 self.add("finding_revisions", str(row.body["code"]), 1)
 
     def rows(self) -> Iterator[dict[str, Any]]:

@@ -48,7 +48,7 @@ class Result:
 
     @classmethod
     def read(cls, out: Path | str, run: str) -> "Result":
-        return cls.told({table: revisions(f"{out}/{table}/run={run}") for table in IN_RESULT})
+        return cls.of_revisions({table: revisions(f"{out}/{table}/run={run}") for table in IN_RESULT})
 
     @classmethod
     def latest(cls, out: Path) -> "Result":
@@ -64,17 +64,18 @@ class Result:
 
     @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
-        """From rows in the order they were told."""
-        return cls.told({table: iter(rows.get(table, [])) for table in IN_RESULT})
+        """From all revisions, in the order of their batches."""
+        return cls.of_revisions({table: iter(rows.get(table, [])) for table in IN_RESULT})
 
     @classmethod
-    def told(cls, rows: Mapping[str, Iterator[Row]]) -> "Result":
-        """From all revisions."""
-        held = {table: list(last(every)) for table, every in rows.items()}
-        others = [{"table": table, **row} for table in BOUNDED for row in held[table] if row.get("others") is not None]
+    def of_revisions(cls, rows: Mapping[str, Iterator[Row]]) -> "Result":
+        rows_of = {table: list(last(every)) for table, every in rows.items()}
+        others = [
+            {"table": table, **row} for table in BOUNDED for row in rows_of[table] if row.get("others") is not None
+        ]
         for table in BOUNDED:
-            held[table] = [row for row in held[table] if row.get("others") is None]
-        return cls(held, tuple(others))
+            rows_of[table] = [row for row in rows_of[table] if row.get("others") is None]
+        return cls(rows_of, tuple(others))
 
     def json(self) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached."""
@@ -167,7 +168,7 @@ def revisions(run: Path | str) -> Iterator[Row]:
 
 
 def last(rows: Iterator[Row]) -> Iterator[Row]:
-    """The last revision of each id, where it is still held."""
+    """The last revision of each id, where it still holds."""
     newest: dict[str, Row] = {}
     for row in rows:
         known = newest.get(row["id"])
