@@ -67,8 +67,9 @@ def replay(
             click.echo(legible(f"wirecheck: {line}"), err=True)
     else:
         from wirecheck.dashboards import terminal
+        from wirecheck.streaming.store.run_result import LISTINGS
 
-        terminal.show(legible(result), console())
+        terminal.show(legible(result), console(), LISTINGS)
     need_kafka(result["coverage"], ports)
     need_whole(result["coverage"], strict=strict)
     kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]

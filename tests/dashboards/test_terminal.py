@@ -149,3 +149,19 @@ def test_where_nothing_was_read_it_is_not_said_that_nothing_was_found():
     unread = {**RESULT["coverage"], "messages": 0, "decoded_messages": 0}
     lines = page(RESULT | {"findings": [], "coverage": unread})
     assert any(line.startswith("Findings  none: no Kafka message was read") for line in lines)
+
+
+def test_a_further_table_is_listed_by_its_columns_once_it_has_rows():
+    rows = [{"name": "quota-7", "limit": 12, "topic_ids": ["a", "b"], "until": None, "unlisted": "nowhere"}]
+    columns = {"quotas": ("name", "limit", "topic_ids", "until")}
+    console = Console(width=200, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
+    terminal.show(RESULT | {"quotas": rows}, console, columns)
+    terminal.show(RESULT | {"quotas": []}, console, columns)
+    console.file.close()
+    text = console.export_text()
+    (at,) = [n for n, line in enumerate(text.splitlines()) if line == "Quotas"]
+    assert [line.split() for line in text.splitlines()[at + 1 : at + 3]] == [
+        ["name", "limit", "topic", "ids", "until"],
+        ["quota-7", "12", "a,", "b"],
+    ]
+    assert "nowhere" not in text
