@@ -64,7 +64,7 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
 
 def environment(axis: timeline.Axis) -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("dashboards", "report"),
+        loader=jinja2.PackageLoader("wirecheck.dashboards", "report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
