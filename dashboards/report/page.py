@@ -36,7 +36,7 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
         environment(axis)
         .get_template("page.html.j2")
         .render(
-            **{"others": [], **result},
+            **{"others": [], "engine": "", **result},
             style=style,
             script=script,
             policy=policy(style, script),
