@@ -5,7 +5,7 @@ Knows: which rooms have something to look at, and that a failure is exit code 1.
 
 import sys
 from contextlib import suppress
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -53,13 +53,18 @@ def of_code() -> Line:
 
 
 def of_streaming() -> list[Line]:
-    """What replay and monitor need; one line where they are not installed. A worker is tried, which may compile."""
-    try:
-        streaming_room = import_module("wirecheck.streaming.run.query_requirements")
-    except ImportError:  # that extra is not installed
-        return [("judging", "ok", "not installed here: replay and monitor need pip install 'wirecheck[monitor]'", "")]
+    """What Spark needs, for monitor and for replay by it; one line where it is not installed. A worker is tried, which
+    may compile.
+    """
+    if find_spec("pyspark") is None:
+        said = (
+            "locally; Spark is not installed: monitor and replay --engine spark need pip install 'wirecheck[monitor]'"
+        )
+        return [("judging", "ok", said, "")]
+    from wirecheck.streaming.run.query_requirements import checks
+
     with suppress(RuntimeError):  # where nothing can be stored, the lines say so
         from wirecheck.capture.agent.warm import reads_frames_compiled
 
         tell_unless(reads_frames_compiled())
-    return list(streaming_room.checks())
+    return checks()
