@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.streaming.store.batches import write_tables
-from wirecheck.streaming.store.compaction import KEPT_WHOLE
+from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.run_result import Result
 
 SPARE_ROWS = 10_000
@@ -31,7 +31,7 @@ class StandingRows:
     def add(self, table: str, rows: pa.Table) -> None:
         self._parts.setdefault(table, []).append(rows)
         self._rows[table] = self._rows.get(table, 0) + rows.num_rows
-        if table not in KEPT_WHOLE and self._rows[table] > self._limit.get(table, SPARE_ROWS):
+        if TABLES[table].revised and self._rows[table] > self._limit.get(table, SPARE_ROWS):
             self._thin(table)
 
     def _thin(self, table: str) -> None:
@@ -41,7 +41,7 @@ class StandingRows:
 
     def tables(self) -> Mapping[str, pa.Table]:
         for table in self._parts:
-            if table not in KEPT_WHOLE:
+            if TABLES[table].revised:
                 self._thin(table)
         return {table: pa.concat_tables(parts) for table, parts in self._parts.items()}
 
