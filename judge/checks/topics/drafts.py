@@ -8,6 +8,7 @@ says nothing about it.
 
 from collections.abc import Iterator
 
+from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
@@ -115,6 +116,6 @@ def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> I
                 "server": claim["endpoint"],
                 "error": claim["error"],
                 "api": claim["api"],
-                "whose": "only a draft of KIP-4 had" if drafted else "no release up to 4.4 has",
+                "whose": "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has",
             },
         )
