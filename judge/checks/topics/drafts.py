@@ -96,14 +96,14 @@ def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iter
 
 def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. An error code of 1001 to 1009, which only the draft of KIP-4 used. As visibility: another code that is
-    above those of Kafka 4.4.
+    above those of every Kafka release known.
 
     Why it matters. Clients do not know these codes and take them for an unknown server error.
 
     When it is innocent. A fork that kept them. Other codes are those of a Kafka newer than this release, or of another
     server: what they mean was not read.
 
-    Source. KIP-4 as drafted; error codes of Kafka 4.4.
+    Source. KIP-4 as drafted; Errors of Kafka.
     """
     for claim in context.claims("draft_code", group, *subject):
         drafted = claim["error"] in DRAFT_CODES
