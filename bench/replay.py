@@ -30,7 +30,7 @@ import json, sys, time
 from pathlib import Path
 began = time.perf_counter()
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.streaming import replay
+from wirecheck.streaming.run import replay
 pcap, work = Path(sys.argv[1]), Path(sys.argv[2])
 marks = {}
 def mark(name):

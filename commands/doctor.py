@@ -5,11 +5,12 @@ Knows: which rooms have something to look at, and that a failure is exit code 1.
 
 import sys
 from contextlib import suppress
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
+from wirecheck import extension_modules
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.inputs import tell_unless
@@ -31,7 +32,7 @@ def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
     """
     from wirecheck.capture.agent import agent_requirements as capture_room
 
-    states = [show(line) for line in capture_room.checks(out, interfaces)]
+    states = [show(line) for line in (of_code(), *capture_room.checks(out, interfaces))]
     states += [show(line) for line in of_streaming()]
     sys.exit(FOUND if "fail" in states else 0)
 
@@ -43,14 +44,27 @@ def show(line: Line) -> str:
     return state
 
 
+def of_code() -> Line:
+    """Whether what is slow runs compiled (setup.py)."""
+    why = extension_modules.PLAIN
+    if not why:
+        return "code", "ok", "compiled", ""
+    return "code", "warn", f"plain source ({why}), some 100 times slower than compiled", extension_modules.remedy(why)
+
+
 def of_streaming() -> list[Line]:
-    """What replay and monitor need; one line where they are not installed. A worker is tried, which may compile."""
-    try:
-        streaming_room = import_module("wirecheck.streaming.run.query_requirements")
-    except ImportError:  # that extra is not installed
-        return [("judging", "ok", "not installed here: replay and monitor need pip install 'wirecheck[monitor]'", "")]
+    """What Spark needs, for monitor and for replay by it; one line where it is not installed. A worker is tried, which
+    may compile.
+    """
+    if find_spec("pyspark") is None:
+        said = (
+            "locally; Spark is not installed: monitor and replay --engine spark need pip install 'wirecheck[monitor]'"
+        )
+        return [("judging", "ok", said, "")]
+    from wirecheck.streaming.run.query_requirements import checks
+
     with suppress(RuntimeError):  # where nothing can be stored, the lines say so
         from wirecheck.capture.agent.warm import reads_frames_compiled
 
         tell_unless(reads_frames_compiled())
-    return list(streaming_room.checks())
+    return checks()

@@ -44,6 +44,8 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     console.print(coverage_text(result["coverage"]))
     if result["clusters"]:
         console.print(Text("Captured  ", style="bold").append(axis.span(), style="not bold"))
+    if "engine" in result:
+        console.print(Text("Judged    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
     for error in result["coverage"]["input_errors"]:
         console.print(Text(f"  not all was readable: {error}", style="yellow"))
     for cluster in result["clusters"]:
@@ -71,6 +73,10 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
         advised.add(finding["code"])
     if result["findings"]:
         console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
+
+
+def engine_text(engine: str) -> str:
+    return "by Spark" if engine == "spark" else "locally, without Spark"
 
 
 def coverage_text(coverage: Row) -> Text:
