@@ -79,7 +79,7 @@ coverage: $(SET_UP) ## branch coverage of decode/ from its own tests, without JI
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
 	@$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=100
 
-docs: $(SET_UP) ## write the generated pages (CHECKS.md, boards)
+docs: $(SET_UP) ## write the generated pages (CHECKS.md, dashboards)
 	@$(BIN)/python -m tools.documents
 
 schemas: $(SET_UP) ## import Kafka's layouts anew: make schemas FACTS=folder

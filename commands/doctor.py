@@ -1,4 +1,4 @@
-"""`wirecheck doctor`: what this machine lacks, and the command that mends it.
+"""`wirecheck doctor`: what this machine lacks, and the command that fixes it.
 
 Knows: which rooms have something to look at, and that a failure is exit code 1. Refuses to know what they look at.
 """
@@ -19,7 +19,7 @@ Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-@click.command(short_help="What this machine lacks, and how to mend it.")
+@click.command(short_help="What this machine lacks, and how to fix it.")
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Look at this interface (repeatable).")
 @click.option("--out", type=options.PATH, help="Look at this folder, where frames will go.")
 def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )
 @options.form("json")
 @options.strict()
-@click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
+@click.option("--keep-records", is_flag=True, help="Do not redact records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
 def replay(
     inputs: tuple[str, ...],
@@ -52,7 +52,7 @@ def replay(
     strict: bool,
     **choices: Any,
 ) -> None:
-    """Judge pcaps (packed or not, - for what is piped in), or folders of an agent's frames, as if captured now.
+    """Judge pcaps (compressed or not, - for standard input), or folders of an agent's frames, as if captured now.
 
     Exit codes: 0 nothing found of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
     something that could not be read, whatever was found in the rest.

@@ -121,7 +121,7 @@ def write_frames(
     """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all), on_file of
     each file once readers can see it.
 
-    Records, secrets and all that is not known to be Kafka are left out unless keep_records.
+    Records, secrets and all that is not known to be Kafka are redacted unless keep_records.
 
     Raises NothingReadableError, or OSError when it cannot write (FolderInUseError is one).
     """

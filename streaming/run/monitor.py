@@ -63,7 +63,7 @@ def run(plan: Plan, settings: Settings, say: Say) -> None:
     except (CheckpointRefused, JavaMissing, JavaDiedError) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
-        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; mend that and start again") from failure
+        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure
     except KeyboardInterrupt as failure:
         raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
 

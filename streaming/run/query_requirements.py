@@ -1,7 +1,7 @@
 """What replay and monitor need on this machine, looked at one by one: `wirecheck doctor` prints it.
 
 Knows: which versions the query was tried with, and what is too little memory or disk. Starts no Spark.
-Rule: a check never raises; what is wrong comes with the one command that mends it.
+Rule: a check never raises; what is wrong comes with the one command that fixes it.
 """
 
 import os

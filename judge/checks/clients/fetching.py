@@ -137,7 +137,7 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
     Why it matters. The client works with an old leader epoch and does not refresh its metadata, or the broker does not
     follow the controller: the partition is not read.
 
-    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches are left out. A
+    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches do not count. A
     broker that answers 75 because it denies leading at all has a finding of its own (CTL010).
 
     Source. KIP-320; FetchSessionHandler and Partition of Kafka 3.9.

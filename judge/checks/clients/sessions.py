@@ -127,7 +127,7 @@ def forgets_unknown_partition(subject: Subject, group: Group, context: CheckCont
     When it is innocent. Java clients group what they forget by name, and may file partitions of a topic that was
     created again under one of its ids: topics with several ids, or without a known name, are not judged. Nor is a
     client of which a connection was joined late, has a gap or goes on with a session begun elsewhere, or what lies
-    beyond the 128 partitions kept per session. Brokers' own fetches are left out.
+    beyond the 128 partitions kept per session. Brokers' own fetches do not count.
 
     Source. KIP-227; FetchSession.update and FetchRequest.Builder of Kafka 3.9.
     """

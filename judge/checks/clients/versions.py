@@ -151,7 +151,7 @@ def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) 
     When it is innocent. Always. Behind a load balancer several brokers share an address and may seem to change to and
     fro.
 
-    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
+    Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
     for changes in together(changed(subject, group, context)):
         first = changes[0]
@@ -239,7 +239,7 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
     When it is innocent. A planned downgrade; a load balancer; a server that is not Apache Kafka. Ranges that reach
     beyond the newest release known here, or that are older than the oldest, are not judged.
 
-    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
+    Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
     by_endpoint: dict[str, list[Claim]] = {}
     for claim in context.claims("advertised", group, *subject):

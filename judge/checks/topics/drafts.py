@@ -8,6 +8,7 @@ says nothing about it.
 
 from collections.abc import Iterator
 
+from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
@@ -95,14 +96,14 @@ def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iter
 
 def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. An error code of 1001 to 1009, which only the draft of KIP-4 used. As visibility: another code that is
-    above those of Kafka 4.4.
+    above those of every Kafka release known.
 
     Why it matters. Clients do not know these codes and take them for an unknown server error.
 
     When it is innocent. A fork that kept them. Other codes are those of a Kafka newer than this release, or of another
     server: what they mean was not read.
 
-    Source. KIP-4 as drafted; error codes of Kafka 4.4.
+    Source. KIP-4 as drafted; Errors of Kafka.
     """
     for claim in context.claims("draft_code", group, *subject):
         drafted = claim["error"] in DRAFT_CODES
@@ -115,6 +116,6 @@ def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> I
                 "server": claim["endpoint"],
                 "error": claim["error"],
                 "api": claim["api"],
-                "whose": "only a draft of KIP-4 had" if drafted else "no release up to 4.4 has",
+                "whose": "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has",
             },
         )

@@ -29,7 +29,7 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
     When it is innocent. After a gap or in the middle of a connection nothing is called malformed. What real clients are
     known to send too much is tolerated by name (WIR006).
 
-    Source. Kafka's message definitions, 0.9 to 4.4; KIP-482.
+    Source. Kafka's message definitions since 0.9; KIP-482.
     """
     certain = [claim for claim in context.claims("malformed", group, *subject) if whole(claim, context)]
     for claims in gathered(certain, lambda claim: claim.key[:5]):
@@ -59,7 +59,7 @@ def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
     When it is innocent. A vendor's private API, or a Kafka newer than this release.
 
-    Source. The keys of Kafka 0.9 to 4.4.
+    Source. The keys of every Kafka release since 0.9.
     """
     unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "api"]
     for claims in gathered(unknown, lambda claim: (claim["key"], claim["endpoint"])):
@@ -79,7 +79,7 @@ def version_unknown(subject: Subject, group: Group, context: CheckContext) -> It
 
     When it is innocent. A Kafka newer than this release; a client that probes for versions.
 
-    Source. The versions of Kafka 0.9 to 4.4.
+    Source. The versions of every Kafka release since 0.9.
     """
     unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "version"]
     for claims in gathered(unknown, lambda claim: (claim["key"], claim["version"])):
