@@ -62,9 +62,14 @@ class Reader:
 
     def zigzag(self, most: i64) -> i64:
         """A signed varint of at most 5 bytes (32 bits) or 10 (64 bits)."""
-        data, begin = self.data, self.at
         if self.status != OK:
             return 0
+        data, begin = self.data, self.at
+        if begin < self.end:  # most are of one byte
+            first = i64(data[begin])
+            if first < 0x80:
+                self.at = begin + 1
+                return first >> 1 ^ -(first & 1)
         magnitude: i64 = 0  # without the sign, so that 64 bits fit
         sign: i64 = 0
         for i in range(most):
