@@ -37,8 +37,6 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	@$(BIN)/python -m wirecheck.capture.agent.warm >/dev/null
 	$(call step,compiling what judges)
 	@$(BIN)/python -m wirecheck.streaming.steps.warm
-	$(call step,an archive for Java to start faster)
-	@$(BIN)/python -m wirecheck.streaming.run.make_class_archive >/dev/null 2>&1 || true  # Java starts without it, too
 	@touch $@
 	$(call step,ready)
 

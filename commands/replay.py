@@ -127,12 +127,11 @@ def by_spark(frames: Frames, tables: Path, work: Path, settings: "Settings") -> 
     from wirecheck.streaming.run import replay as query
 
     query.prepare(work, settings)
-    early = query.ahead(frames.reading.out, tables, work, settings) if frames.reading and not frames.folders else None
     try:
         frames.wait()
         with progress("judging") as advance:
-            return query.run(frames.all_folders, tables, work, settings, advance, early=early)
+            return query.run(frames.all_folders, tables, work, settings, advance)
     except query.ReplayError as error:
         raise Stop(str(error)) from error
     finally:
-        query.give_up(early)
+        query.give_up()
