@@ -133,7 +133,7 @@ class Batch:
             return None
         if self.magic < 2:
             return self._message().crc_valid()
-        return crc32c(self.field.data, self.position + _SUMMED_FROM, self.end) == self.crc
+        return crc32c(self.field.bytes(self.position + _SUMMED_FROM, self.end)) == self.crc
 
     def records(self, limit: int = codecs.LARGEST_OUTPUT_BYTES) -> Records:
         """Its records, decompressed into at most `limit` bytes."""
