@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirecheck.decode.hole_search import hidden
+from wirecheck.decode.interpret.hole_search import hidden
 from wirecheck.decode.holes import NO_HOLES, Field, laid_out, pairs
 
 
