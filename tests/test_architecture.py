@@ -38,7 +38,7 @@ INSIDE = {
     "judge/results": {"judge/claims", "judge/ledger", "judge/topology", "judge/checks", "judge"},
     "decode/interpret": set(),
     "decode/layouts": {"decode/interpret", "decode/schemas", "decode"},
-    "decode/log": {"decode/layouts", "decode/schemas", "decode"},
+    "decode/log": {"decode/interpret", "decode/layouts", "decode/schemas", "decode"},
     "decode/connection": {"decode/connection/state", "decode/interpret", "decode/layouts", "decode/log", "decode"},
     "decode/show": {"decode/connection", "decode/layouts", "decode/schemas", "decode"},
 }
