@@ -1,7 +1,7 @@
 """Why an agent does not listen, as exceptions whose text is one line that says what to do.
 
 Knows: nothing but their names, so that who only wants to catch them imports no compiled code.
-Refuses to know: when they are raised (live.py, folder.py). Rule: this module imports nothing of the room.
+Refuses to know: when they are raised (interface.py, spool_folder.py). Rule: this module imports nothing of the room.
 """
 
 

@@ -157,12 +157,14 @@ def messages(
 
     told_if_compiling()
     try:
-        yield from message_lines.of(whole(tables([place(name) for name in files]), broken), wanted, reading, noticed)
+        yield from message_lines.of(
+            whole(tables([place(name) for name in files], broken), broken), wanted, reading, noticed
+        )
     except pcap.InputError as error:
         raise Stop(str(error)) from error
 
 
-def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
+def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
     """Frames of all inputs: of captures as one, then of folders."""
     from wirecheck.capture.agent import offline_agent
 
@@ -170,13 +172,13 @@ def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
     if captures:
         yield from offline_agent.read_frames(captures)
     if folders := [path for path in inputs if path.is_dir()]:
-        yield from written(folders)
+        yield from written(folders, broken)
 
 
-def written(folders: list[Path]) -> "Iterator[pa.Table]":
+def written(folders: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
     """Frames as agents wrote them, of several agents side by side: what they all saw is one.
 
-    A file that is none of frames is named and skipped. Stop where no other is there.
+    A file that is none of frames is named, skipped, and added to the broken ones. Stop where no other is there.
     """
     from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
@@ -189,14 +191,14 @@ def written(folders: list[Path]) -> "Iterator[pa.Table]":
     read = False
     for path in sorted((path for path in files if begins[path] is not None), key=lambda path: (begins[path], path)):
         if (table := opened(path, wrong)) is not None:
-            left_out(wrong)
+            left_out(wrong, broken)
             read = True
             yield table
     if not read:
         last = wrong.pop()
-        left_out(wrong)
+        left_out(wrong, broken)
         raise Stop(last)
-    left_out(wrong)
+    left_out(wrong, broken)
 
 
 def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "pa.Table | None":
@@ -220,8 +222,9 @@ def beginning(path: Path, wrong: list[str]) -> int | None:
     return None if table is None else int(pc.min(table["ts_ns"]).as_py() or 0)
 
 
-def left_out(wrong: list[str]) -> None:
+def left_out(wrong: list[str], broken: list[str]) -> None:
     """A line for each file that is not read, once."""
+    broken += wrong
     for line in wrong:
         click.echo(legible(f"wirecheck: {line}; it is skipped"), err=True)
     wrong.clear()

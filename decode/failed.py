@@ -3,29 +3,46 @@
 Knows where in each program the first array or tag is read, and which fields hold content: texts, bytes, records, and
 arrays of fixed width. Refuses to know what may be kept of a message.
 Rule: what is called structure are numbers, counts and lengths, read where their layout has them; the client id in a
-request's header is called structure too. The programs of the machine are never changed, only copies of them.
+request's header is called structure too. The programs themselves are never changed, only copies of them.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import u8
 
-from wirecheck.decode import machine
+from wirecheck.decode.interpret.instruction import (
+    BLOCK,
+    COMPACT_ARRAY,
+    END,
+    FIXED,
+    NEXT,
+    NEXT_TAG,
+    ROWS,
+    RUN,
+    STRUCT,
+    TAGGED_BLOCK,
+    Instruction,
+)  # fmt: skip
+from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.message import kept_message
+from wirecheck.decode.vectors import int32s, int64s
 from wirecheck.decode.wire import wire_offset
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
     from wirecheck.decode.wire import Ints, Messages
 
 __all__ = ["Contents", "before_content", "contents"]
-
-FEW_TOKENS = 1 << 10  # to begin with; a message may have more
 
 
 class Contents(NamedTuple):
@@ -56,52 +73,48 @@ def contents(messages: Messages) -> Contents:
     return Contents(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
 
 
-def _walks(messages: Messages, table: NDArray[np.int32]) -> Any:
+def _walks(messages: Messages, instructions: list[Instruction]) -> Iterator[tuple[Ints, Ints, int]]:
     """Of each message: where its content begins, how long it is, and where reading ends."""
-    compiled, wanted, widths = programs(), _wanted(), _widths()
-    entry = compiled.entries[Dialect.KAFKA, messages.side, messages.key, messages.version]
-    counters, frames = np.zeros(compiled.levels, np.int64), np.zeros((machine.DEEPEST, 5), np.int64)
-    tokens = _tokens(FEW_TOKENS)
+    entry = programs().entries[Dialect.KAFKA, messages.side, messages.key, messages.version]
+    walk, widths = Interpreter(vec[u8](_wanted()), programs().levels), _widths()
     for i in range(len(messages)):
-        while True:
-            problem, used, ends, _ = machine.walk(
-                messages.data, messages.at[i], messages.at[i + 1], messages.span_offset, messages.span_length,
-                messages.span_at[i], messages.span_at[i + 1], table, entry[i], i, 0, wanted, counters, frames,
-                *tokens, 0,
-            )  # fmt: skip
-            if problem != machine.FULL:
-                break
-            tokens = _tokens(2 * len(tokens[0]))
-        length = widths[tokens[0][:used]] * tokens[3][:used]
-        place = tokens[2][:used][length > 0]
-        yield (
-            wire_offset(messages, np.full(len(place), i), np.where(place < 0, -1 - place, place)),
-            length[length > 0],
-            ends,
-        )
+        walk.forget()
+        walk.walk(instructions[entry[i]], kept_message(messages, i), 0, 0)
+        met = slice(walk.met)  # of a message that fails they stand behind those that are used
+        field, length = int32s(walk.tokens.field)[met], int32s(walk.tokens.length)[met].astype(np.int64)
+        place = int64s(walk.tokens.value)[met]
+        length = widths[field] * length
+        place = np.where(place < 0, -1 - place, place)[length > 0] + messages.at[i]
+        yield wire_offset(messages, np.full(len(place), i), place), length[length > 0], int(walk.problem_at)
 
 
-def _tokens(count: int) -> tuple[NDArray[Any], ...]:
-    return tuple(np.empty(count, kind) for kind in (np.int32, np.int32, np.int64, np.int32))
+def _copies(change: Callable[[Instruction], int]) -> list[Instruction]:
+    """All programs, each instruction with another operation."""
+    made = {now: now.copy() for now in programs().instructions}
+    for copy in made.values():
+        copy.op = change(copy)
+        copy.next, copy.target, copy.after = (made[now] for now in (copy.next, copy.target, copy.after))
+        copy.first_tag = copy.first_tag and made[copy.first_tag]
+        copy.next_tag = copy.next_tag and made[copy.next_tag]
+    return list(made.values())
 
 
 @cache
-def _single() -> NDArray[np.int32]:
+def _single() -> list[Instruction]:
     """The programs, no fields and elements taken together."""
-    table = programs().table.copy()
-    op = table[:, machine.OP]
-    table[op == machine.RUN, machine.OP] = machine.STRUCT
-    table[np.isin(op, [machine.BLOCK, machine.TAGGED_BLOCK, machine.ROWS]), machine.OP] = machine.NEXT
-    return table
+    return _copies(_singly)
+
+
+def _singly(now: Instruction) -> int:
+    if now.op == RUN:
+        return STRUCT
+    return NEXT if now.op in {BLOCK, TAGGED_BLOCK, ROWS} else int(now.op)
 
 
 @cache
-def _cut_short() -> NDArray[np.int32]:
+def _cut_short() -> list[Instruction]:
     """The programs, each ending where its first array or tag is read."""
-    table = _single().copy()
-    op = table[:, machine.OP]
-    table[((op >= machine.FIXED) & (op <= machine.COMPACT_ARRAY)) | (op == machine.NEXT_TAG), machine.OP] = machine.END
-    return table
+    return _copies(lambda now: END if FIXED <= now.op <= COMPACT_ARRAY or now.op == NEXT_TAG else _singly(now))
 
 
 @cache
@@ -116,6 +129,6 @@ def _widths() -> Ints:
 
 @cache
 def _wanted() -> NDArray[np.uint8]:
-    """By slot, then run, as the machine asks; a tag's content comes with the tag."""
+    """By slot, then run, as the interpreter asks; a tag's content comes with the tag."""
     tags = [s.kind == Kind.UNKNOWN_TAG for s in programs().slots]
     return np.append((_widths() > 0) | tags, np.zeros(len(programs().runs.stride), np.bool_)).astype(np.uint8)

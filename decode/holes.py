@@ -14,7 +14,7 @@ import numpy as np
 from librt.vecs import vec
 from mypy_extensions import i64
 
-from wirecheck.decode.hole_search import hidden
+from wirecheck.decode.interpret.hole_search import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -27,8 +27,8 @@ from wirecheck.capture.source import ring
 from wirecheck.capture.source.rows import Rows
 from wirecheck.capture.trim import stream_order
 from wirecheck.capture.trim.trimmer import Trim
-from wirecheck.decode import machine
 from wirecheck.decode import warm as decode_warm
+from wirecheck.decode.connection.state import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ def reads_files_compiled() -> bool:
 
 def reads_frames_compiled() -> bool:
     """The same of what every reader of frames needs."""
-    return _is_stored(machine.run)
+    return _is_stored(kernels.follow)
 
 
 class _Compiling(event.Listener):  # type: ignore[misc]  # numba is not typed

@@ -71,7 +71,7 @@ def layouts() -> Layouts:
     for form in compiled.names.values():
         if form.side in {REQUEST, RESPONSE} and form.key not in {FETCH_SNAPSHOT, ENVELOPE}:
             carries[form.side, form.key] = any(slot.kind == Kind.RECORDS for slot in form.root.walk())
-    return Layouts(compiled.table, entries, wanted, carries, np.zeros(compiled.levels, np.int64))
+    return Layouts(machine.table(compiled.instructions), entries, wanted, carries, np.zeros(compiled.levels, np.int64))
 
 
 @cache

@@ -13,7 +13,7 @@ from librt.strings import read_i16_be
 from librt.vecs import vec
 from mypy_extensions import i64
 
-from wirecheck.decode.hole_search import hidden
+from wirecheck.decode.interpret.hole_search import hidden
 from wirecheck.decode.log.record_table import (
     COLUMNS,
     KEY_AT,

@@ -13,7 +13,7 @@ from typing import Final, final
 from librt.vecs import vec
 from mypy_extensions import i64
 
-from wirecheck.decode.hole_search import hidden
+from wirecheck.decode.interpret.hole_search import hidden
 
 # Columns of the table. Positions are in the field of the records (after decompression); lengths -1 where null.
 OFFSET: Final = 0

@@ -1,7 +1,7 @@
 """What a claim is: one statement, who made it first and last, and how often.
 
 Knows: how two sightings of one claim merge, how claims become bytes. Does not know which messages make claims
-(`claims.py`) or what follows from them (the ledger and the checks).
+(`extraction.py`) or what follows from them (the ledger and the checks).
 Rule: merging is commutative and associative: first is the least sighting, last the greatest, counts and tallies add,
 peaks take the maximum. State that cannot be told by these four does not belong in one.
 """

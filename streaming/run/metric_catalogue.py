@@ -1,6 +1,6 @@
 """What the monitor measures: every metric's name, type, labels and sentence, and how time is put into bounds.
 
-Knows: names and units by Prometheus' rules. Knows nothing of its client library (`metrics.py`) or of values.
+Knows: names and units by Prometheus' rules. Knows nothing of its client library (`metrics_page.py`) or of values.
 Rule: a name, its labels and its meaning are final; labels come from closed sets. docs/metrics.md is made from METRICS.
 """
 

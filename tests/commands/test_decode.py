@@ -208,6 +208,10 @@ def test_a_file_that_lies_is_named_and_left_out(run, frames_folder, lying_folder
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"wirecheck: {lying_folder}/liar-0000000001.parquet: payload of row 1: 0 bytes kept")
     assert line.endswith("; it is skipped")
+    strict = run("decode", lying_folder, *asked, "--strict")
+    assert (strict.exit_code, strict.stdout) == (2, result.stdout)
+    assert strict.stderr == result.stderr + "wirecheck: not all of the input could be read, and --strict asks for all\n"
+    assert run("decode", frames_folder, *asked, "--strict").exit_code == 0
 
 
 def test_a_folder_of_nothing_but_lies_ends_with_2(run, lying_folder, tmp_path):

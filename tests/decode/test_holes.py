@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirecheck.decode.hole_search import hidden
 from wirecheck.decode.holes import NO_HOLES, Field, laid_out, pairs
+from wirecheck.decode.interpret.hole_search import hidden
 
 
 @st.composite

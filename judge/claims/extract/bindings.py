@@ -1,7 +1,8 @@
 """Claims about which topic is which, from answers of brokers and from topic administration.
 
 Knows: which answers bind an id to a name (Metadata, DescribeTopicPartitions, CreateTopics, DeleteTopics, group
-describes), and which deny that a topic exists. Control requests are in `control.py`, the metadata log in `log.py`.
+describes), and which deny that a topic exists. Control requests are in `control.py`, the metadata log in
+`log_entries.py`.
 Rule: an error answer binds nothing; CreateTopics binds only if its request was seen and did more than validate.
 """
 

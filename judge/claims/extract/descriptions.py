@@ -1,7 +1,7 @@
 """Claims that describe a topic as `kafka-topics --describe` would: what `partition` claims do not say.
 
 Knows: partition states of topics without ids, offline replicas, whether a topic is internal, and which operations the
-asker may do on it. States of topics with ids are `partition` claims (`bindings.py`, `control.py`, `log.py`).
+asker may do on it. States of topics with ids are `partition` claims (`bindings.py`, `control.py`, `log_entries.py`).
 Rule: a claim is filed under the topic id where the message carries one, else under the name, never under both; offline
 replicas are claimed only where there are some, and whether they still are is seen from the state's own later claims.
 """
