@@ -103,7 +103,7 @@ class Topic:
                 by_id.setdefault(claim["topic_id"], []).append(claim)
         found = [History(topic_id, claims, self.context, self.group) for topic_id, claims in by_id.items()]
         found.sort(key=lambda history: (history.born_ns, history.topic_id))
-        return sorted(found, key=cmp_to_key(told_order)) if len(found) > 1 else found
+        return sorted(found, key=cmp_to_key(stated_order)) if len(found) > 1 else found
 
     def successor(self, history: History) -> History | None:
         """The id that took its place, if one is known to have."""
@@ -116,7 +116,7 @@ class Topic:
         """Whether it is known that one id took the other's place: by the log, by who told both, by a deletion or a
         creation, or because the one was told no more when the other was.
         """
-        if told_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
+        if stated_order(old, new) < 0 or new.offset is not None or self.ended(old) is not None:
             return True
         created = any(c["topic_id"] == new.topic_id and c.first.ts_ns > old.born_ns for c in self.creations)
         return created or old.last.last_word.ts_ns < new.born_ns
@@ -160,7 +160,7 @@ def times(claim: Claim) -> tuple[int, int]:
     return claim.first.ts_ns, claim.last.ts_ns
 
 
-def told_order(one: History, other: History) -> int:
+def stated_order(one: History, other: History) -> int:
     """Below zero if one id came before the other, above if after, 0 if nobody who told both tells."""
     if one.offset is not None and other.offset is not None:
         return one.offset - other.offset

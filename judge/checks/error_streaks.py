@@ -15,7 +15,7 @@ SLOT_S = SLOT_NS // 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Run:
+class Streak:
     """Errors from one slot to another with no success between."""
 
     count: int
@@ -39,24 +39,24 @@ def by_slot(tally: Mapping[str, int]) -> dict[int, dict[int, int]]:
     return found
 
 
-def runs(tally: Mapping[str, int], bad: Collection[int]) -> list[Run]:
+def streaks(tally: Mapping[str, int], bad: Collection[int]) -> list[Streak]:
     """All stretches of these errors, oldest first."""
-    found: list[Run] = []
-    open_run: Run | None = None
+    found: list[Streak] = []
+    open_streak: Streak | None = None
     for slot, errors in sorted(by_slot(tally).items()):
         count = sum(number for error, number in errors.items() if error in bad)
         if 0 in errors:
-            if open_run is not None:
-                found.append(open_run)
-            open_run = None
+            if open_streak is not None:
+                found.append(open_streak)
+            open_streak = None
         elif count:
             seen = tuple(error for error in errors if error in bad)
-            if open_run is None:
-                open_run = Run(count, slot, slot, seen)
+            if open_streak is None:
+                open_streak = Streak(count, slot, slot, seen)
             else:
-                both = tuple(sorted({*open_run.errors, *seen}))
-                open_run = Run(open_run.count + count, open_run.first, slot, both)
-    return [*found, open_run] if open_run is not None else found
+                both = tuple(sorted({*open_streak.errors, *seen}))
+                open_streak = Streak(open_streak.count + count, open_streak.first, slot, both)
+    return [*found, open_streak] if open_streak is not None else found
 
 
 @cache
@@ -64,12 +64,12 @@ def words(errors: tuple[int, ...]) -> frozenset[str]:
     return frozenset(map(str, errors))
 
 
-def longest(tally: Mapping[str, int], bad: Collection[int], *, answers: int, seconds: int) -> Run | None:
+def longest(tally: Mapping[str, int], bad: Collection[int], *, answers: int, seconds: int) -> Streak | None:
     """The longest stretch of at least so many answers over at least so long."""
     if not any(name.rpartition(":")[2] in words(tuple(bad)) for name in tally):
         return None
-    good = [run for run in runs(tally, bad) if run.count >= answers and run.seconds >= seconds]
-    return max(good, key=lambda run: (run.seconds, run.count), default=None)
+    good = [streak for streak in streaks(tally, bad) if streak.count >= answers and streak.seconds >= seconds]
+    return max(good, key=lambda streak: (streak.seconds, streak.count), default=None)
 
 
 def slots(tally: Mapping[str, int]) -> list[int]:

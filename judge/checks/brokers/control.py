@@ -106,8 +106,8 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
     settings = context.settings
     stuck: dict[int, list[Claim]] = defaultdict(list)
     for claim in context.claims("replica_answer", group, *subject):
-        run = longest(claim.tally, {100, 3}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-        if run is not None and claim["api"] == "AlterPartition":
+        streak = longest(claim.tally, {100, 3}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if streak is not None and claim["api"] == "AlterPartition":
             stuck[claim["partition"]].append(claim)
     for partition, claims in sorted(stuck.items()):
         yield Evidence(
@@ -134,15 +134,15 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
     """
     settings = context.settings
     for claim in context.claims("replica_answer", group, *subject):
-        run = longest(claim.tally, {100, 3, 6}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-        if run is not None and claim["api"] == "AssignReplicasToDirs":
+        streak = longest(claim.tally, {100, 3, 6}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if streak is not None and claim["api"] == "AssignReplicasToDirs":
             yield Evidence(
                 (claim["client_id"], subject[1]),
                 (first_of(claim), last_of(claim)),
                 topic=name_of(subject, group, context),
                 topic_ids=(subject[1],),
                 client_ids=(claim["client_id"],),
-                count=run.count,
+                count=streak.count,
                 words={"broker": claim["client_id"]},
             )
 
@@ -220,14 +220,14 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
     """
     settings = context.settings
     for claim in context.claims("answer", group, *subject):
-        run = longest(claim.tally, {NOT_CONTROLLER}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-        if run is not None and claim["api"] in ADMINISTRATION:
+        streak = longest(claim.tally, {NOT_CONTROLLER}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if streak is not None and claim["api"] in ADMINISTRATION:
             yield Evidence(
                 (*subject[1:], context.node(claim)),
                 (first_of(claim), last_of(claim)),
                 client_ids=(claim["client_id"],),
                 brokers=(context.broker(claim),),
-                count=run.count,
-                first_ns=start_ns(run.first),
-                words={"api": claim["api"], "server": claim["endpoint"], "since": about(start_ns(run.first))},
+                count=streak.count,
+                first_ns=start_ns(streak.first),
+                words={"api": claim["api"], "server": claim["endpoint"], "since": about(start_ns(streak.first))},
             )

@@ -81,8 +81,8 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
     """
     settings = context.settings
     for claim in context.claims("answer", group, *subject):
-        run = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-        if run is not None:
+        streak = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        if streak is not None:
             refuses = claim["api"] in ORDERS
             sender = broker_number(claim["client_id"] or "")
             broker = context.node(claim) if refuses else claim["client_id"]
@@ -91,7 +91,7 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
                 (first_of(claim), last_of(claim)),
                 client_ids=(claim["client_id"],),
                 brokers=(context.broker(claim) if refuses else sender,),
-                count=run.count,
-                first_ns=max(start_ns(run.first), claim.first.ts_ns),
-                words={"broker": broker, "since": about(start_ns(run.first))},
+                count=streak.count,
+                first_ns=max(start_ns(streak.first), claim.first.ts_ns),
+                words={"broker": broker, "since": about(start_ns(streak.first))},
             )

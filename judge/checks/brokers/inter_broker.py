@@ -52,7 +52,7 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
     Source. KIP-35; KIP-511.
     """
     spoken = context.claims("spoken", group, *subject)
-    told = told_on(subject, group, context) if spoken else {}
+    told = advertised_on(subject, group, context) if spoken else {}
     found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
     for claim in spoken:
         ranges = [read(one["ranges"]) for one in told.get(claim.key[:4], [])]
@@ -69,7 +69,7 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
         )
 
 
-def told_on(subject: Subject, group: Group, context: CheckContext) -> dict[Key, list[Claim]]:
+def advertised_on(subject: Subject, group: Group, context: CheckContext) -> dict[Key, list[Claim]]:
     """Per connection the ranges its server advertised on it."""
     context.watch()
     known = {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}

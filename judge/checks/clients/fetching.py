@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import about, clock
-from wirecheck.judge.checks.error_streaks import Run, end_ns, longest, start_ns
+from wirecheck.judge.checks.error_streaks import Streak, end_ns, longest, start_ns
 from wirecheck.judge.claims.claim import RESERVED, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of, topic_of
@@ -35,26 +35,26 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
     if subject[1] in RESERVED:
         return
     settings = context.settings
-    stuck: dict[tuple[str | None, str], list[tuple[Claim, Run]]] = {}
+    stuck: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
     for claim in context.claims("use", group, *subject):
         if claim["api"] in {"Fetch", "ShareFetch"}:
-            run = longest(claim.tally, NAMES, answers=settings.stuck_answers, seconds=settings.stuck_s)
-            if run is not None:
-                stuck.setdefault((claim["client_id"], claim["host"]), []).append((claim, run))
+            streak = longest(claim.tally, NAMES, answers=settings.stuck_answers, seconds=settings.stuck_s)
+            if streak is not None:
+                stuck.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
     name = name_of(subject, group, context) if stuck else None
     for (client_id, host), found in sorted(stuck.items(), key=str):
         claims = [claim for claim, _ in found]
-        errors = sorted({error for _, run in found for error in run.errors})
-        first_ns, exact = min(begun(claim, run) for claim, run in found)
+        errors = sorted({error for _, streak in found for error in streak.errors})
+        first_ns, exact = min(begun(claim, streak) for claim, streak in found)
         yield Evidence(
             (subject[1], client_id, host),
-            tuple(Side(c.last, f"{client_id} is answered {answered(run)} by {c['endpoint']}") for c, run in found)
+            tuple(Side(c.last, f"{client_id} is answered {answered(streak)} by {c['endpoint']}") for c, streak in found)
             + known(name, subject[1], group, context),
             topic=name,
             topic_ids=(subject[1],),
             client_ids=(client_id,),
             brokers=tuple(context.broker(claim) for claim in claims),
-            count=sum(run.count for _, run in found),
+            count=sum(streak.count for _, streak in found),
             first_ns=first_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
@@ -65,16 +65,16 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
         )
 
 
-def begun(claim: Claim, run: Run) -> tuple[int, bool]:
+def begun(claim: Claim, streak: Streak) -> tuple[int, bool]:
     """When a stretch of errors began, and whether that is known to the moment: it is if these are the first of all."""
     soonest_ns = -claim.peak.get("soonest", 0)
-    if start_ns(run.first) <= soonest_ns < end_ns(run.first):
+    if start_ns(streak.first) <= soonest_ns < end_ns(streak.first):
         return soonest_ns, True
-    return max(start_ns(run.first), claim.first.ts_ns), False
+    return max(start_ns(streak.first), claim.first.ts_ns), False
 
 
-def answered(run: Run) -> str:
-    return " and ".join(NAMES[error] for error in run.errors)
+def answered(streak: Streak) -> str:
+    return " and ".join(NAMES[error] for error in streak.errors)
 
 
 def known(name: str | None, topic_id: str, group: Group, context: CheckContext) -> tuple[Side, ...]:
@@ -147,11 +147,11 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
     for claim in context.claims("fenced", group, *subject):
         by_partition.setdefault((claim["name"], claim["topic_id"], claim["partition"]), []).append(claim)
     for (name, topic_id, partition), claims in sorted(by_partition.items(), key=str):
-        run = storm(claims)
-        if run.count < settings.stuck_answers or run.seconds < settings.stuck_s:
+        streak = storm(claims)
+        if streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
             continue
         context.watch()
-        if run.seconds <= settings.client_grace_s and not steady(topic_id, partition, run, group, context):
+        if streak.seconds <= settings.client_grace_s and not steady(topic_id, partition, streak, group, context):
             continue
         bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)
         told = {claim["error"] for claim in claims}
@@ -164,12 +164,12 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
             topic_ids=(topic_id,) if topic_id else (),
             client_ids=(claims[0]["client_id"],),
             brokers=tuple(context.broker(claim) for claim in claims),
-            count=run.count,
-            first_ns=start_ns(run.first),
+            count=streak.count,
+            first_ns=start_ns(streak.first),
             words={
                 "partition": partition,
                 "errors": " and ".join(sorted({str(claim["error"]) for claim in claims})),
-                "since": about(start_ns(run.first)),
+                "since": about(start_ns(streak.first)),
             },
         )
 
@@ -188,21 +188,25 @@ STORM_PAUSE = 3
 """A storm goes on over as many slots of 10 s."""
 
 
-def storm(claims: list[Claim]) -> Run:
+def storm(claims: list[Claim]) -> Streak:
     """The longest stretch of answers without a long pause."""
     counts: dict[int, int] = {}
     for claim in claims:
         for word, number in claim.tally.items():
             counts[int(word)] = counts.get(int(word), 0) + number
-    best = open_run = Run(0, 0, 0, ())
+    best = open_streak = Streak(0, 0, 0, ())
     for slot, count in sorted(counts.items()):
-        together = open_run.count and slot - open_run.last <= STORM_PAUSE
-        open_run = Run(open_run.count + count, open_run.first, slot, ()) if together else Run(count, slot, slot, ())
-        best = max(best, open_run, key=lambda run: (run.seconds, run.count))
+        together = open_streak.count and slot - open_streak.last <= STORM_PAUSE
+        open_streak = (
+            Streak(open_streak.count + count, open_streak.first, slot, ())
+            if together
+            else Streak(count, slot, slot, ())
+        )
+        best = max(best, open_streak, key=lambda streak: (streak.seconds, streak.count))
     return best
 
 
-def steady(topic_id: str | None, partition: int, run: Run, group: Group, context: CheckContext) -> bool:
+def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, context: CheckContext) -> bool:
     """Whether the partition's leader epoch is known from before a stretch to its end, and one."""
     states = context.claims("partition", group, "id", topic_id) if topic_id else []
     mine = [claim for claim in states if claim["partition"] == partition]
@@ -210,8 +214,8 @@ def steady(topic_id: str | None, partition: int, run: Run, group: Group, context
     last = [claim for claim in mine if claim["leader_epoch"] == newest]
     if newest < 0:
         return False
-    before = min(claim.first.ts_ns for claim in last) < start_ns(run.first)
-    return before and max(claim.last_word.ts_ns for claim in last) >= start_ns(run.last)
+    before = min(claim.first.ts_ns for claim in last) < start_ns(streak.first)
+    return before and max(claim.last_word.ts_ns for claim in last) >= start_ns(streak.last)
 
 
 def partition_out_of_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -43,12 +43,12 @@ def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext
     settings = context.settings
     for claim in context.claims("answer", group, *subject):
         for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH) if claim["api"] == "Fetch" else ():
-            run = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
-            if run is not None:
+            streak = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+            if streak is not None:
                 yield replace(
-                    disagreed(claim, error, f"error {error}", about(start_ns(run.first)), context),
-                    count=run.count,
-                    first_ns=start_ns(run.first),
+                    disagreed(claim, error, f"error {error}", about(start_ns(streak.first)), context),
+                    count=streak.count,
+                    first_ns=start_ns(streak.first),
                 )
     for claim in context.claims("fetch_odd", group, *subject):
         yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), context)

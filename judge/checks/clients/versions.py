@@ -64,7 +64,7 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
         yield Evidence(
             (*subject[1:], api, version),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
-            + tuple(told(ranges, api, low, high) for _, ranges in pairs),
+            + tuple(advertised_side(ranges, api, low, high) for _, ranges in pairs),
             client_ids=(claims[0]["client_id"],),
             brokers=tuple(context.broker(claim) for claim in claims),
             count=sum(claim.count for claim in claims),
@@ -89,7 +89,7 @@ def shown(ranges: Ranges, key: int) -> str:
     return f" (it advertises {low} to {high}{f', as every 4.x, and takes none below {lowest}' if lowest > low else ''})"
 
 
-def told(ranges: Claim, api: str, low: int, high: int) -> Side:
+def advertised_side(ranges: Claim, api: str, low: int, high: int) -> Side:
     return Side(ranges.first, f"{ranges['endpoint']} advertises {api} {low} to {high}")
 
 

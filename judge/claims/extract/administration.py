@@ -38,7 +38,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
         return
     header, topics = tables[""], tables["topics"]
     names, parent = texts(topics["name"]), topics.parent
-    errors = told(batch, topics, names)
+    errors = outcomes(batch, topics, names)
     pairs = Counter(zip(parent.tolist(), names.codes.tolist(), strict=True))
     twice = np.array([pairs[pair] > 1 for pair in zip(parent.tolist(), names.codes.tolist(), strict=True)], bool)
     counts = (topics["num_partitions"] != DEFAULT) | (topics["replication_factor"] != DEFAULT)
@@ -69,7 +69,7 @@ def partly(parent: Ints, errors: Ints) -> Bools:
     return failed & made[parent]
 
 
-def told(batch: Batch, topics: "Table", names: Column) -> Ints:
+def outcomes(batch: Batch, topics: "Table", names: Column) -> Ints:
     """How each topic of each request was answered."""
     tables = batch.tables("CreateTopics", "response")
     if not tables:

@@ -24,7 +24,7 @@ UPPER = np.uint64(0xFFFFFFFF00000000)
 
 def members(batch: Batch) -> Iterator[Claim]:
     yield from wrote(batch)
-    yield from told(batch)
+    yield from metadata_answers(batch)
 
 
 def wrote(batch: Batch) -> Iterator[Claim]:
@@ -38,7 +38,7 @@ def wrote(batch: Batch) -> Iterator[Claim]:
         yield from named_sets(batch, "wrote", topics.message[rows], texts(topics["name"]).take(rows))
 
 
-def told(batch: Batch) -> Iterator[Claim]:
+def metadata_answers(batch: Batch) -> Iterator[Claim]:
     """The ids of names as Metadata answered them to a client."""
     tables = batch.tables("Metadata", "response")
     if tables:
