@@ -37,8 +37,6 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	@$(BIN)/python -m wirecheck.capture.agent.warm >/dev/null
 	$(call step,compiling what judges)
 	@$(BIN)/python -m wirecheck.streaming.steps.warm
-	$(call step,an archive for Java to start faster)
-	@$(BIN)/python -m wirecheck.streaming.run.make_class_archive >/dev/null 2>&1 || true  # Java starts without it, too
 	@touch $@
 	$(call step,ready)
 
@@ -70,7 +68,7 @@ laws: $(SET_UP) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws
 
 unit: $(SET_UP) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_awaited.py tests/test_extension_modules.py tests/test_pages.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/judge tests/test_awaited.py tests/test_extension_modules.py tests/test_pages.py tests/test_wirecheck.py
 
 scenarios: $(SET_UP) ## real captures by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
@@ -79,7 +77,7 @@ coverage: $(SET_UP) ## branch coverage of decode/ from its own tests, without JI
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
 	@$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=100
 
-docs: $(SET_UP) ## write the generated pages (CHECKS.md, boards)
+docs: $(SET_UP) ## write the generated pages (CHECKS.md, dashboards)
 	@$(BIN)/python -m tools.documents
 
 schemas: $(SET_UP) ## import Kafka's layouts anew: make schemas FACTS=folder

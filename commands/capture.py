@@ -28,7 +28,9 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 @click.command(short_help="The agent: packets of interfaces or pcaps into frames.")
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
-@click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, packed ones, - too).")
+@click.option(
+    "-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, compressed ones, - too)."
+)
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--out", required=True, type=options.TARGET, help="Folder for the frames (Parquet).")
 @options.cluster()

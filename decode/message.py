@@ -45,7 +45,6 @@ __all__ = [
     "known",
     "only",
     "pack",
-    "read_so_far",
 ]
 
 
@@ -264,20 +263,6 @@ def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:
         token_at, tokens[0][:used], tokens[1][:used], tokens[2][:used], tokens[3][:used], rows,
         projection.wanted,
     )  # fmt: skip
-
-
-def read_so_far(decoded: Decoded, row: int, wanted: Projection) -> list[tuple[int, int, int]]:
-    """(slot, place in the data, length) of what a message that failed held before the place where it did."""
-    messages, compiled, tokens = decoded.messages, programs(), _tokens(1 << 12)
-    entry, *_ = _entries(messages, decoded.dialect)
-    spans = messages.span_at[row], messages.span_at[row + 1]
-    _, used, _, _ = machine.walk(
-        messages.data, messages.at[row], messages.at[row + 1], messages.span_offset, messages.span_length, *spans,
-        compiled.table, entry[row], row, 0, _wanted(wanted), np.zeros(compiled.levels, np.int64),
-        np.zeros((machine.DEEPEST, 5), np.int64), *tokens, 0,
-    )  # fmt: skip
-    found = zip(*(tokens[column][:used].tolist() for column in (0, 2, 3)), strict=True)
-    return [(slot, place, length) for slot, place, length in found if length > 0]
 
 
 def _wanted(projection: Projection) -> NDArray[np.uint8]:

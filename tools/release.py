@@ -23,16 +23,17 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 PCAP = str(EXAMPLE)
 DECODES = [["--version"], ["decode", PCAP, "--limit", "1"]]
-CAPTURES = [*DECODES, ["capture", "-r", PCAP, "--out", "frames"]]
-JUDGES = [
-    *CAPTURES,
-    ["replay", PCAP, "--fail-on", "never", "--out", "verdict"],
+READS = [
     ["topics", "verdict", "--topic", "shipments"],
     ["clients", "verdict", "--target", "4.0"],
     ["evidence", "TID002", PCAP, "-o", "tid002.pcapng"],
     ["explain", "TID002"],
 ]
-TRIED = {"": DECODES, "capture": CAPTURES, "monitor": JUDGES, "capture,monitor": JUDGES}
+LOCALLY = [*DECODES, ["replay", PCAP, "--fail-on", "never", "--out", "verdict"], *READS]
+"""Without pyspark nobody needs to say that it is to be judged locally."""
+CAPTURES = [*LOCALLY, ["capture", "-r", PCAP, "--out", "frames"]]
+JUDGES = [*CAPTURES, ["replay", PCAP, "--fail-on", "never", "--engine", "local"]]
+TRIED = {"": LOCALLY, "capture": CAPTURES, "monitor": JUDGES, "capture,monitor": JUDGES}
 """Per set of extras what must work in an environment that holds nothing else."""
 WHOLE = "capture,monitor"
 """What the bill of materials is of."""

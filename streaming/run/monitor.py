@@ -63,7 +63,7 @@ def run(plan: Plan, settings: Settings, say: Say) -> None:
     except (CheckpointRefused, JavaMissing, JavaDiedError) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
-        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; mend that and start again") from failure
+        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure
     except KeyboardInterrupt as failure:
         raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
 
@@ -206,6 +206,7 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
             shown = progress["batchId"]
             batch_s = progress["durationMs"]["triggerExecution"] / 1000
             watch.page.hear(measured(progress, watch.plan, watch.page), batch_s)
+            manifest.sum_up(watch.plan.checkpoint)
         elif rounds % ROUNDS == 0:
             watch.page.hear(measured(progress, watch.plan, watch.page))
         if not busy:
@@ -219,6 +220,7 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
             asked = True
             watch.say("ending when the batch that runs is finished; a second signal ends at once")
         rounds += 1
+    manifest.sum_up(watch.plan.checkpoint)
     tidy(watch.plan)
     return query
 
