@@ -60,9 +60,9 @@ def run(*command: str, cwd: Path, **more: str) -> str:
 def copied(to: Path) -> Path:
     """Tracked files alone: nothing that lies about in a working tree gets into a release."""
     for name in run("git", "ls-files", "-z", cwd=ROOT).split("\0"):
-        if name and (ROOT / name).is_file():
+        if name and ((ROOT / name).is_file() or (ROOT / name).is_symlink()):  # wirecheck/ links its rooms
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, to / name)
+            shutil.copy(ROOT / name, to / name, follow_symlinks=False)
     return to
 
 
