@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from wirecheck import extension_modules
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.failure import in_one_line, worker_died
 from wirecheck.streaming.run.manifest import CheckpointRefused
@@ -70,6 +71,8 @@ def run(plan: Plan, settings: Settings, say: Say) -> None:
 
 def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say) -> None:
     job, settings = prepared(plan, settings, page)
+    if line := extension_modules.slow():
+        say(line)
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(Session(work, verbose=settings.verbose))
