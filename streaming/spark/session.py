@@ -8,8 +8,7 @@ Rule: Spark's own words go to `WORK/spark.log` unless `verbose`: the terminal be
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
@@ -19,7 +18,6 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from wirecheck.streaming.spark.forks import Forks, end_forks, start_forks
 from wirecheck.streaming.spark.gateway import JavaDiedError, Silence, connected, end_java, start_java
 from wirecheck.streaming.spark.java import find_java
 from wirecheck.streaming.spark.memory import GIVE_BACK_BYTES, hold_little
@@ -43,7 +41,6 @@ class Running:
 
     java: Popen[bytes] | None = None
     work: Path | None = None
-    forks: Forks | None = None
     threads: list[Thread] = field(default_factory=list)
     spark: SparkSession | None = None
     failure: Exception | None = None
@@ -69,8 +66,7 @@ def begin(session: Session) -> None:
     quiet_python(session.verbose)
     told = settings(session)
     RUNNING.java, RUNNING.work = start_java(told, session.work, session.verbose), session.work
-    python, RUNNING.forks = start_forks(session.work)
-    os.environ["PYSPARK_PYTHON"] = str(python)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     in_background(finish_start, RUNNING.java, told, session.work)
 
 
@@ -83,7 +79,6 @@ def finish_start(java: Popen[bytes], told: dict[str, str], work: Path) -> None:
         spark = SparkSession.builder.config(conf=conf).getOrCreate()
         leave_checksums(spark)
         RUNNING.spark = spark
-        in_background(warm_workers, RUNNING.spark)
     except Exception as failure:  # noqa: BLE001 - open_session raises it where somebody waits
         RUNNING.failure = failure
 
@@ -122,16 +117,6 @@ def await_session() -> SparkSession:
     return RUNNING.spark
 
 
-def warm_workers(spark: SparkSession) -> None:
-    """Have the first Python worker forked while the caller still plans its query."""
-    with suppress(Exception):  # it changes no result; what is wrong with a worker, the query will say
-        spark.range(1).mapInArrow(as_they_are, "id long").collect()
-
-
-def as_they_are(batches: Iterable[Any]) -> Iterator[Any]:
-    return iter(batches)
-
-
 def close_session() -> None:
     """End what this process has started, started fully or not."""
     java, spark = RUNNING.java, RUNNING.spark
@@ -141,8 +126,6 @@ def close_session() -> None:
         if spark is not None and spark.sparkContext._accumulatorServer is not None:  # noqa: SLF001
             spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001 - prints that Java left
         end_java(java)
-        if RUNNING.forks is not None:
-            end_forks(RUNNING.forks)
         for thread in list(RUNNING.threads):
             thread.join(PATIENCE_S)
     forget()
@@ -156,8 +139,7 @@ def forget() -> None:
         context.stop()
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
-    RUNNING.java = RUNNING.work = RUNNING.forks = RUNNING.spark = RUNNING.failure = None
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    RUNNING.java = RUNNING.work = RUNNING.spark = RUNNING.failure = None
     RUNNING.threads.clear()
 
 
