@@ -122,16 +122,15 @@ def judged(
 
 
 def by_spark(frames: Frames, tables: Path, work: Path, settings: "Settings") -> "Result":
-    """Through the query."""
+    """Through the query; Spark starts while captures are read."""
     need_fitting()
-    from wirecheck.streaming.run import replay as query
+    from wirecheck.streaming.run.query_process import QueryError, QueryProcess
 
-    query.prepare(work, settings)
-    try:
+    with QueryProcess(work, settings) as query:
         frames.wait()
-        with progress("judging") as advance:
-            return query.run(frames.all_folders, tables, work, settings, advance)
-    except query.ReplayError as error:
-        raise Stop(str(error)) from error
-    finally:
-        query.give_up()
+        files = files_of(frames)
+        try:
+            with progress("judging") as advance:
+                return query.judge(files, tables, advance)
+        except QueryError as error:
+            raise Stop(str(error)) from error

@@ -239,7 +239,6 @@ def zstd(data):
 )
 def test_a_terminal_is_nothing_piped_in(command, monkeypatch):
     monkeypatch.setattr("wirecheck.commands.inputs.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
-    monkeypatch.setattr("wirecheck.streaming.run.replay.prepare", lambda *_: None)
     told = run(*command)
     assert (told.exit_code, told.stderr.startswith("wirecheck: -: nothing is piped in; ")) == (2, True)
 

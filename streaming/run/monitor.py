@@ -32,10 +32,9 @@ from wirecheck.streaming.run.plan import MonitorError, Plan
 from wirecheck.streaming.run.replay import retried
 from wirecheck.streaming.run.resources import served, stop_signals, taken, workplace
 from wirecheck.streaming.run.suspects import killers
-from wirecheck.streaming.spark.gateway import JavaDiedError
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
-from wirecheck.streaming.spark.session import Session, close_session, open_session
+from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import Told
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.quarantine import whose
@@ -61,7 +60,7 @@ def run(plan: Plan, settings: Settings, say: Say) -> None:
         listed(plan.frames)
         with taken(plan.checkpoint), stop_signals() as stopping, served(plan) as page:
             begin(plan, settings, page, stopping, say)
-    except (CheckpointRefused, JavaMissing, JavaDiedError) as failure:
+    except (CheckpointRefused, JavaMissing, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
         raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure

@@ -6,21 +6,19 @@ Rule: frames are read where they lie, by path; what a replay leaves behind is un
 """
 
 import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wirecheck.streaming.spark.gateway import JavaDiedError
 from wirecheck.streaming.spark.java import JavaMissing
-from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.spark.pipeline import Job, start
-from wirecheck.streaming.spark.session import Session, begin, close_session, open_session
-from wirecheck.streaming.steps.frames_folder import FramesError, agents_of, frames_files, labelled
+from wirecheck.streaming.spark.session import RUNNING, Session, SparkDidNotStart, last_line, open_session
+from wirecheck.streaming.steps.frames_folder import agents_of, frames_files, labelled
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store.run_result import Result
 
@@ -43,56 +41,39 @@ class ReplayError(Exception):
     """Why there is no result, in one line for a person."""
 
 
-def prepare(work: Path, settings: Settings) -> None:
-    """Start Spark in the background, to be ready when the frames are. `give_up` ends it if it is not needed."""
-    with suppress(JavaMissing):  # `run` will say it
-        begin(session(work, settings))
-
-
-def give_up() -> None:
-    """End what `prepare` began; nothing happens if `run` has already done so."""
-    close_session()
-
-
-def run(
-    frames: Path | Iterable[Path],
-    out: Path,
-    work: Path,
-    settings: Settings,
-    on_progress: Progress | None = None,
-) -> Result:
-    """Judge all frames files in one or several folders. `work` is for what Spark leaves behind."""
+def opened(work: Path, settings: Settings) -> SparkSession:
+    """Spark, ready. `work` is for what it leaves behind. Raises ReplayError."""
     try:
-        give_back()  # what reading the captures took
-        files = frames_files([frames] if isinstance(frames, Path) else list(frames))
-        spark = open_session(session(work, settings))
-        gather(files, work / "frames")
-        return judge(spark, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
-    except (FramesError, JavaMissing, JavaDiedError) as failure:
+        return open_session(Session(work / "spark", verbose=settings.verbose))
+    except (JavaMissing, SparkDidNotStart) as failure:
         raise ReplayError(str(failure)) from failure
-    finally:
-        close_session()
 
 
-def session(work: Path, settings: Settings) -> Session:
-    return Session(work / "spark", verbose=settings.verbose)
+def gathered(files: list[Path], out: Path, work: Path) -> Job:
+    """What judges these files of frames, wherever they lie."""
+    gather(files, work / "frames")
+    return Job(str(work / "frames"), out, work / "checkpoint")
 
 
 def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progress | None = None) -> Result:
     """One folder of frames, in a session that is there and stays."""
+    query = ended(spark, job, settings, on_progress)
+    batches = tuple(batch["durationMs"] for batch in query.recentProgress)
+    return replace(Result.read(job.out, str(query.id)), batches=batches)
+
+
+def ended(spark: SparkSession, job: Job, settings: Settings, on_progress: Progress | None) -> StreamingQuery:
+    """The query over all files, at its end. Raises ReplayError."""
     files = frames_files([Path(job.frames)])
     spark.conf.set("spark.sql.shuffle.partitions", PARTITIONS)
     agents = labelled(agents_of(files), Path(job.frames))
     try:
-        query = retried(lambda: finish(start(spark, job, replace(settings, agents=agents)), len(files), on_progress))
+        return retried(lambda: finish(start(spark, job, replace(settings, agents=agents)), len(files), on_progress))
     except PySparkException as failure:
         raise ReplayError(f"the query failed: {reason(str(failure))}") from failure
-    return result_of(query, job.out)
-
-
-def result_of(query: StreamingQuery, out: Path | str) -> Result:
-    batches = tuple(batch["durationMs"] for batch in query.recentProgress)
-    return replace(Result.read(out, str(query.id)), batches=batches)
+    except Py4JError as failure:
+        said = last_line(RUNNING.work / "spark.log") if RUNNING.work is not None else ""
+        raise ReplayError(f"the query failed: Java ended: {said or 'it said nothing'}") from failure
 
 
 def gather(files: list[Path], folder: Path) -> None:

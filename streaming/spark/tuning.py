@@ -39,7 +39,6 @@ QUERY = {
     # or UDFs and stateful steps differ in one environment variable and Spark forks two daemons
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.python.authenticate.socketTimeout": "120s",  # 15 s are few on a busy machine
-    "spark.python.daemon.module": "wirecheck.streaming.spark.worker_daemon",
     "spark.python.worker.faulthandler.enabled": "false",
     "spark.sql.adaptive.enabled": "false",  # streaming turns it off with a warning per batch
 }

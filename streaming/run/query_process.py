@@ -1,0 +1,124 @@
+"""A replay's query in a process of its own, with Spark in it: started while captures are read, ended at any moment.
+
+Knows: what that process is told (work, settings, then which files, and where results go) and what it says (so many
+files are judged, this is the run, this was wrong). Refuses to know: Spark (`replay.py`), and who waits.
+Rule: whoever starts it can end it at once, with Java and all that Java has started, and nothing is left running or
+lying about: it has a process group of its own, and ends itself where whoever started it has gone. What it and Java say
+is in `WORK/spark.log` unless Spark is to speak on the terminal. It is not ended in good order either: what the query
+has promised is on the disk by then, and Spark takes a second to stop.
+"""
+
+import json
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import Queue
+from subprocess import PIPE, Popen
+from threading import Thread
+from typing import IO, Any, Self
+
+import wirecheck
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.run_result import Result
+
+PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
+Progress = Callable[[int, int], None]
+
+
+class QueryError(Exception):
+    """Why there is no result, in one line for a person."""
+
+
+class QueryProcess:
+    """One such process, for as long as the block lasts."""
+
+    def __init__(self, work: Path, settings: Settings) -> None:
+        work.mkdir(parents=True, exist_ok=True)
+        paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
+        with (work / "spark.log").open("ab") as log:
+            self._process = Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
+                [sys.executable, "-P", "-m", __name__],
+                stdin=PIPE, stdout=PIPE, stderr=None if settings.verbose else log,
+                env={**os.environ, "PYTHONPATH": paths}, process_group=0,
+            )  # fmt: skip
+        self._work = work
+        self._tell((work, settings))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
+        self._process.wait()
+
+    def judge(self, files: list[Path], out: Path, on_progress: Progress) -> Result:
+        """All of these, to their end. Raises QueryError."""
+        self._tell((files, out))
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            match json.loads(line):
+                case {"judged": [done, total]}:
+                    on_progress(done, total)
+                case {"run": run}:
+                    return Result.read(out, run)
+                case {"wrong": text}:
+                    raise QueryError(text)
+        code = self._process.wait()
+        by = f"by {signal.Signals(-code).name}; is there enough memory?" if code < 0 else f"with code {code}"
+        raise QueryError(f"the query failed: its process ended {by}")
+
+    def _tell(self, what: Any) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended, and `judge` says how
+            pickle.dump(what, self._process.stdin)
+            self._process.stdin.flush()
+
+
+def own_stdout() -> IO[str]:
+    """What this process says; whatever else writes to stdout, Java included, writes to stderr from now on."""
+    said = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return said
+
+
+def listen(asked: Queue[Any]) -> None:
+    """Pass on what is to be judged, and end it all where whoever started this has gone: nobody else would."""
+    with suppress(EOFError):
+        asked.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - from `QueryProcess`
+        sys.stdin.buffer.read()
+    os.killpg(0, signal.SIGKILL)
+
+
+def main() -> None:
+    out_stream = own_stdout()
+
+    def say(**said: Any) -> None:
+        out_stream.write(json.dumps(said) + "\n")
+        out_stream.flush()
+
+    from wirecheck.streaming.run import replay
+
+    work, settings = pickle.load(sys.stdin.buffer)  # noqa: S301 - from `QueryProcess`
+    asked: Queue[Any] = Queue()
+    Thread(target=listen, args=(asked,), daemon=True).start()
+    try:
+        spark = replay.opened(work, settings)
+        files, out = asked.get()
+        job = replay.gathered(files, out, work)
+        query = replay.ended(spark, job, settings, lambda done, total: say(judged=[done, total]))
+        say(run=str(query.id))
+    except replay.ReplayError as wrong:
+        say(wrong=str(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""What Spark is told and where it speaks."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from wirecheck.streaming.spark.session import inherited_by_java, last_line, last_raised
+from wirecheck.streaming.spark.tuning import Session, settings
+
+RAISED = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: java.net.BindException: Cannot assign requested address: Service 'sparkDriver' failed after 16 retries
+\tat java.base/sun.nio.ch.Net.bind0(Native Method)
+"""
+
+
+def test_what_is_started_meanwhile_writes_to_the_log_and_nobody_else(tmp_path, capfd):
+    command = [sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr)"]
+    with inherited_by_java(tmp_path / "log"):
+        subprocess.run(command, check=True)
+    os.write(2, b"mine\n")
+    with inherited_by_java(None):
+        subprocess.run(command, check=True)
+    assert (tmp_path / "log").read_text() == "out\nerr\n"
+    assert capfd.readouterr() == ("out\n", "mine\nerr\n")
+
+
+def test_javas_last_line_is_not_what_its_script_makes_of_it(tmp_path):
+    (tmp_path / "log").write_text("Error: no memory\n/x/spark-class: line 97: CMD: bad array subscript\n\n")
+    assert (last_line(tmp_path / "log"), last_line(tmp_path / "none")) == ("Error: no memory", "")
+
+
+@pytest.mark.parametrize(("text", "line"), [(RAISED, "java.net.BindException: Cannot"), ("", "without a word")])
+def test_why_spark_did_not_begin_is_one_line(text, line):
+    assert last_raised(text).startswith(line)
+    assert "\n" not in last_raised(text)
+
+
+def test_its_heap_and_its_folders_are_as_asked(tmp_path):
+    told = settings(Session(tmp_path, cores=3, memory="700m"))
+    assert (told["spark.master"], told["spark.driver.memory"]) == ("local[3]", "700m")
+    assert told["spark.local.dir"].startswith(str(tmp_path))
