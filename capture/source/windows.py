@@ -12,6 +12,7 @@ counts as resident memory. A window is bytes, which nobody changes: whoever want
 from __future__ import annotations
 
 import io
+import os
 import stat
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,7 @@ class Windows:
             self._file.close()
             raise
         self._packed = compressed_files.unpacked(magic, self._file)
+        self._seekable = isinstance(self._file, io.FileIO)
         self._most_bytes = max(min(window_bytes, 2 * _PIECE_BYTES), 64)
         self.data = b""
         self.start = 0
@@ -108,15 +110,24 @@ class Windows:
         if consumed == 0 and len(self.data) == self._most_bytes:
             self._most_bytes *= 2
         self.start += consumed
-        pieces = [self.data[consumed:]]
-        filled = len(pieces[0])
-        wanted = min(filled + _PIECE_BYTES, self._most_bytes)
-        while not self.ended and filled < wanted:
-            pieces.append(self._read(min(_PIECE_BYTES, self._most_bytes - filled), filled))
-            filled += len(pieces[-1])
-        self.data = b"".join(pieces)
+        rest = self.data[consumed:]
+        wanted = min(len(rest) + _PIECE_BYTES, self._most_bytes)
+        self.data = self._read_again(rest, wanted) if self._packed is None and self._seekable else rest
+        while not self.ended and len(self.data) < wanted:
+            self.data += self._read(min(_PIECE_BYTES, self._most_bytes - len(self.data)))
 
-    def _read(self, most: int, filled: int) -> bytes:
+    def _read_again(self, rest: bytes, wanted: int) -> bytes:
+        """The rest and what follows in one read: cheaper than to read what follows and join them."""
+        try:
+            found = os.pread(self._file.fileno(), wanted, self.start)
+        except OSError:  # the read that finds nothing behind the rest says so
+            found = b""
+        if len(found) <= len(rest):
+            found = rest
+        self.file_bytes = self._file.seek(self.start + len(found))
+        return found
+
+    def _read(self, most: int) -> bytes:
         piece = b""
         try:
             piece = self._file.read(most) or b"" if self._packed is None else self._unpack(self._packed, most)
@@ -125,7 +136,7 @@ class Windows:
             self.broken = str(error)
         except OSError as error:
             self.broken = f"read error ({error.strerror})"
-        unpacked_bytes = self.start + filled + len(piece)
+        unpacked_bytes = self.start + len(self.data) + len(piece)
         if self._packed is not None and unpacked_bytes > max(UNPACKED_BYTES, MOST_TIMES * self.file_bytes):
             self.broken = f"expands beyond {MOST_TIMES} times its packed size; unpack it to read all of it; ended"
         self.ended = not piece or self.broken is not None
