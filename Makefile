@@ -70,7 +70,7 @@ laws: $(SET_UP) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws
 
 unit: $(SET_UP) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_awaited.py tests/test_extension_modules.py tests/test_pages.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/judge tests/test_awaited.py tests/test_extension_modules.py tests/test_pages.py tests/test_wirecheck.py
 
 scenarios: $(SET_UP) ## real captures by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios

@@ -61,7 +61,7 @@ def test_an_id_that_begins_with_a_dash_has_a_hex_form():
 
 def test_many_sides_are_cut_and_the_cut_is_said():
     lines = page(RESULT)
-    assert sum("frame 8123 of capture.source.pcap" in line for line in lines) == terminal.SIDES_SHOWN
+    assert sum("frame 8123 of capture.pcap" in line for line in lines) == terminal.SIDES_SHOWN
     assert any("and 2 more" in line for line in lines)
 
 
@@ -86,7 +86,7 @@ def test_no_name_reaches_the_terminal_as_a_command():
 
 def test_a_violation_says_how_to_see_its_frames_and_what_to_do():
     lines = page(RESULT)
-    command = "tshark -r capture.source.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'"
+    command = "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'"
     assert [line.strip() for line in lines if "tshark -r" in line] == [command]
     assert sum(line.startswith("  Next  On that broker compare topic_id") for line in lines) == 1
     assert lines[-3].endswith("  wirecheck explain CODE")
@@ -106,7 +106,7 @@ def test_frames_of_an_interface_are_no_numbers_for_tshark():
 def test_frames_of_several_files_and_ports_are_a_command_each():
     other = {**SIDE, "connection": "10.0.0.1:4>[::1]:9092", "frame": {"source": "b c.pcap.zst", "first": 7, "last": 9}}
     assert list(terminal.dissections([SIDE, other])) == [
-        "tshark -r capture.source.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
+        "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
         "tshark -r 'b c.pcap.zst' -d tcp.port==9092,kafka -Y 'frame.number in {7,9}'",
     ]
 

@@ -25,7 +25,7 @@ HARM = st.sets(st.sampled_from(["loss", "repeat", "reorder", "middle"]))
 def test_no_canary_reaches_a_file(names, mss, harm, seed, batch_bytes):
     segments = canaries.mutated(canaries.traffic(names, mss), random.Random(seed), harm)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "wirecheck.capture.source.pcap"
+        path = Path(folder) / "capture.pcap"
         path.write_bytes(t.pcap(t.packets(segments)))
         files = write_frames([path], Path(folder) / "out", "c", batch_bytes=batch_bytes).files
         assert canaries.leaks(files) == []

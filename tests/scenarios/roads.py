@@ -36,7 +36,7 @@ class Scenario:
 
     @property
     def pcap(self) -> Path:
-        return self.folder / "wirecheck.capture.source.pcap.gz"
+        return self.folder / "capture.pcap.gz"
 
     @cached_property
     def truth(self) -> dict[str, Any]:
