@@ -255,7 +255,7 @@ class _Loop:
             for mark in interface.rows.skipped_marks(interface.name, time.time_ns()):
                 self._counts.skipped[str(mark.reason)] += mark.count
                 self._mark(mark)
-            interface.rows.state.skipped[:] = 0
+            interface.rows.forget_skipped()
 
     def _give_up(self, interface: Interface) -> None:
         self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), interface.name, reason="interface went away"))

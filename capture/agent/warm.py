@@ -16,13 +16,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 from numba.core import event
 
 import wirecheck
 from wirecheck.capture import frames
-from wirecheck.capture.link import link_type, packet
+from wirecheck.capture.link import link_type
 from wirecheck.capture.source import ring
 from wirecheck.capture.source.rows import Rows
 from wirecheck.capture.trim import stream_order
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
 
 def warm_ring() -> None:
     """What stands between a ring and its rows."""
-    nothing, rows = np.zeros(64, np.uint8), Rows(ring.BLOCK_BYTES)
-    left = ring.begin_block(nothing, 0, rows.state)
-    ring.walk_block(nothing, left, link_type.LINK_ETHERNET, rows.state)
+    nothing, rows = bytes(64), Rows(ring.BLOCK_BYTES)
+    left = ring.begin_block(nothing, rows.headers)
+    ring.walk_block(nothing, left, link_type.LINK_ETHERNET, rows.headers)
     rows.keep(nothing)
 
 
@@ -72,12 +71,12 @@ def compile_apart() -> None:
 
 def is_compiled() -> bool:
     """Has this version been compiled here? Asks for a kernel of the first and one of the last; none is loaded."""
-    return all(_is_stored(kernel) for kernel in (ring.walk_block, stream_order.by_row))
+    return all(_is_stored(kernel) for kernel in (stream_order.by_row, stream_order.by_row))
 
 
 def reads_files_compiled() -> bool:
     """The same of what every reader of capture files needs."""
-    return _is_stored(packet.gather) and reads_frames_compiled()
+    return reads_frames_compiled()
 
 
 def reads_frames_compiled() -> bool:
@@ -110,7 +109,7 @@ def on_compiling(tell: Callable[[], None]) -> None:
 
 def cache_folder() -> str | None:
     """Where compiled code is kept for this user; None without a compiler (NUMBA_DISABLE_JIT)."""
-    stats = getattr(ring.walk_block, "stats", None)
+    stats = getattr(stream_order.by_row, "stats", None)
     return stats and str(Path(stats.cache_path).parent)
 
 

@@ -7,21 +7,21 @@ Rule: every read stands behind a comparison with the end of what was captured; a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Final
 
-import numpy as np
-
-from wirecheck.decode.compiled import borrowing_njit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Number: TypeAlias = Any  # int64: an int where jitted, np.int64 under NUMBA_DISABLE_JIT
+from librt.strings import read_i16_be, read_i32_be
+from mypy_extensions import i64
 
 # Why a packet is not a frame; the number indexes the counters, the name goes into the table.
-TCP, NON_TCP, IPV4_FRAGMENT, IPV6_FRAGMENT, UNSUPPORTED_LINK_TYPE, NOT_IP, BAD_HEADER, SNAPLEN_HEADER, NO_PACKET = (
-    range(9)
-)
+TCP: Final = 0
+NON_TCP: Final = 1
+IPV4_FRAGMENT: Final = 2
+IPV6_FRAGMENT: Final = 3
+UNSUPPORTED_LINK_TYPE: Final = 4
+NOT_IP: Final = 5
+BAD_HEADER: Final = 6
+SNAPLEN_HEADER: Final = 7
+NO_PACKET: Final = 8
 REASONS = (
     "",
     "non-tcp",
@@ -34,31 +34,40 @@ REASONS = (
     "not-a-packet",
 )
 # https://www.tcpdump.org/linktypes.html; 12 and 14 are what some BSDs write for raw IP.
-LINK_NULL, LINK_ETHERNET, LINK_LOOP, LINK_SLL, LINK_SLL2 = 0, 1, 108, 113, 276
-LINK_RAW, LINK_RAW_BSD, LINK_RAW_OPENBSD, LINK_IPV4, LINK_IPV6 = 101, 12, 14, 228, 229
+LINK_NULL: Final = 0
+LINK_ETHERNET: Final = 1
+LINK_LOOP: Final = 108
+LINK_SLL: Final = 113
+LINK_SLL2: Final = 276
+LINK_RAW: Final = 101
+LINK_RAW_BSD: Final = 12
+LINK_RAW_OPENBSD: Final = 14
+LINK_IPV4: Final = 228
+LINK_IPV6: Final = 229
 
-TUNNELS = 3  # one inside the other; a mirror of an overlay network is two
-_IPV4, _IPV6, _ETHERNET = 0x0800, 0x86DD, 0x6558  # the last as GRE and Geneve call a bridged frame
-_GRE, _UDP = 47, 17
-_VXLAN_PORTS = (4789, 8472)  # IANA's, and what Linux took before there was one
-_GENEVE_PORT = 6081
+TUNNELS: Final = 3  # one inside the other; a mirror of an overlay network is two
+_IPV4: Final = 0x0800
+_IPV6: Final = 0x86DD
+_ETHERNET: Final = 0x6558  # a bridged frame, as GRE and Geneve call it
+_GRE: Final = 47
+_UDP: Final = 17
+_VXLAN: Final = 4789  # IANA's port
+_VXLAN_OF_LINUX: Final = 8472  # what Linux took before there was one
+_GENEVE: Final = 6081
 
 
-@borrowing_njit
-def u16(data: NDArray[np.uint8], at: int) -> Number:
-    i = np.uint64(at)  # an index that cannot be negative: neighbouring bytes become one load
-    return (np.int64(data[i]) << 8) | np.int64(data[i + np.uint64(1)])
+def u16(data: bytes, at: i64) -> i64:
+    return i64(read_i16_be(data, at)) & 0xFFFF
 
 
-@borrowing_njit
-def u32(data: NDArray[np.uint8], at: int) -> Number:
-    return (u16(data, at) << 16) | u16(data, at + 2)
+def u32(data: bytes, at: i64) -> i64:
+    return i64(read_i32_be(data, at)) & 0xFFFFFFFF
 
 
-@borrowing_njit
-def _outermost(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Number:
+def _outermost(data: bytes, at: i64, end: i64, link_type: i64) -> i64:
     """Where the first IP header begins, or minus the reason."""
-    ether_type, start = _IPV4, at
+    ether_type: i64 = _IPV4
+    start = at
     if link_type == LINK_ETHERNET:
         start = at + 14
         if start > end:
@@ -90,8 +99,7 @@ def _outermost(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Nu
     return _untagged(data, start, end, ether_type)
 
 
-@borrowing_njit
-def _untagged(data: NDArray[np.uint8], at: int, end: int, ether_type: int) -> Number:
+def _untagged(data: bytes, at: i64, end: i64, ether_type: i64) -> i64:
     """Where the IP header begins behind tags and labels, or minus the reason."""
     start, kind = at, ether_type
     while kind in (0x8100, 0x88A8, 0x9100):  # VLAN tags, stacked (802.1Q, 802.1ad, and its older number)
@@ -104,9 +112,9 @@ def _untagged(data: NDArray[np.uint8], at: int, end: int, ether_type: int) -> Nu
         while not last:
             if start + 5 > end:
                 return -SNAPLEN_HEADER
-            last = (data[start + 2] & 1) != 0
+            last = (i64(data[start + 2]) & 1) != 0
             start += 4
-        return start if (data[start] >> 4) in (4, 6) else -NOT_IP
+        return start if (i64(data[start]) >> 4) in (4, 6) else -NOT_IP
     if kind == 0x8864:  # PPPoE session (RFC 2516), then PPP's own number for IP
         if start + 8 > end:
             return -SNAPLEN_HEADER
@@ -115,8 +123,7 @@ def _untagged(data: NDArray[np.uint8], at: int, end: int, ether_type: int) -> Nu
     return start if kind in (_IPV4, _IPV6) else -NOT_IP
 
 
-@borrowing_njit
-def ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Number:
+def ip_start(data: bytes, at: i64, end: i64, link_type: i64) -> i64:
     """Where the innermost IP header begins, or minus the reason why there is none."""
     ip = _outermost(data, at, end, link_type)
     for _ in range(TUNNELS):
@@ -129,17 +136,16 @@ def ip_start(data: NDArray[np.uint8], at: int, end: int, link_type: int) -> Numb
     return ip
 
 
-@borrowing_njit
-def _inside(data: NDArray[np.uint8], ip: int, end: int) -> Number:
+def _inside(data: bytes, ip: i64, end: i64) -> i64:
     """Where the IP header inside this one's tunnel begins, minus the reason, or 0: it is no tunnel."""
     if ip + 20 > end:
         return 0
-    protocol: Number = np.int64(data[ip + 9])
-    body: Number = ip + (np.int64(data[ip]) & 15) * 4
-    if data[ip] >> 4 == 6:
+    protocol: i64 = i64(data[ip + 9])
+    body: i64 = ip + (i64(data[ip]) & 15) * 4
+    if i64(data[ip]) >> 4 == 6:
         if ip + 40 > end:
             return 0
-        protocol, body = np.int64(data[ip + 6]), ip + 40
+        protocol, body = i64(data[ip + 6]), ip + 40
     elif protocol != 6 and u16(data, ip + 6) & 0x1FFF:  # a later fragment begins in the middle of something
         return 0
     if protocol == 6 or body < ip + 20:
@@ -153,8 +159,7 @@ def _inside(data: NDArray[np.uint8], ip: int, end: int) -> Number:
     return 0
 
 
-@borrowing_njit
-def _inside_gre(data: NDArray[np.uint8], at: int, end: int) -> Number:
+def _inside_gre(data: bytes, at: i64, end: i64) -> i64:
     """GRE (RFC 2784, 2890): checksum, key and number are there if their bit is; ERSPAN has a header of its own."""
     if at + 4 > end:
         return -SNAPLEN_HEADER
@@ -168,26 +173,24 @@ def _inside_gre(data: NDArray[np.uint8], at: int, end: int) -> Number:
     elif kind == 0x22EB:  # ERSPAN type III; the lowest bit says that a subheader follows
         if body + 12 > end:
             return -SNAPLEN_HEADER
-        body += 20 if data[body + 11] & 1 else 12
+        body += 20 if i64(data[body + 11]) & 1 else 12
         kind = _ETHERNET
     return _carried(data, body, end, kind)
 
 
-@borrowing_njit
-def _inside_udp(data: NDArray[np.uint8], at: int, end: int) -> Number:
+def _inside_udp(data: bytes, at: i64, end: i64) -> i64:
     """VXLAN (RFC 7348) and Geneve (RFC 8926), by their ports."""
     if at + 16 > end:
         return 0
     port = u16(data, at + 2)
-    if port in _VXLAN_PORTS and data[at + 8] & 0x08:  # the network's number is valid
+    if port in (_VXLAN, _VXLAN_OF_LINUX) and i64(data[at + 8]) & 0x08:  # the network's number is valid
         return _carried(data, at + 16, end, _ETHERNET)
-    if port == _GENEVE_PORT and data[at + 8] >> 6 == 0:
-        return _carried(data, at + 16 + (np.int64(data[at + 8]) & 63) * 4, end, u16(data, at + 10))
+    if port == _GENEVE and i64(data[at + 8]) >> 6 == 0:
+        return _carried(data, at + 16 + (i64(data[at + 8]) & 63) * 4, end, u16(data, at + 10))
     return 0
 
 
-@borrowing_njit
-def _carried(data: NDArray[np.uint8], at: int, end: int, kind: int) -> Number:
+def _carried(data: bytes, at: i64, end: i64, kind: i64) -> i64:
     if kind == _ETHERNET:
         return _outermost(data, at, end, LINK_ETHERNET)
     return _untagged(data, at, end, kind)

@@ -89,8 +89,7 @@ class Interface:
             raise ListenError(f"{name}: no memory for a ring of {buffer_bytes >> 20} MB: {why}") from error
         self.dropped()  # counted before the ring was there, and before the filter: not of this capture
         self._memory = mmap.mmap(self._socket.fileno(), self._blocks * ring.BLOCK_BYTES)
-        self._data = np.frombuffer(self._memory, np.uint8)
-        self._status = self._data.view(np.uint32)
+        self._status = np.frombuffer(self._memory, np.uint32)
         self._next = 0
         self.rows = Rows(ring.BLOCK_BYTES)
 
@@ -106,7 +105,7 @@ class Interface:
         return self._socket.fileno()
 
     def close(self) -> None:
-        del self._data, self._status
+        del self._status
         self._memory.close()
         self._opened.close()
 
@@ -117,11 +116,13 @@ class Interface:
             status = (block + ring.STATUS_AT) // 4
             if not self._status[status] & ring.OURS:
                 return
-            left = ring.begin_block(self._data, block, self.rows.state)
+            filled = ring.filled_bytes(self._memory[block : block + ring.HEAD_BYTES])
+            data = self._memory[block : block + filled]
+            left = ring.begin_block(data, self.rows.headers)
             while left:
                 self.rows.begin()
-                left = ring.walk_block(self._data, left, self._link_type, self.rows.state)
-                self.rows.keep(self._data)
+                left = ring.walk_block(data, left, self._link_type, self.rows.headers)
+                self.rows.keep(data)
                 if self.rows.count:
                     yield self._of_ports(self.rows.batch(self.name, stamp))
             self._status[status] = 0

@@ -4,7 +4,7 @@ Knows: which container a file is, how its windows become Arrow batches, and how 
 Refuses to know: several files and their order (merge.py), files of our own (spool.py), connections, Kafka.
 Rule: a broken file gives every packet before the damage, then one line that names the byte; nothing is skipped
 silently. The design lets scapy open what it would filter; a file needs no socket and no filter, and scapy costs
-10 us per packet, so files are walked by a jitted loop over windows and this module imports without scapy.
+10 us per packet, so files are walked by a compiled loop over windows and this module imports without scapy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from wirecheck.capture import frames
-from wirecheck.capture.link import link_type, packet
+from wirecheck.capture.link import link_type
 from wirecheck.capture.source import classic, pcapng
 from wirecheck.capture.source.rows import BATCH_BYTES, Rows
 from wirecheck.capture.source.windows import Pipe, Windows
@@ -105,7 +105,7 @@ class CaptureFile:
 
     def _recognise(self) -> Walk:
         windows = self._windows
-        head = windows.data[: min(windows.filled, classic.HEADER_BYTES)].tobytes()
+        head = windows.data[: classic.HEADER_BYTES]
         if not head:
             raise InputError(self.path, 0, windows.broken or "empty file")
         if head[:4] == pcapng.MAGIC:
@@ -138,15 +138,15 @@ class CaptureFile:
         """What the file did not give, told once it was read to its end."""
         now = self.rows.newest_ns
         marks = self.rows.skipped_marks(self.source, now)
-        dropped = min(int(self.rows.state.counters[packet.DROPPED]), frames.MOST_COUNT)
+        dropped = min(int(self.rows.headers.dropped), frames.MOST_COUNT)
         if dropped:
             marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "said by the capture file"))
-        cut, longest = (int(self.rows.state.counters[number]) for number in (packet.CUT, packet.CUT_BYTES))
+        cut, longest = self.rows.headers.cut, self.rows.headers.cut_bytes
         if cut:
             reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"
             marks.append(frames.Mark(frames.INPUT_ERROR, now, self.source, reason=reason))
         lies = self._walk.lies()
-        unread = int(self.rows.state.skipped[link_type.UNSUPPORTED_LINK_TYPE])
+        unread = int(self.rows.headers.skipped[link_type.UNSUPPORTED_LINK_TYPE])
         if unread and self._walk.link_types - _LINK_TYPES:
             types = ", ".join(str(number) for number in sorted(self._walk.link_types - _LINK_TYPES))
             lies = [*lies, f"{unread} packets of link type {types} are not read; {_READ}"]
@@ -165,20 +165,20 @@ class CaptureFile:
 
     def _go_on(self, used_up: bool, broken: str | None) -> bool:
         """Move the window on. False: the file ends here, in order or not."""
-        windows, position = self._windows, int(self.rows.state.counters[packet.POSITION])
+        windows, position = self._windows, int(self.rows.headers.position)
         if broken is not None:
             self._fail(windows.start + position, broken)
             return False
         if used_up and windows.ended:
-            rest = windows.filled - position
+            rest = len(windows.data) - position
             if windows.broken is not None:
-                self._fail(windows.start + windows.filled, windows.broken)
+                self._fail(windows.start + len(windows.data), windows.broken)
             elif rest:
                 self._fail(windows.start + position, self._walk.truncated(rest))
             return False
         if used_up:
             windows.slide(position)
-            self.rows.state.counters[packet.POSITION] = 0
+            self.rows.headers.position = 0
         return True
 
     def _fail(self, offset: int, what: str) -> None:

@@ -1,8 +1,9 @@
-"""The kernel's ring of packets: blocks of a TPACKET_V3 ring, read by offset.
+"""Packets from the kernel's ring (AF_PACKET, TPACKET_V3): whole blocks of packets in shared memory.
 
-Knows: how a block and the packets in it are laid out, and how to ask for such a ring.
-Refuses to know: sockets, interfaces and filters (live.py), what is in a packet (packet.py).
-Rule: a block belongs to us from the moment its status says so until we give it back; rows copy what they keep before.
+Knows: how a ring is asked for, how a block and a packet in it are laid out, and what the kernel counted as lost.
+Refuses to know: sockets, interfaces and filters (interface.py), what is in a packet (packet.py).
+Rule: a block belongs to us from the moment its status says so until we give it back; what is walked is a copy of the
+part of it that the kernel filled.
 Source: linux/if_packet.h (struct tpacket_block_desc, tpacket3_hdr, tpacket_req3), Documentation/networking/packet_mmap.
 """
 
@@ -10,23 +11,30 @@ from __future__ import annotations
 
 import struct
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from wirecheck.capture.link import link_type as link
-from wirecheck.capture.link import packet
 from wirecheck.capture.source.classic import read32
-from wirecheck.decode.compiled import borrowing_njit
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from mypy_extensions import i64
 
-SOL_PACKET, RX_RING, STATISTICS, VERSION, IGNORE_OUTGOING, V3 = 263, 5, 6, 10, 23, 2
-BLOCK_BYTES = 1 << 20
-RETIRE_MS = 100  # a block that is not full is handed over after this long
-OURS = 1  # TP_STATUS_USER; 0 is the kernel's
-STATUS_AT, _COUNT_AT, _FIRST_AT = 8, 12, 16
-_NATIVE_BIG = int(sys.byteorder == "big")
+    from wirecheck.capture.link.packet import Headers
+
+SOL_PACKET: Final = 263
+RX_RING: Final = 5
+STATISTICS: Final = 6
+VERSION: Final = 10
+IGNORE_OUTGOING: Final = 23
+V3 = 2
+BLOCK_BYTES: Final = 1 << 20
+RETIRE_MS: Final = 100  # a block that is not full is handed over after this long
+OURS: Final = 1  # TP_STATUS_USER; 0 is the kernel's
+STATUS_AT: Final = 8
+_COUNT_AT: Final = 12
+_FIRST_AT: Final = 16
+_FILLED_AT: Final = 20
+HEAD_BYTES: Final = 48
+_NATIVE_BIG: Final = sys.byteorder == "big"
 
 
 def ring_request(blocks: int) -> bytes:
@@ -40,26 +48,28 @@ def drops(statistics: bytes) -> int:
     return int(struct.unpack("=III", statistics)[1])
 
 
-@borrowing_njit
-def begin_block(data: NDArray[np.uint8], block: int, state: packet.State) -> link.Number:
+def filled_bytes(head: bytes) -> int:
+    """Of a block that begins so: where its last packet ends."""
+    return int(struct.unpack_from("=I", head, _FILLED_AT)[0])
+
+
+def begin_block(block: bytes, headers: Headers) -> int:
     """Stand before the block's first packet; answers how many there are."""
-    state.counters[packet.POSITION] = block + read32(data, block + _FIRST_AT, _NATIVE_BIG)
-    return read32(data, block + _COUNT_AT, _NATIVE_BIG)
+    headers.position = read32(block, _FIRST_AT, _NATIVE_BIG)
+    return int(read32(block, _COUNT_AT, _NATIVE_BIG))
 
 
-@borrowing_njit
-def walk_block(data: NDArray[np.uint8], left: int, link_type: int, state: packet.State) -> link.Number:
+def walk_block(block: bytes, left: i64, link_type: i64, headers: Headers) -> int:
     """Packets from where we stand; answers how many are left because the batch is full."""
-    at = state.counters[packet.POSITION]
+    at = headers.position
     while left > 0:
-        seconds = read32(data, at + 4, _NATIVE_BIG)
-        ts_ns = seconds * 1_000_000_000 + read32(data, at + 8, _NATIVE_BIG)
-        captured, wire = read32(data, at + 12, _NATIVE_BIG), read32(data, at + 16, _NATIVE_BIG)
-        begins = read32(data, at + 24, _NATIVE_BIG)  # two 16-bit offsets: the link header's and the network header's
+        ts_ns = read32(block, at + 4, _NATIVE_BIG) * 1_000_000_000 + read32(block, at + 8, _NATIVE_BIG)
+        captured, wire = read32(block, at + 12, _NATIVE_BIG), read32(block, at + 16, _NATIVE_BIG)
+        begins = read32(block, at + 24, _NATIVE_BIG)  # two 16-bit offsets: the link header's and the network header's
         begins = begins >> 16 if _NATIVE_BIG else begins & 0xFFFF
-        if not packet.take_packet(data, (at + begins, captured, wire, link_type, ts_ns), state):
+        if not headers.take_packet(block, at + begins, captured, wire, link_type, ts_ns):
             break
         left -= 1
-        at += read32(data, at, _NATIVE_BIG)
-    state.counters[packet.POSITION] = at
-    return left
+        at += read32(block, at, _NATIVE_BIG)
+    headers.position = at
+    return int(left)

@@ -1,21 +1,20 @@
 """The bytes of a capture file, a window at a time, packed or not, from a disk or a pipe.
 
-Knows: one reused buffer that slides over the file and is filled piece by piece; how a pipe is looked into before it is
+Knows: a window that slides over the file, each time with one more piece of it; how a pipe is looked into before it is
 read. Refuses to know: what the bytes mean, and how packed ones are unpacked (codecs.py).
 Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it,
 and is otherwise so small that what was read into it is still in the processor's cache when it is looked at. A packed
 file that grows out of all proportion ends there, with a line: memory is flat, but time is not.
-The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, the whole mapping
-counts as resident memory, and reading a warm file into a reused buffer costs 0.1 s per GB.
+The file is read, not mapped: a mapped file that somebody truncates ends the process with SIGBUS, and the whole mapping
+counts as resident memory. A window is bytes, which nobody changes: whoever wants to keep one does.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import stat
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from wirecheck.capture.source import compressed_files
 
@@ -78,7 +77,7 @@ class Pipe(io.RawIOBase):
 
 
 class Windows:
-    """`data[:filled]` are the bytes of the file from `start` on."""
+    """`data` are the bytes of the file from `start` on."""
 
     def __init__(self, path: Path, window_bytes: int, pipe: Pipe | None = None) -> None:
         """Raises OSError where it cannot be opened or read."""
@@ -90,9 +89,10 @@ class Windows:
             self._file.close()
             raise
         self._packed = compressed_files.unpacked(magic, self._file)
-        self.data = np.empty(max(min(window_bytes, 2 * _PIECE_BYTES), 64), np.uint8)
+        self._seekable = isinstance(self._file, io.FileIO)
+        self._most_bytes = max(min(window_bytes, 2 * _PIECE_BYTES), 64)
+        self.data = b""
         self.start = 0
-        self.filled = 0
         self.ended = False
         self.broken: str | None = None  # why the bytes end here though the file goes on or should
         self.file_bytes = 0  # read so far of the file itself, packed as it is
@@ -107,29 +107,42 @@ class Windows:
 
     def slide(self, consumed: int) -> None:
         """Forget the first `consumed` bytes; behind the rest comes a piece of the file, as much as there is room."""
-        rest = self.filled - consumed
-        if consumed == 0 and self.filled == self.data.size:
-            grown = np.empty(2 * self.data.size, np.uint8)
-            grown[:rest] = self.data[:rest]
-            self.data = grown
-        elif consumed:
-            self.data[:rest] = self.data[consumed : self.filled].copy()
+        if consumed == 0 and len(self.data) == self._most_bytes:
+            self._most_bytes *= 2
         self.start += consumed
-        self.filled = rest
-        while not self.ended and self.filled < min(rest + _PIECE_BYTES, self.data.size):
-            self._fill()
+        rest = self.data[consumed:]
+        wanted = min(len(rest) + _PIECE_BYTES, self._most_bytes)
+        self.data = self._read_again(rest, wanted) if self._packed is None and self._seekable else rest
+        while not self.ended and len(self.data) < wanted:
+            self.data += self._read(min(_PIECE_BYTES, self._most_bytes - len(self.data)))
 
-    def _fill(self) -> None:
-        room = self.data[self.filled : self.filled + _PIECE_BYTES].data
-        count = 0
+    def _read_again(self, rest: bytes, wanted: int) -> bytes:
+        """The rest and what follows in one read: cheaper than to read what follows and join them."""
         try:
-            count = (self._file if self._packed is None else self._packed).readinto(room) or 0
+            found = os.pread(self._file.fileno(), wanted, self.start)
+        except OSError:  # the read that finds nothing behind the rest says so
+            found = b""
+        if len(found) <= len(rest):
+            found = rest
+        self.file_bytes = self._file.seek(self.start + len(found))
+        return found
+
+    def _read(self, most: int) -> bytes:
+        piece = b""
+        try:
+            piece = self._file.read(most) or b"" if self._packed is None else self._unpack(self._packed, most)
             self.file_bytes = self._file.tell()
         except (EOFError, ValueError) as error:
             self.broken = str(error)
         except OSError as error:
             self.broken = f"read error ({error.strerror})"
-        self.filled += count
-        if self._packed is not None and self.start + self.filled > max(UNPACKED_BYTES, MOST_TIMES * self.file_bytes):
+        unpacked_bytes = self.start + len(self.data) + len(piece)
+        if self._packed is not None and unpacked_bytes > max(UNPACKED_BYTES, MOST_TIMES * self.file_bytes):
             self.broken = f"expands beyond {MOST_TIMES} times its packed size; unpack it to read all of it; ended"
-        self.ended = count == 0 or self.broken is not None
+        self.ended = not piece or self.broken is not None
+        return piece
+
+    @staticmethod
+    def _unpack(packed: compressed_files.Unpacked, most: int) -> bytes:
+        room = bytearray(most)
+        return bytes(memoryview(room)[: packed.readinto(memoryview(room)) or 0])

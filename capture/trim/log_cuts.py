@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from wirecheck.decode.columns import tables
-from wirecheck.decode.compiled import cached_njit
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
 from wirecheck.decode.log.secrets import LogSecrets
 from wirecheck.decode.message import Projection, decode, only
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 Cuts: TypeAlias = tuple[int, int, list[tuple[int, int]]]  # message, offset of the records, secret spans in them
 
 FETCH, FETCH_SNAPSHOT = 1, 59
+_NAME = TOPIC_NAME.encode()
 FIRST_BY_ID = 13  # version of Fetch: topics have names before, ids from there on (KIP-516)
 MOST_SNAPSHOTS = 64  # streams of chunks followed at once
 
@@ -131,31 +131,17 @@ def carries_log(messages: Messages, spans: Spans) -> Ints:
     rows, first = rows[may], spans.offset[records[may]]
     end = np.minimum(messages.at[rows] + first, messages.at[rows + 1])
     by_id = (messages.key[rows] == FETCH) & (messages.version[rows] >= FIRST_BY_ID)
-    picked: Ints = rows[_says(messages.data, messages.at[rows], end, by_id, *_words())]
+    data = messages.data.tobytes()
+    says = np.where(by_id, _says(data, TOPIC_ID, messages.at[rows], end), _says(data, _NAME, messages.at[rows], end))
+    picked: Ints = rows[says]
     return picked
 
 
-@cache
-def _words() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    return np.frombuffer(TOPIC_NAME.encode(), np.uint8), np.frombuffer(TOPIC_ID, np.uint8)
-
-
-@cached_njit
-def _says(  # noqa: PLR0917 -- jitted kernels take arrays one by one
-    data: NDArray[np.uint8], begin: Ints, end: Ints, by_id: NDArray[np.bool_], name: NDArray[np.uint8],
-    number: NDArray[np.uint8],
-) -> Any:  # fmt: skip
-    """Whether a word stands there; it is looked for from its last byte on, which is rarer than its first."""
-    found = np.zeros(len(begin), np.bool_)
-    for k in range(len(begin)):
-        word = number if by_id[k] else name
-        last = word[len(word) - 1]
-        for i in range(begin[k], end[k] - len(word) + 1):
-            if data[np.uint64(i + len(word) - 1)] == last:
-                j = 0
-                while j < len(word) and data[i + j] == word[j]:
-                    j += 1
-                if j == len(word):
-                    found[k] = True
-                    break
-    return found
+def _says(data: bytes, word: bytes, begin: Ints, end: Ints) -> NDArray[np.bool_]:
+    """Whether a word stands between these places; there are few of it, if any."""
+    found = [-1]
+    while (at := data.find(word, found[-1] + 1)) >= 0:
+        found.append(at)
+    places = np.array([*found[1:], len(data)], np.int64)
+    first: Ints = places[np.searchsorted(places, begin)]
+    return first <= end - len(word)

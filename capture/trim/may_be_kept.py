@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wirecheck.capture.trim.kept_pieces import MessageSpans, between
 from wirecheck.capture.trim.log_cuts import LogCuts, carries_log
+from wirecheck.capture.trim.pending_rows import array, vector
 from wirecheck.decode import dialect
-from wirecheck.decode.compiled import cached_njit
 from wirecheck.decode.envelope import ENVELOPE
 from wirecheck.decode.failed import Contents, before_content, contents
 from wirecheck.decode.layouts.form import Kind
@@ -77,8 +78,11 @@ class Confidence:
         for kind, name in ((RECORDS, "records"), (SECRET, "secrets"), (UNREADABLE, "unreadable")):
             self.left_out[name] += int(spans.length[spans.kind == kind].sum())
         span_at = np.append(0, np.cumsum(np.bincount(spans.message, minlength=len(messages))))
-        begin, end, message = _between(order, exchanges.stream_offset, upto, span_at, spans.offset, spans.length)
-        return Stretches((2 * exchanges.serial + exchanges.direction)[message], begin, end)
+        places = (exchanges.stream_offset, upto, span_at, spans.offset, spans.length)
+        parts = between(vector(order), MessageSpans(*map(vector, places)))
+        return Stretches(
+            (2 * exchanges.serial + exchanges.direction)[array(parts.row)], array(parts.begin), array(parts.end)
+        )
 
     def _confidential(self, exchanges: Exchanges) -> tuple[Spans, NDArray[np.int8]]:
         messages = exchanges.messages
@@ -247,24 +251,3 @@ def header_bytes(messages: Messages, i: int) -> int:
         client = int.from_bytes(messages.data[begin + 8 : begin + 10].tobytes(), "big", signed=True)
         length += 2 + client if 0 <= client <= MOST_CLIENT_ID_BYTES else 2
     return min(length, size)
-
-
-@cached_njit
-def _between(  # noqa: PLR0917 -- jitted kernels take arrays one by one
-    order: Ints, at: Ints, upto: Ints, span_at: Ints, span_offset: Ints, span_length: Ints
-) -> Any:
-    """What lies between the spans, sizes included: begins and ends in the stream, and the message of each."""
-    begin, end = np.empty(len(at) + len(span_offset), np.int64), np.empty(len(at) + len(span_offset), np.int64)
-    message = np.empty(len(at) + len(span_offset), np.int64)
-    count = 0
-    for i in order:
-        here, stop = at[i], at[i] + 4 + upto[i]
-        for k in range(span_at[i], span_at[i + 1] + 1):
-            last = k == span_at[i + 1]
-            until = stop if last else min(stop, at[i] + 4 + span_offset[k])
-            if until > here:
-                begin[count], end[count], message[count] = here, until, i
-                count += 1
-            if not last:
-                here = max(here, at[i] + 4 + span_offset[k] + span_length[k])
-    return begin[:count], end[:count], message[:count]

@@ -20,7 +20,8 @@ import pyarrow as pa
 from wirecheck.capture import frames
 from wirecheck.capture.trim.may_be_kept import Confidence, Stretches
 from wirecheck.capture.trim.message_ends import Boundaries
-from wirecheck.capture.trim.pending_rows import Chunk, Decided
+from wirecheck.capture.trim.pending_rows import Chunk, Decided, Marks, array, vector
+from wirecheck.capture.trim.placed_rows import Waiting
 from wirecheck.capture.trim.stream_order import by_place
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments
@@ -59,7 +60,7 @@ class Trim:
         self._bounds = bounds
         self._follower = Follower(early=True)
         self._confidence = Confidence()
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: deque[Chunk | Marks] = deque()
         self._boundary = Boundaries()
         self._given_up: dict[int, int] = {}  # by stream: end of what is not waited for; it cannot be compared any more
         self._raw: set[int] = set()  # streams that may carry tokens
@@ -76,7 +77,7 @@ class Trim:
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for part, is_mark in _split(rows):
             if is_mark:
-                self._chunks.append(Chunk.of_marks(part))
+                self._chunks.append(Marks(part))
             else:
                 self._follow(part)
         yield from self._decided_rows()
@@ -103,10 +104,10 @@ class Trim:
     def _follow(self, rows: pa.RecordBatch) -> None:
         table = segments(pa.Table.from_batches([rows]))
         exchanges = self._follower.receive(table)
-        chunk = Chunk.of(rows, table, self._follower.placed)
+        chunk = Chunk(rows, table, self._follower.placed)
         chunk.compare(self._chunks)
         for stream, end in self._given_up.items():  # few, if any
-            chunk.give_up(np.flatnonzero((chunk.stream == stream) & (chunk.offset < end)))
+            chunk.placed.give_up_before(stream, end)
         self._chunks.append(chunk)
         self._keep(exchanges)
         self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
@@ -118,7 +119,7 @@ class Trim:
         if not len(exchanges.messages):
             return
         messages, stream = exchanges.messages, 2 * exchanges.serial + exchanges.direction
-        order = by_place(stream, exchanges.stream_offset)
+        order = array(by_place(vector(stream), vector(exchanges.stream_offset)))
         self._mark(self._confidence.kept(exchanges, order))
         raw = (messages.key == SASL_HANDSHAKE) & (messages.version == 0)
         self._raw.update(2 * s + d for s in exchanges.serial[raw].tolist() for d in (0, 1))
@@ -142,8 +143,12 @@ class Trim:
         self._boundary.move(stream[last][on], end[last][on], side[last][on])
 
     def _mark(self, kept: Stretches) -> None:
-        for chunk in self._chunks:
-            chunk.mark(kept)
+        stretches = (vector(kept.stream), vector(kept.begin), vector(kept.end))
+        for chunk in self._rows_waiting():
+            chunk.placed.mark(*stretches)
+
+    def _rows_waiting(self) -> Iterator[Chunk]:
+        return (chunk for chunk in self._chunks if isinstance(chunk, Chunk))
 
     def _tokens(self, stream: int, begin: int, end: int) -> bool:
         """Keep the sizes of tokens that fill the room between two boundaries; whether they do."""
@@ -168,7 +173,7 @@ class Trim:
         return found if len(found) == 4 else b"\xff\xff\xff\xff"
 
     def _piece(self, stream: int, at: int, count: int) -> bytes:
-        for chunk in self._chunks:
+        for chunk in self._rows_waiting():
             piece = chunk.read(stream, at, count)
             if piece:
                 return piece
@@ -186,17 +191,21 @@ class Trim:
         self._follow_tokens(decided)
         self._ended(decided.stream)
         self._forget(decided)
-        waiting = deque(chunk.undecided(decided) for chunk in self._chunks)
+        first, waiting = self._undecided(decided)
         if self._give_up(decided, waiting):
-            waiting = deque(chunk.undecided(decided) for chunk in self._chunks)
+            first, _ = self._undecided(decided)
         while self._chunks:
-            chunk, rows = self._chunks[0], waiting.popleft()
-            upto = int(rows[0]) if len(rows) else len(chunk)
+            chunk, upto = self._chunks[0], first.popleft()
             if upto > chunk.taken:
                 yield chunk.take(upto)
             if upto < len(chunk):
                 return
             self._chunks.popleft()
+
+    def _undecided(self, decided: Decided) -> tuple[deque[int], Waiting]:
+        """(first row by chunk that waits, what waits in all)."""
+        waiting = Waiting()
+        return deque(chunk.undecided(decided.frontier, waiting) for chunk in self._chunks), waiting
 
     def _forget(self, decided: Decided) -> None:
         """What was given up matters until the stream has gone past it."""
@@ -233,32 +242,24 @@ class Trim:
                 self._mark_sizes(stream, places)
         self._boundary.forget(streams)
 
-    def _give_up(self, decided: Decided, waiting: Iterable[Ints]) -> bool:
+    def _give_up(self, decided: Decided, waiting: Waiting) -> bool:
         """Stop waiting with the rows that have waited too long or are too many; whether there were such."""
-        pairs = [(chunk, mine) for chunk, mine in zip(self._chunks, waiting, strict=True) if len(mine)]
-        if not pairs:
-            return False
-        stream = np.concatenate([chunk.stream[mine] for chunk, mine in pairs])
-        names, index = np.unique(stream, return_inverse=True)
-        length = np.concatenate([chunk.length[mine] for chunk, mine in pairs])
-        oldest = np.full(len(names), 1 << 62, np.int64)
-        np.minimum.at(oldest, index, np.concatenate([chunk.ts_ns[mine] for chunk, mine in pairs]))
-        tired = self._tired(names, np.bincount(index, length).astype(np.int64), oldest, decided)
+        by_name = np.argsort(array(waiting.streams))
+        names, waiting_bytes, oldest_ns = (
+            array(column)[by_name] for column in (waiting.streams, waiting.bytes, waiting.oldest_ns)
+        )
+        tired = self._tired(names, waiting_bytes, oldest_ns, decided)
         if not tired.any():
             return False
         offsets, boundaries = decided.of(names), self._boundary.of(names)
         for i in np.flatnonzero(tired & (boundaries == offsets)).tolist():
             name = int(names[i])
             self._mark_sizes(name, [int(offsets[i])], 4 if name in self._raw else IDS_BYTES[self._boundary.side(name)])
-        at = 0
-        for chunk, mine in pairs:
-            gone = mine[tired[index[at : at + len(mine)]]]
-            at += len(mine)
-            self.gave_up_bytes += int(chunk.length[gone].sum())
-            ends = chunk.offset[gone] + chunk.length[gone]
-            for name, end in zip(chunk.stream[gone].tolist(), ends.tolist(), strict=True):
+        for chunk in self._rows_waiting():
+            gone = chunk.placed.give_up_waiting(decided.frontier, chunk.taken, vector(names[tired]))
+            self.gave_up_bytes += int(array(gone.end).sum())
+            for name, end in zip(gone.row, gone.begin, strict=True):
                 self._given_up[name] = max(end, self._given_up.get(name, 0))
-            chunk.give_up(gone)
         return True
 
     def _tired(self, names: Ints, waiting_bytes: Ints, oldest: Ints, decided: Decided) -> Ints:

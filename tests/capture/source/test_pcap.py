@@ -14,8 +14,8 @@ from tests import traffic as t
 from tests.capture.reading import as_segments, expected, frames_of, marks_of, rows, skipped
 from wirecheck.capture import frames
 from wirecheck.capture.agent.offline_agent import NothingReadableError
-from wirecheck.capture.source import pcapng
 from wirecheck.capture.source.pcap import InputError
+from wirecheck.capture.source.pcapng import MOST_INTERFACES
 
 TALK = t.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
 MICROSECONDS = t.pcap(t.packets(TALK))
@@ -261,12 +261,11 @@ def test_an_impossible_interface_has_a_number_and_its_packets_are_not_read(writt
     assert marks_of(path) == [(frames.SKIPPED, 1, "unsupported-link-type"), (frames.INPUT_ERROR, 0, reason)]
 
 
-def test_interfaces_of_a_section_are_bounded(written, monkeypatch):
-    monkeypatch.setattr(pcapng, "MOST_INTERFACES", 3)
-    path = written(t.section() + 5 * t.interface_block(t.Interface()) + ONE)
+def test_interfaces_of_a_section_are_bounded(written):
+    path = written(t.section() + (MOST_INTERFACES + 2) * t.interface_block(t.Interface()) + ONE)
     assert as_segments(frames_of(path)) == expected(TALK[:1])
     ((_, _, reason),) = marks_of(path)
-    assert reason.startswith("more than 3 interfaces in a section, not read at byte offset ")
+    assert reason.startswith(f"more than {MOST_INTERFACES} interfaces in a section, not read at byte offset ")
 
 
 def test_a_length_on_the_wire_that_cannot_be_is_no_segment(written):

@@ -2,11 +2,11 @@
 
 import struct
 
-import numpy as np
 import pytest
 
 from tests import traffic as t
-from wirecheck.capture.link import link_type, packet
+from wirecheck.capture import frames
+from wirecheck.capture.link import link_type
 from wirecheck.capture.source import ring
 from wirecheck.capture.source.rows import Rows
 
@@ -14,34 +14,34 @@ SEGMENTS = t.Talk(mss=40).open().request(b"q" * 100).close().segments
 
 
 def block_of(packets, at=48):
-    """One block at offset 100 of a memory, its packets from `at` on."""
+    """One block, its packets from `at` on."""
     body = b""
     for p in packets:
         size = 82 + len(p.data) + (-(82 + len(p.data)) % 8)
         seconds, rest = divmod(p.ts_ns, 10**9)
         head = struct.pack("=IIIIIIHH", size, seconds, rest, len(p.data), p.wire_bytes, 0, 82, 96)
         body += head.ljust(82, b"\0") + p.data + bytes(-(82 + len(p.data)) % 8)
-    head = struct.pack("=IIIII", 1, 0, ring.OURS, len(packets), at).ljust(at, b"\0")
-    return np.frombuffer(bytes(100) + head + body, np.uint8)
+    head = struct.pack("=IIIIII", 1, 0, ring.OURS, len(packets), at, at + len(body)).ljust(at, b"\0")
+    return head + body
 
 
 def walked(data, batch_bytes=1 << 16):
     rows, found = Rows(batch_bytes), []
-    left = ring.begin_block(data, 100, rows.state)
+    left = ring.begin_block(data[: ring.filled_bytes(data)], rows.headers)
     while left:
         rows.begin()
-        left = ring.walk_block(data, left, link_type.LINK_ETHERNET, rows.state)
-        n = rows.count
-        found += list(
-            zip(*(rows.matrix[c, :n].tolist() for c in (packet.FRAME_NO, packet.TS_NS, packet.SEQ)), strict=True)
-        )
+        left = ring.walk_block(data, left, link_type.LINK_ETHERNET, rows.headers)
+        rows.keep(data)
+        columns = ("frame_no", "ts_ns", "tcp_seq", "payload")
+        batch = rows.batch("eth0", frames.Stamp("", ""))
+        found += zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
     return found, rows
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 200, 1 << 16])
 def test_every_packet_of_a_block_is_a_row_however_small_the_batch(batch_bytes):
     found, _ = walked(block_of(t.packets(SEGMENTS)), batch_bytes)
-    assert found == [(i + 1, s.ts_ns, s.seq) for i, s in enumerate(SEGMENTS)]
+    assert found == [(i + 1, s.ts_ns, s.seq, s.payload) for i, s in enumerate(SEGMENTS)]
 
 
 def test_what_is_no_segment_is_counted():
