@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+COMPILED := build/compiled/made
+SET_UP := $(READY) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
+PLAIN := WIRECHECK_PURE=1
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
@@ -26,7 +29,7 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	$(call step,packages by the hashes in pins/ (pip shows its progress only on a terminal))
 	@$(PIP_INSTALL) --require-hashes --requirement pins/build.txt
 	@$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement pins/all.txt
-	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@WIRECHECK_PURE=1 $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
@@ -39,51 +42,62 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	@touch $@
 	$(call step,ready)
 
-setup: $(READY) ## make the environment (.venv); the other verbs do it on their own
+# Anew whenever one of them is edited; where it cannot be done, one line says so and the plain source runs.
+LISTED := wirecheck/extension_modules.txt
+$(COMPILED): setup.py $(LISTED) $(shell sed '/^\#/d; s,^,wirecheck/,' $(LISTED)) $(READY)
+	$(call step,compiling the modules of $(LISTED)$(COMMA) where there is a C compiler)
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@mkdir -p $(@D) && touch $@
+	$(call step,$$($(BIN)/wirecheck --version))
 
-demo: $(READY) ## replay a real faulty cluster's capture
+.PHONY: compiled
+compiled: $(SET_UP) ## compile what was edited (the other verbs do it on their own); WIRECHECK_PURE=1 make ... runs the plain source
+
+setup: $(SET_UP) ## make the environment (.venv); the other verbs do it on their own
+
+demo: $(SET_UP) ## replay a real faulty cluster's capture
 	@$(BIN)/wirecheck replay examples/zk39-inconsistent-id/capture.pcap.gz --fail-on never
 
 test: check laws unit scenarios ## everything CI runs
 
-check: $(READY) ## format, lint, types, imports, generated pages in step
+check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py
 
-laws: $(READY) ## properties that hold for all inputs
+laws: $(SET_UP) ## properties that hold for all inputs
 	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws
 
-unit: $(READY) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_awaited.py tests/test_pages.py tests/test_wirecheck.py
+unit: $(SET_UP) ## one test module per module
+	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_awaited.py tests/test_extension_modules.py tests/test_pages.py tests/test_wirecheck.py
 
-scenarios: $(READY) ## real captures by two roads: a plain loop and the Spark query
+scenarios: $(SET_UP) ## real captures by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
 
-coverage: $(READY) ## branch coverage of decode/ from its own tests, without JIT
+coverage: $(SET_UP) ## branch coverage of decode/ from its own tests, without JIT
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
 	@$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=100
 
-docs: $(READY) ## write the generated pages (CHECKS.md, boards)
+docs: $(SET_UP) ## write the generated pages (CHECKS.md, boards)
 	@$(BIN)/python -m tools.documents
 
-schemas: $(READY) ## import Kafka's layouts anew: make schemas FACTS=folder
+schemas: $(SET_UP) ## import Kafka's layouts anew: make schemas FACTS=folder
 	@$(BIN)/python -m tools.import_schemas $(FACTS)
 
-bench: $(READY) ## measure us and the peers: make bench [ONLY=decode|recovery|following|capture|replay|judge|monitor]
+bench: $(SET_UP) ## measure us and the peers: make bench [ONLY=decode|recovery|following|capture|replay|judge|monitor]
 	@$(BIN)/python -m bench $(ONLY)
 
-chaos: $(READY) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1]
+chaos: $(SET_UP) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1]
 	@$(BIN)/python -m bench.chaos --kills $(or $(KILLS),15) --seed $(or $(SEED),1)
 
-live: $(READY) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
+live: $(SET_UP) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
 	@$(BIN)/python -m pytest tests/live -m live -p no:randomly -o timeout=3600 -o faulthandler_timeout=3660
 
-cluster: $(READY) ## the monitor by spark-submit on a Spark cluster on loopback, a worker killed meanwhile
+cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster on loopback, a worker killed meanwhile
 	@$(BIN)/python -m bench.cluster
 
-fuzz: $(READY) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENCES=20000] [CAPTURES=20000] [FRAMES=5000]
+fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENCES=20000] [CAPTURES=20000] [FRAMES=5000]
 	@$(BIN)/python -m fuzz.machine --inputs $(or $(INPUTS),10000000)
 	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage bytes
 	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage net
@@ -91,22 +105,22 @@ fuzz: $(READY) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENC
 	@$(BIN)/python -m fuzz.files frames --inputs $(or $(FRAMES),5000)
 
 .PHONY: evidence
-evidence: $(READY) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
+evidence: $(SET_UP) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
 	@$(BIN)/python -m tools.evidence_of_captures $(FOLDERS)
 
 .PHONY: pins
-pins: $(READY) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
+pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
 	@$(BIN)/python -m tools.hashes
 
 .PHONY: release
-release: $(READY) ## wheel and sdist in dist/, built twice and alike, the wheel tried in fresh environments
+release: $(SET_UP) ## wheel and sdist in dist/, built twice and alike, the wheel tried in fresh environments
 	@$(BIN)/python -m tools.release
 
 .PHONY: fresh
 fresh: ## demo and test on a minimal Debian with nothing but Python, as root: make fresh [VERBS=demo]
 	@sh tools/fresh.sh $(VERBS)
 
-format: $(READY) ## format and fix what can be fixed
+format: $(SET_UP) ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 

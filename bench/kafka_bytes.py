@@ -9,8 +9,6 @@ Rule: a change is held against an independent strict decoder (kio) before it is 
 import struct
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from wirecheck.decode.log.checksum import crc32c
 
 PRODUCE, FETCH, METADATA, HEARTBEAT, API_VERSIONS = 0, 1, 3, 12, 18
@@ -75,7 +73,7 @@ def record_batch(value: bytes) -> bytes:
     record = b"\x00" + zigzag(0) + zigzag(0) + b"\x01" + zigzag(len(value)) + value + zigzag(0)
     record = zigzag(len(record)) + record
     checked = struct.pack(">hiqqqhii", 0, 0, 1_700_000_000_000, 1_700_000_000_000, -1, -1, -1, 1) + record
-    tail = struct.pack(">ibI", 0, 2, crc32c(np.frombuffer(checked, np.uint8), 0, len(checked))) + checked
+    tail = struct.pack(">ibI", 0, 2, crc32c(checked)) + checked
     return struct.pack(">qi", 0, len(tail)) + tail
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from wirecheck import extension_modules
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.inputs import tell_unless
@@ -31,7 +32,7 @@ def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
     """
     from wirecheck.capture.agent import agent_requirements as capture_room
 
-    states = [show(line) for line in capture_room.checks(out, interfaces)]
+    states = [show(line) for line in (of_code(), *capture_room.checks(out, interfaces))]
     states += [show(line) for line in of_streaming()]
     sys.exit(FOUND if "fail" in states else 0)
 
@@ -41,6 +42,14 @@ def show(line: Line) -> str:
     name, state, said, fix = line
     click.echo(f"{click.style(f'{state:4}', fg=COLOURS[state])}  {name:14} {said}" + (f"; fix: {fix}" if fix else ""))
     return state
+
+
+def of_code() -> Line:
+    """Whether what is slow runs compiled (setup.py)."""
+    why = extension_modules.PLAIN
+    if not why:
+        return "code", "ok", "compiled", ""
+    return "code", "warn", f"plain source ({why}), some 100 times slower than compiled", extension_modules.remedy(why)
 
 
 def of_streaming() -> list[Line]:

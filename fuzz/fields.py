@@ -51,7 +51,7 @@ def mend(data: np.ndarray) -> None:
     """Puts the right sum into every batch of v2 that can still be told from the next."""
     for batch in read_batches(laid_out(data)).batches:
         if batch.magic == 2:
-            crc = crc32c(data, batch.position + 21, batch.end)
+            crc = crc32c(data[batch.position + 21 : batch.end].tobytes())
             data[batch.position + 17 : batch.position + 21] = np.frombuffer(crc.to_bytes(4, "big"), np.uint8)
 
 

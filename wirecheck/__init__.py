@@ -2,11 +2,16 @@
 
 Knows: that the rooms at the top of the repository (capture, decode, judge, streaming, dashboards, commands) are this
 package's: each is linked here, so that an installed wirecheck has one name of its own at the top, whatever else is
-called `decode` beside it. Refuses to know what they do.
+called `decode` beside it; and that some of their modules may be compiled (extension_modules.py), which is decided
+before any is imported. Refuses to know what they do.
 Rule: a room is imported by this name only, `wirecheck.decode`; by its bare one it would be another module.
 """
 
 from importlib.metadata import PackageNotFoundError, version
+
+from wirecheck import extension_modules
+
+extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 try:
     __version__ = version("wirecheck")

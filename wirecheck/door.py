@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from wirecheck import extension_modules
 from wirecheck.commands.ending import in_one_line, orderly
 
 COMMANDS = (
@@ -48,7 +49,7 @@ class Rooms(click.Group):
 
 
 @click.group(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(package_name="wirecheck", message="wirecheck %(version)s")
+@click.version_option(package_name="wirecheck", message=f"wirecheck %(version)s, {extension_modules.running()}")
 def main() -> None:
     """Do all brokers and clients of a Kafka cluster agree on which topic is which? Answered from captured bytes.
 

@@ -1,64 +1,59 @@
 """The checksums Kafka puts on records: CRC-32C (Castagnoli), and the xxHash32 of an LZ4 frame's descriptor.
 
-Knows: the two algorithms, over arrays and short byte strings. Does not know what they guard.
+Knows: the two algorithms. Does not know what they guard.
 Why here and not a package: the only kept CRC-32C wheels are one more native dependency each (one of them LGPL) for a
-hundred lines; the machine's numba is here anyway and eight bytes a step are faster than any record source we read.
+hundred lines, and eight bytes a step, compiled, are faster than any record source we read.
 CRC-32 of the old formats is zlib's. Rule: no allocation that depends on the input.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import Final
 
-import numpy as np
+from librt.strings import read_i32_le
+from librt.vecs import vec
+from mypy_extensions import i64
 
-from wirecheck.decode.compiled import cached_njit
-
-_POLYNOMIAL = 0x82F63B78  # RFC 3720 section 12.1, reflected
-_MASK = 0xFFFFFFFF
+_POLYNOMIAL: Final = 0x82F63B78  # RFC 3720 section 12.1, reflected
+_MASK: Final = 0xFFFFFFFF
 
 
-def _tables() -> np.ndarray:
-    """Eight tables, so that eight bytes are folded at once (Intel's slicing-by-8)."""
-    tables = np.zeros((8, 256), np.int64)
-    row = np.arange(256, dtype=np.int64)
+def _tables() -> vec[i64]:
+    """Eight tables of 256 in a row, so that eight bytes are folded at once (Intel's slicing-by-8)."""
+    rows = list(range(256))
     for _ in range(8):
-        row = (row >> 1) ^ (_POLYNOMIAL * (row & 1))
-    tables[0] = row
-    for i in range(1, 8):
-        tables[i] = (tables[i - 1] >> 8) ^ row[tables[i - 1] & 255]
-    return tables
+        rows = [row >> 1 ^ (_POLYNOMIAL if row & 1 else 0) for row in rows]
+    for i in range(7 * 256):
+        rows.append(rows[i] >> 8 ^ rows[rows[i] & 255])
+    return vec[i64](rows)
 
 
-_TABLES = _tables()
+_TABLES: Final = _tables()
 
 
-@cached_njit
-def _crc32c(data: np.ndarray, begin: int, end: int, tables: np.ndarray) -> int:
-    crc = 0xFFFFFFFF
-    at = begin
+def crc32c(data: bytes) -> int:
+    tables = _TABLES
+    crc: i64 = _MASK
+    at: i64 = 0
+    end = i64(len(data))
     while at + 8 <= end:
-        crc ^= int(data[at]) | int(data[at + 1]) << 8 | int(data[at + 2]) << 16 | int(data[at + 3]) << 24
+        crc ^= i64(read_i32_le(data, at)) & _MASK
         crc = (
-            tables[7, crc & 255]
-            ^ tables[6, (crc >> 8) & 255]
-            ^ tables[5, (crc >> 16) & 255]
-            ^ tables[4, crc >> 24]
-            ^ tables[3, data[at + 4]]
-            ^ tables[2, data[at + 5]]
-            ^ tables[1, data[at + 6]]
-            ^ tables[0, data[at + 7]]
+            tables[0x700 | crc & 255]
+            ^ tables[0x600 | crc >> 8 & 255]
+            ^ tables[0x500 | crc >> 16 & 255]
+            ^ tables[0x400 | crc >> 24]
+            ^ tables[0x300 | i64(data[at + 4])]
+            ^ tables[0x200 | i64(data[at + 5])]
+            ^ tables[0x100 | i64(data[at + 6])]
+            ^ tables[i64(data[at + 7])]
         )
         at += 8
     while at < end:
-        crc = tables[0, (crc ^ int(data[at])) & 255] ^ (crc >> 8)
+        crc = tables[(crc ^ i64(data[at])) & 255] ^ crc >> 8
         at += 1
-    return crc ^ 0xFFFFFFFF
-
-
-def crc32c(data: np.ndarray, begin: int, end: int) -> int:
-    """The checksum of data[begin:end], a uint8 array."""
-    return int(_crc32c(data, begin, end, _TABLES))
+    return crc ^ _MASK
 
 
 _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2246822519, 3266489917, 668265263, 374761393

@@ -28,16 +28,8 @@ from wirecheck.decode.log.legacy_records import (
     Message,
     legacy_records,
 )
-from wirecheck.decode.log.record import (
-    COLUMNS,
-    OFFSET,
-    STRUCTURE_UNSEEN,
-    TIMESTAMP_MS,
-    UNSEEN,
-    Record,
-    Records,
-    walk_records,
-)
+from wirecheck.decode.log.record import Record, Records, walk_records
+from wirecheck.decode.log.record_table import COLUMNS, OFFSET, STRUCTURE_UNSEEN, TIMESTAMP_MS, UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,7 +125,7 @@ class Batch:
             return None
         if self.magic < 2:
             return self._message().crc_valid()
-        return crc32c(self.field.data, self.position + _SUMMED_FROM, self.end) == self.crc
+        return crc32c(self.field.bytes(self.position + _SUMMED_FROM, self.end)) == self.crc
 
     def records(self, limit: int = codecs.LARGEST_OUTPUT_BYTES) -> Records:
         """Its records, decompressed into at most `limit` bytes."""

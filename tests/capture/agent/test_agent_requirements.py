@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from wirecheck import door
+from wirecheck import door, extension_modules
 from wirecheck.capture.agent import agent_requirements
 
 
@@ -48,9 +48,11 @@ def test_the_exit_code_says_whether_something_fails(monkeypatch):
     room = SimpleNamespace(checks=lambda: [("java", "fail", "not found", "install Java 17")])
     monkeypatch.setitem(sys.modules, "wirecheck.streaming.run.query_requirements", room)
     monkeypatch.setattr(agent_requirements, "checks", lambda *_: [("python", "ok", "3.11", "")])
+    monkeypatch.setattr(extension_modules, "PLAIN", "")
     told = CliRunner().invoke(door.main, ["doctor"])
     assert told.exit_code == 1
     assert told.stdout.splitlines() == [
+        "ok    code           compiled",
         "ok    python         3.11",
         "fail  java           not found; fix: install Java 17",
     ]
@@ -60,4 +62,4 @@ def test_without_the_monitor_extra_the_agent_is_looked_at_alone(monkeypatch):
     monkeypatch.setitem(sys.modules, "wirecheck.streaming.run.query_requirements", None)
     monkeypatch.setattr(agent_requirements, "checks", lambda *_: [])
     told = CliRunner().invoke(door.main, ["doctor"])
-    assert (told.exit_code, told.stdout.count("\n")) == (0, 1)
+    assert (told.exit_code, told.stdout.count("\n")) == (0, 2)

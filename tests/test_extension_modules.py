@@ -1,0 +1,171 @@
+"""Compiled or plain: which is chosen, what an edited source does, and what happens where nothing can be compiled."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from wirecheck import door, extension_modules
+from wirecheck.commands import doctor
+
+ROOT = Path(__file__).resolve().parent.parent
+SUFFIX = extension_modules.SUFFIX
+SOURCE = "from mypy_extensions import i64\n\n\ndef twice(n: i64) -> i64:\n    return n + n\n"
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """One with a module `wirecheck.numbers.sums` in the list, and nothing compiled."""
+    monkeypatch.delenv("WIRECHECK_PURE", raising=False)
+    monkeypatch.delenv("WIRECHECK_COMPILED", raising=False)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    package = tmp_path / "wirecheck"
+    (package / "numbers").mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "from wirecheck import extension_modules as e\ne.PLAIN = e.insisted(e.choose())\n"
+    )
+    (package / "numbers/__init__.py").touch()
+    (package / "numbers/sums.py").write_text(SOURCE)
+    (package / "extension_modules.txt").write_text("# a line each\nnumbers/sums.py\n")
+    shutil.copy(ROOT / "wirecheck/extension_modules.py", package)
+    return tmp_path
+
+
+def loaded(checkout):
+    spec = importlib.util.spec_from_file_location("theirs", checkout / "wirecheck/extension_modules.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def found(name):
+    """The file of a module as the finders in front of Python's own find it."""
+    specs = [finder.find_spec(name) for finder in sys.meta_path if type(finder).__name__ == "Places"]
+    return next((Path(spec.origin) for spec in specs if spec), None)
+
+
+def compiled(checkout):
+    """As setup.py leaves it."""
+    theirs = loaded(checkout)
+    theirs.FOLDER.mkdir(parents=True)
+    theirs.DIGEST.write_text(theirs.digest())
+
+
+def test_where_nothing_was_compiled_the_plain_source_runs(checkout):
+    assert loaded(checkout).choose() == "nothing was compiled"
+    assert found("wirecheck.numbers.sums") is None
+
+
+def test_what_a_checkout_compiled_of_these_sources_runs(checkout):
+    compiled(checkout)
+    assert loaded(checkout).choose() == ""
+    folder = checkout / "build/compiled/wirecheck"
+    assert found("wirecheck.numbers.sums") == folder / f"numbers/sums{SUFFIX}"
+    assert found("wirecheck.compiled__mypyc") == folder / f"compiled__mypyc{SUFFIX}"
+    assert found("wirecheck.numbers") is None
+
+
+@pytest.mark.parametrize("edited", ["numbers/sums.py", "extension_modules.txt"])
+def test_an_edited_source_wins_and_one_line_says_so(checkout, edited, capsys):
+    compiled(checkout)
+    with (checkout / "wirecheck" / edited).open("a") as file:
+        file.write("# edited\n")
+    assert loaded(checkout).choose() == "edited since it was compiled"
+    assert found("wirecheck.numbers.sums") is None
+    told = capsys.readouterr().err
+    assert told.startswith("wirecheck: plain source: edited since it was compiled; fix: ")
+    assert told.count("\n") == 1
+    loaded(checkout).choose()  # as another process of the same run
+    assert capsys.readouterr().err == ""
+
+
+def test_a_source_that_was_only_touched_is_not_edited(checkout):
+    compiled(checkout)
+    os.utime(checkout / "wirecheck/numbers/sums.py", (1, 1))
+    assert loaded(checkout).choose() == ""
+
+
+def test_plain_source_can_be_chosen_beside_compiled_files(checkout, monkeypatch):
+    compiled(checkout)
+    (checkout / f"wirecheck/numbers/sums{SUFFIX}").touch()  # as a wheel has it
+    assert loaded(checkout).choose() == ""
+    assert found("wirecheck.numbers.sums") is None
+    monkeypatch.setenv("WIRECHECK_PURE", "1")
+    assert loaded(checkout).choose() == "WIRECHECK_PURE=1"
+    assert found("wirecheck.numbers.sums") == checkout / "wirecheck/numbers/sums.py"
+
+
+def test_who_insists_on_compiled_files_gets_no_plain_source(checkout, monkeypatch):
+    monkeypatch.setenv("WIRECHECK_COMPILED", "1")
+    theirs = loaded(checkout)
+    assert theirs.insisted("") == ""
+    with pytest.raises(ImportError):
+        theirs.insisted(theirs.choose())
+
+
+def run(checkout, *command, **more):
+    environment = {**os.environ, **more, "PYTHONPATH": str(checkout)}
+    command = [sys.executable, *command]
+    return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+
+
+def used(checkout, **more):
+    said = "import wirecheck.numbers.sums as s; print(s.twice(21), s.__file__.rpartition('.')[2])"
+    told = run(checkout, "-c", said, **more)
+    return told.stdout.split(), told.stderr.count("\n"), told.returncode
+
+
+def test_what_setup_compiles_runs_until_it_is_edited(checkout):
+    shutil.copy(ROOT / "setup.py", checkout)
+    told = run(checkout, "setup.py", "-q", "build_ext", "--inplace", CC="/bin/false")
+    assert (told.returncode, "wirecheck: not compiled, the plain source will run: " in told.stderr) == (0, True)
+    assert used(checkout) == (["42", "py"], 0, 0)
+    if run(checkout, "setup.py", "-q", "build_ext", "--inplace", WIRECHECK_COMPILED="1").returncode:
+        pytest.skip("no C compiler, or no Python.h")
+    assert used(checkout, WIRECHECK_COMPILED="1") == (["42", "so"], 0, 0)
+    assert used(checkout, WIRECHECK_PURE="1") == (["42", "py"], 0, 0)
+    (checkout / "wirecheck/numbers/sums.py").write_text(SOURCE.replace("n + n", "3 * n"))
+    assert used(checkout) == (["63", "py"], 1, 0)
+
+
+@pytest.mark.parametrize(("insisted", "code"), [("", 0), ("1", 1)])
+def test_without_mypyc_it_is_a_line_or_an_error(checkout, insisted, code):
+    shutil.copy(ROOT / "setup.py", checkout)
+    hidden = (
+        "import sys, runpy; sys.modules['mypyc'] = None; sys.argv[1:] = ['-q', 'build']; runpy.run_path('setup.py')"
+    )
+    told = run(checkout, "-c", hidden, WIRECHECK_COMPILED=insisted)
+    assert (told.returncode, told.stderr.startswith("wirecheck: not compiled, the plain source")) == (code, code == 0)
+    assert used(checkout) == (["42", "py"], 0, 0)
+
+
+PLAINLY = "plain source (WIRECHECK_PURE=1), some 100 times slower than compiled"
+
+
+@pytest.mark.parametrize(
+    ("why", "line"),
+    [
+        ("", ("code", "ok", "compiled", "")),
+        ("WIRECHECK_PURE=1", ("code", "warn", PLAINLY, "unset WIRECHECK_PURE")),
+    ],
+)
+def test_the_doctor_says_which_runs(why, line, monkeypatch):
+    monkeypatch.setattr(extension_modules, "PLAIN", why)
+    assert doctor.of_code() == line
+
+
+def test_the_version_says_which_runs():
+    told = CliRunner().invoke(door.main, ["--version"]).stdout
+    assert told == f"wirecheck {wirecheck.__version__}, {extension_modules.running()}\n"
+
+
+def test_what_the_list_names_is_there_in_order():
+    listed = extension_modules.listed()
+    assert [path for path in listed if not (ROOT / path).is_file()] == []
+    assert listed == sorted(set(listed))

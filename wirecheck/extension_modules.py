@@ -1,0 +1,104 @@
+"""Which of two runs: the modules of extension_modules.txt compiled by mypyc (extension modules), or their plain source.
+
+Knows: where the compiled files are. A wheel has them beside the sources, as every package has. A checkout has them in
+build/compiled, which no other revision of the sources looks into, with a digest of what they were compiled from.
+Refuses to know: how they are compiled (setup.py) and what they do.
+Rule: all or none, for compiled modules call each other without asking Python. A compiled file never wins over an edited
+source: where the digest is another one, the plain source runs, and a line on stderr says so. WIRECHECK_PURE=1 chooses
+the plain source, WIRECHECK_COMPILED=1 refuses to run it.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from importlib.util import source_hash, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+PACKAGE = Path(__file__).resolve().parent
+LIST = PACKAGE / "extension_modules.txt"
+GROUP = "wirecheck.compiled"
+SHARED = f"{GROUP}__mypyc"  # the library that holds the code of all; the modules' own files only point there
+SUFFIX = EXTENSION_SUFFIXES[0]
+FOLDER = PACKAGE.parent / "build/compiled"
+DIGEST = FOLDER / f"digest{SUFFIX}.txt"  # one for each Python and platform: they share a checkout
+CHOSEN, NEVER, EDITED = "WIRECHECK_PURE=1", "nothing was compiled", "edited since it was compiled"
+CHECKOUT = (PACKAGE.parent / "setup.py").exists()
+
+
+def listed() -> list[str]:
+    """Their paths under wirecheck/."""
+    return [line for line in LIST.read_text(encoding="ascii").split("\n") if line and not line.startswith("#")]
+
+
+def name(path: str) -> str:
+    return f"wirecheck.{path.removesuffix('.py').replace('/', '.')}"
+
+
+def digest() -> str:
+    """Of all sources as they are now, by the hash that Python compares its own .pyc with (PEP 552)."""
+    return source_hash(b"\0".join([LIST.read_bytes(), *((PACKAGE / path).read_bytes() for path in listed())])).hex()
+
+
+class Places(MetaPathFinder):
+    """Finds the modules that it was told the files of, before anybody else looks for them."""
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        self.files = files
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - importlib's shape
+        target: ModuleType | None = None,  # noqa: ARG002 - importlib's shape
+    ) -> ModuleSpec | None:
+        return spec_from_file_location(fullname, self.files[fullname]) if fullname in self.files else None
+
+
+def choose() -> str:
+    """Have the modules found where they are to be found from now on; "" where that is compiled, else why it is not."""
+    beside = (PACKAGE / listed()[0]).with_suffix(SUFFIX).exists()
+    if os.environ.get("WIRECHECK_PURE") == "1":
+        if beside:
+            sys.meta_path.insert(0, Places({name(path): PACKAGE / path for path in listed()}))
+        return CHOSEN
+    if beside:
+        return ""
+    if not DIGEST.exists():
+        return NEVER
+    if DIGEST.read_text(encoding="ascii") != digest():
+        sys.stderr.write(f"wirecheck: plain source: {EDITED}; fix: {remedy(EDITED)}\n")
+        os.environ["WIRECHECK_PURE"] = "1"  # this run's other processes do as this one does, and say nothing
+        return EDITED
+    files = {module: FOLDER / f"{module.replace('.', '/')}{SUFFIX}" for module in [SHARED, *map(name, listed())]}
+    sys.meta_path.insert(0, Places(files))
+    return ""
+
+
+def insisted(plain: str) -> str:
+    """The same; what must not run plain ends here."""
+    if plain and os.environ.get("WIRECHECK_COMPILED") == "1":
+        raise ImportError(f"WIRECHECK_COMPILED=1, and wirecheck is not compiled: {plain}")
+    return plain
+
+
+def remedy(why: str) -> str:
+    """What to do about plain source."""
+    if why == CHOSEN:
+        return "unset WIRECHECK_PURE"
+    if CHECKOUT:
+        return "with a C compiler and Python's headers: make compiled"
+    return (
+        "install a wheel of this platform, or with a C compiler and Python's headers: pip install --no-binary wirecheck"
+    )
+
+
+def running() -> str:
+    """What runs in this process, in words."""
+    return f"plain source ({PLAIN})" if PLAIN else "compiled"
+
+
+PLAIN = ""
+"""Why the plain source runs; empty where it is compiled."""
