@@ -24,12 +24,16 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i32, i64
 
-from wirecheck.decode import machine
-from wirecheck.decode.compiled import cached_njit
-from wirecheck.decode.layouts.form import ROWS, Form, Kind, Slot
+from wirecheck.decode.interpret import instruction
+from wirecheck.decode.interpret.interpreter import OK
+from wirecheck.decode.interpret.scatter import BEGINS_ROWS, Columns, RunParts
+from wirecheck.decode.layouts.form import ROWS, SIZED, Form, Kind, Slot
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
+from wirecheck.decode.vectors import bytes_of, int32s, int64s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,9 +42,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.wire import Ints
 
 __all__ = ["Table", "tables"]
-
-BEGINS_ROWS = -2  # in length_at: a slot whose tokens begin rows
-SIZED = {Kind.TEXT, Kind.BYTES, Kind.RECORDS, Kind.INTEGERS, Kind.UUIDS}
 
 
 def tables(decoded: Decoded, api: str | int, side: str) -> dict[str, Table]:
@@ -164,21 +165,23 @@ def _filled(decoded: Decoded, here: Form) -> _Cells:
             sized += rows
         elif slot.kind in ROWS:
             length_at[slot.number - first] = BEGINS_ROWS
-    out = _Cells(decoded, first, at, length_at, np.empty(cells, np.int64), np.empty(sized, np.int32))
     mine = np.flatnonzero(_of(decoded, here))
     ours = int(decoded.rows[here.root.level]) == len(mine)  # else there are rows of a message that was taken back since
     certain = _certain(decoded, mine) if ours else frozenset()
+    columns = Columns(first, vec[i64](at), vec[i64](length_at), *_of_parts(here, at, length_at))
+    columns.make_room(cells, sized)
     for slot in slots:
         if slot.number not in certain:
-            _default(out, slot)
-    _scatter(out, here, mine)
-    return out
+            columns.fill(slot.number, int(decoded.rows[slot.level]), *_absent(slot))
+    _put(columns, decoded, mine)
+    values, lengths = int64s(columns.values), int32s(columns.lengths)
+    return _Cells(decoded, first, at, length_at, values, lengths)
 
 
 def _of(decoded: Decoded, here: Form) -> NDArray[np.bool_]:
     """Messages of this kind that were decoded."""
     messages = decoded.messages
-    mine: NDArray[np.bool_] = (messages.side == here.side) & (messages.key == here.key) & (decoded.status == machine.OK)
+    mine: NDArray[np.bool_] = (messages.side == here.side) & (messages.key == here.key) & (decoded.status == OK)
     return mine
 
 
@@ -194,14 +197,17 @@ def _certain(decoded: Decoded, mine: Ints) -> frozenset[int]:
 def _always_said(entry: int) -> frozenset[int]:
     """Numbers of the slots that any message of this program says in every row: not those in tags and nullable structs.
 
-    entry: row of the table, one of `Programs.entries`.
+    entry: one of `Programs.entries`.
     """
-    rows, at, said = programs().table, entry, set()
-    while rows[at, machine.OP] != machine.END:
-        op, number = int(rows[at, machine.OP]), int(rows[at, machine.FIELD])
-        if op not in {machine.RUN, machine.TAGS}:  # a run's fields follow
-            said.add(number)
-        at = int(rows[at, machine.D]) if op in {machine.TAGS, machine.NULLABLE_STRUCT} else at + 1
+    said, behind = set(), None
+    for now in programs().instructions[entry:]:
+        if now.op == instruction.END:
+            break
+        if behind is not None and now is not behind:
+            continue
+        behind = now.target if now.op in {instruction.TAGS, instruction.NULLABLE_STRUCT} else None
+        if now.op not in {instruction.RUN, instruction.TAGS}:  # a run's fields follow
+            said.add(now.field)
     return frozenset(said)
 
 
@@ -218,27 +224,26 @@ def _present(decoded: Decoded, number: int, rows: int) -> NDArray[np.bool_]:
     return there
 
 
-def _default(cells: _Cells, slot: Slot) -> None:
-    """Fills a column with the schema's default, which stays where nothing is on the wire."""
-    rows = int(cells.decoded.rows[slot.level])
-    value, length = _absent(slot)
-    cells.numbers(slot, rows).fill(value)
-    if slot.kind in SIZED:
-        begin = cells.length_at[slot.number - cells.first]
-        cells.lengths[begin : begin + rows].fill(length)
+def _of_parts(here: Form, at: Ints, length_at: Ints) -> tuple[vec[i64], vec[i64]]:
+    """By part of a run where its column begins in the values and the lengths; nowhere of another kind's."""
+    slot, first = programs().runs.slot, here.slots.start
+    of_form = (slot >= first) & (slot < here.slots.stop)
+    index = np.where(of_form, slot - first, 0)
+    return vec[i64](np.where(of_form, at[index], -1)), vec[i64](length_at[index])
 
 
-def _scatter(cells: _Cells, here: Form, mine: Ints) -> None:
+@cache
+def _parts() -> RunParts:
+    runs = programs().runs
+    return RunParts(vec[i64](runs.at), vec[i64](runs.op.astype(np.int64)), vec[i64](runs.offset), vec[i64](runs.stride))
+
+
+def _put(columns: Columns, decoded: Decoded, mine: Ints) -> None:
     """Puts in what is on the wire."""
-    decoded, compiled = cells.decoded, programs()
-    runs = compiled.runs
-    of_form = (runs.slot >= here.slots.start) & (runs.slot < here.slots.stop)
-    slot = np.where(of_form, runs.slot - cells.first, 0)
-    scatter(
-        mine, decoded.messages.data, decoded.token_at,
-        decoded.field, decoded.row, decoded.value, decoded.length, cells.first, len(compiled.slots),
-        runs.at, np.where(of_form, cells.at[slot], -1), cells.length_at[slot], runs.offset, runs.op, runs.stride,
-        cells.at, cells.length_at, cells.values, cells.lengths,
+    columns.put(
+        bytes_of(decoded.messages.data), vec[i64](mine), vec[i64](decoded.token_at),
+        vec[i32](decoded.field), vec[i32](decoded.row), vec[i64](decoded.value), vec[i32](decoded.length),
+        _parts(), len(programs().slots),
     )  # fmt: skip
 
 
@@ -251,96 +256,3 @@ def _absent(slot: Slot) -> tuple[int, int]:
     if slot.kind == Kind.UUID:
         return -1, 0
     return int(slot.default or 0), 0  # of a float, whose bits are the value, there is no other default
-
-
-@cached_njit
-def scatter(  # type: ignore[no-untyped-def]  # noqa: ANN202, PLR0917
-    messages, data, token_at, field, row, value, length, first, slots,  # noqa: ANN001
-    part_at, part_cell, part_length, part_offset, part_op, run_stride,  # noqa: ANN001
-    at, length_at, values, lengths,  # noqa: ANN001
-):  # fmt: skip
-    """Puts every token of these messages into its column, a run's into several.
-
-    An unsigned index saves numba's test for one counted from the end; with them this is twice as fast.
-    """
-    for message in messages:
-        for token in range(np.uint64(token_at[message]), np.uint64(token_at[message + 1])):
-            what = np.int64(field[token])
-            here = np.int64(row[token])
-            count = np.int64(length[token])
-            number = value[token]
-            if what < slots:
-                slot = np.uint64(what - first)
-                cell = at[slot] + here
-                values[np.uint64(cell)] = number
-                if length_at[slot] >= 0:
-                    lengths[np.uint64(length_at[slot] + here)] = count
-                elif length_at[slot] == BEGINS_ROWS:
-                    for i in range(1, count):
-                        values[np.uint64(cell + i)] = number
-                continue
-            run = np.uint64(what - slots)
-            stride = run_stride[run]
-            if stride < 0:
-                for i in range(count):
-                    for part in range(np.uint64(part_at[run]), np.uint64(part_at[run + np.uint64(1)])):
-                        op = part_op[part]
-                        width = part_offset[part]
-                        cell = part_cell[part]
-                        if op >= machine.FIXED:
-                            if op == machine.FIXED:
-                                extent = machine.int32(data, number)
-                                number += 4
-                            else:
-                                extent = np.int64(data[np.uint64(number)]) - 1
-                                number += 1
-                            if cell >= 0:
-                                values[np.uint64(cell + here + i)] = number
-                                lengths[np.uint64(part_length[part] + here + i)] = extent
-                            number += extent * width
-                            continue
-                        if cell >= 0:
-                            at_row = np.uint64(cell + here + i)
-                            if op == machine.INT32:
-                                values[at_row] = machine.int32(data, number)
-                            elif op == machine.INT16:
-                                values[at_row] = machine.int16(data, number)
-                            elif op == machine.INT64:
-                                values[at_row] = machine.int64(data, number)
-                            elif op == machine.UUID:
-                                values[at_row] = number
-                            elif op == machine.INT8:
-                                values[at_row] = (np.int64(data[np.uint64(number)]) ^ 0x80) - 0x80
-                            else:  # BOOL
-                                values[at_row] = 1 if data[np.uint64(number)] else 0
-                        number += width
-                    number += -1 - stride
-                continue
-            for part in range(np.uint64(part_at[run]), np.uint64(part_at[run + np.uint64(1)])):
-                if part_cell[part] < 0:
-                    continue
-                cell = part_cell[part] + here
-                place = number + part_offset[part]
-                op = part_op[part]
-                # a call here would count references for every value
-                if op == machine.INT32:
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = machine.int32(data, place + i * stride)
-                elif op == machine.INT64:
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = machine.int64(data, place + i * stride)
-                elif op == machine.INT16:
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = machine.int16(data, place + i * stride)
-                elif op == machine.UUID:
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = place + i * stride
-                elif op == machine.INT8:
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = (np.int64(data[np.uint64(place + i * stride)]) ^ 0x80) - 0x80
-                elif op == machine.BOOL:
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = 1 if data[np.uint64(place + i * stride)] else 0
-                else:  # UINT16
-                    for i in range(count):
-                        values[np.uint64(cell + i)] = machine.int16(data, place + i * stride) & 0xFFFF

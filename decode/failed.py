@@ -1,7 +1,7 @@
 """What of a message that failed stands before its arrays.
 
 Knows where in a message's program its first array is read. Refuses to know what may be kept of a message.
-Rule: the programs themselves are never changed; the copy that is cut short is whole again after every question.
+Rule: the programs themselves are never changed; what is walked here is a copy of what stands before the array.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-import numpy as np
+from librt.vecs import vec
+from mypy_extensions import u8
 
-from wirecheck.decode import machine
+from wirecheck.decode.interpret.instruction import COMPACT_ARRAY, END, FIXED, Instruction
+from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.layouts.program import Dialect, programs
+from wirecheck.decode.message import kept_message
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from wirecheck.decode.message import Decoded
 
 __all__ = ["before_arrays"]
@@ -24,32 +25,29 @@ __all__ = ["before_arrays"]
 
 def before_arrays(decoded: Decoded, row: int) -> int:
     """Where in a malformed message its body's first array begins, as on the wire; or where it failed before that."""
-    messages, compiled, table = decoded.messages, programs(), _cut_short()
+    messages, compiled = decoded.messages, programs()
     kind = messages.side[row], messages.key[row], messages.version[row]
     special = int(compiled.entries[decoded.dialect[row], *kind])
     entry = special if special >= 0 else int(compiled.entries[Dialect.KAFKA, *kind])
-    first = _first_array(entry)
-    op, table[first, machine.OP] = table[first, machine.OP], machine.END
-    spans = messages.span_at[row], messages.span_at[row + 1]
-    nothing = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
-    tokens = tuple(np.empty(1, kind) for kind in (np.int32, np.int32, np.int64, np.int32))
-    _, _, at, _ = machine.walk(
-        messages.data, messages.at[row], messages.at[row + 1], messages.span_offset, messages.span_length, *spans,
-        table, entry, row, 0, nothing, np.zeros(compiled.levels, np.int64),
-        np.zeros((machine.DEEPEST, 5), np.int64), *tokens, 0,
-    )  # fmt: skip
-    table[first, machine.OP] = op
-    return int(at)
+    nothing = vec[u8](bytes(len(compiled.slots) + len(compiled.runs.stride)))
+    interpreter = Interpreter(nothing, compiled.levels)
+    interpreter.walk(_until_array(entry), kept_message(messages, row), 0, 0)
+    return int(interpreter.problem_at)
 
 
 @cache
-def _cut_short() -> NDArray[np.int32]:
-    """The programs once more, to end one of them early."""
-    return programs().table.copy()
-
-
-@cache
-def _first_array(entry: int) -> int:
-    """The row of a program that reads its first array, or that ends it: rows stand in the order of the fields."""
-    ops = programs().table[entry:, machine.OP]
-    return entry + int(np.argmax(((ops >= machine.FIXED) & (ops <= machine.COMPACT_ARRAY)) | (ops == machine.END)))
+def _until_array(entry: int) -> Instruction:
+    """A copy of a program that ends where its first array, of whatever, begins: its instructions stand in the order
+    of the fields.
+    """
+    copies: dict[Instruction, Instruction] = {}
+    for now in programs().instructions[entry:]:
+        array = now.op == END or FIXED <= now.op <= COMPACT_ARRAY
+        copies[now] = Instruction(END) if array else now.copy()
+        if array:
+            break
+    for now in copies.values():
+        now.next, now.target = copies.get(now.next, now.next), copies.get(now.target, now.target)
+        now.first_tag = None if now.first_tag is None else copies.get(now.first_tag, now.first_tag)
+        now.next_tag = None if now.next_tag is None else copies.get(now.next_tag, now.next_tag)
+    return copies[programs().instructions[entry]]

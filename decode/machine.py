@@ -1,4 +1,4 @@
-"""The one interpreter: walks any message by the instruction rows that decode/layouts/program.py compiled.
+"""The interpreter as it was under numba: for decode/connection/without_records.py alone, until that is ported.
 
 Knows the instruction set, the encodings of Kafka's primitives, what makes bytes malformed. Refuses to know any layout.
 One row is `op, field, a, b, c, d`; what a to d mean stands at each op below. A token is one value met, in wire order:
@@ -18,9 +18,16 @@ counted from the end, and lets several bytes become one load.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from wirecheck.decode.compiled import cached_njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirecheck.decode.interpret.instruction import Instruction
 
 # -- statuses of a message ------------------------------------------------------------------------------------------
 OK = 0
@@ -545,3 +552,27 @@ def skip(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917
             if span < span_end:
                 limit = min(end, start + span_offset[span] - passed)
                 hole = span_length[span]
+
+
+def table(instructions: list[Instruction]) -> NDArray[np.int32]:
+    """Programs as the rows that `walk` takes."""
+    at = {now: row for row, now in enumerate(instructions)}
+    rows = np.zeros((len(instructions), 6), np.int32)
+    for row, now in enumerate(instructions):
+        rows[row] = now.op, now.field, now.size, 0, now.level, at[now.target]
+        if TEXT <= now.op <= COMPACT_ARRAY:
+            rows[row, A], rows[row, B] = now.nullable, now.least
+        elif now.op == NEXT_TAG:
+            rows[row, A] = at[now.first_tag] if now.first_tag is not None else 0
+        elif now.op == TAG:
+            rows[row, A], rows[row, B] = now.tag, now.size
+            rows[row, D] = at[now.next_tag] if now.next_tag is not None else 0
+        elif now.op == MESSAGE:
+            rows[row, D] = now.levels
+        elif now.op in {BLOCK, TAGGED_BLOCK}:
+            rows[row, A], rows[row, B] = now.run, now.size
+        elif now.op == ROWS:
+            rows[row, A], rows[row, B] = now.run, at[now.after] - row - 1
+        elif now.op == SKIP:
+            rows[row, A], rows[row, B], rows[row, C] = now.size, now.head, now.width
+    return rows

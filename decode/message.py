@@ -7,7 +7,7 @@
     nested(decoded, i)                                # decode/nested.py: values for people
     tables(decoded, "Fetch", "request")               # decode/columns.py: columns for the pipeline
 
-Knows how a batch goes through the machine: which program each message gets, the ApiVersions fallback, the named
+Knows how a batch goes through the interpreter: which program each message gets, the ApiVersions fallback, the named
 tolerances. Refuses to know connections, and never guesses a layout: the dialect is given.
 Rule: everything about one message's outcome is a row here; foreign bytes raise
 nothing (decode/nested.py's `decode_one` does), and no message's outcome depends on its neighbours in the batch.
@@ -17,20 +17,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i32, i64, u8
 
-from wirecheck.decode import errors, machine
+from wirecheck.decode import errors
+from wirecheck.decode.interpret import interpreter
+from wirecheck.decode.interpret.interpreter import Interpreter
+from wirecheck.decode.interpret.kept_bytes import Kept, one_message
+from wirecheck.decode.interpret.outcomes import Attempts, Outcomes, walk_all
+from wirecheck.decode.layouts.form import SIZED
 from wirecheck.decode.layouts.program import Dialect, form, programs
-from wirecheck.decode.wire import REQUEST, RESPONSE, Ints, Messages, known, pack
+from wirecheck.decode.reading_plan import Tolerance, entries_of, planned
+from wirecheck.decode.vectors import bytes_of, int32s, int64s
+from wirecheck.decode.wire import Ints, Messages, known, pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
+    from wirecheck.decode.interpret.interpreter import Tokens
     from wirecheck.decode.layouts.form import Slot
+    from wirecheck.decode.reading_plan import Plan
 
 __all__ = [
     "EVERYTHING",
@@ -52,22 +63,22 @@ __all__ = [
 class Status(IntEnum):
     """What became of a message. From TRUNCATED on it is malformed; before, we cannot say."""
 
-    OK = machine.OK
-    UNKNOWN_API = machine.UNKNOWN_API
+    OK = interpreter.OK
+    UNKNOWN_API = interpreter.UNKNOWN_API
     """No layout for the key."""
-    UNKNOWN_VERSION = machine.UNKNOWN_VERSION
+    UNKNOWN_VERSION = interpreter.UNKNOWN_VERSION
     """A layout for the key, but not for the version."""
-    LEFT_OUT = machine.LEFT_OUT
+    LEFT_OUT = interpreter.LEFT_OUT
     """Structure lies in bytes that were not kept."""
-    NO_REQUEST = machine.NO_REQUEST
+    NO_REQUEST = interpreter.NO_REQUEST
     """A response whose request, and so its api and version, was not seen."""
-    TRUNCATED = machine.TRUNCATED
-    BAD_LENGTH = machine.BAD_LENGTH
-    BAD_VARINT = machine.BAD_VARINT
-    BAD_TEXT = machine.BAD_TEXT
-    UNEXPECTED_NULL = machine.UNEXPECTED_NULL
-    BAD_TAG = machine.BAD_TAG
-    LEFTOVER_BYTES = machine.LEFTOVER_BYTES
+    TRUNCATED = interpreter.TRUNCATED
+    BAD_LENGTH = interpreter.BAD_LENGTH
+    BAD_VARINT = interpreter.BAD_VARINT
+    BAD_TEXT = interpreter.BAD_TEXT
+    UNEXPECTED_NULL = interpreter.UNEXPECTED_NULL
+    BAD_TAG = interpreter.BAD_TAG
+    LEFTOVER_BYTES = interpreter.LEFTOVER_BYTES
 
 
 REASONS: dict[Status, type[errors.DecodeError]] = {
@@ -81,22 +92,6 @@ REASONS: dict[Status, type[errors.DecodeError]] = {
     Status.BAD_TAG: errors.BadTag,
     Status.LEFTOVER_BYTES: errors.LeftoverBytes,
 }
-
-
-class Tolerance(IntEnum):
-    """What real clients send that no layout allows, decoded all the same."""
-
-    NONE = 0
-    METADATA_INT32_NULL = 1
-    """librdkafka asks for all topics with an int32 null array in a flexible Metadata request: 3 bytes too many."""
-    API_VERSIONS_EMPTY_ARRAY = 2
-    """librdkafka up to 1.x asks for ApiVersions v0 with an empty array, as KIP-35 was drafted: 4 bytes too many."""
-
-
-METADATA, API_VERSIONS = 3, 18
-METADATA_INT32_NULL = np.array([0, 0, 0, 0, 1, 0, 0], np.uint8)  # librdkafka issue 5049, open in 2.16
-EMPTY_ARRAY = np.zeros(4, np.uint8)  # librdkafka's rd_kafka_ApiVersionRequest before KIP-511, 2.x sends none
-UNSUPPORTED_VERSION = np.array([0, 35], np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +148,7 @@ class Decoded:
     """Row of the table its slot stands in."""
     value: Ints
     length: NDArray[np.int32]
-    """See decode/machine.py for both."""
+    """See decode/interpret/interpreter.py for both."""
     rows: Ints
     """How many rows each level has."""
     wanted: NDArray[np.uint8] | None = None
@@ -171,113 +166,60 @@ def decode(
     messages: Messages, projection: Projection = EVERYTHING, dialect: int | NDArray[np.int8] = Dialect.KAFKA
 ) -> Decoded:
     """Decodes a batch; the dialect may differ by message. What a dialect does not change is read as Kafka's."""
-    entry, status, dialects = _entries(messages, np.broadcast_to(np.asarray(dialect, np.int8), (len(messages),)))
-    second, (spare, tolerance) = _second(messages), _spare(messages)
-    return _run(messages, projection, _Plan(entry, second, spare, tolerance, status, dialects))
+    return _run(messages, projection, planned(messages, dialect))
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How each message is to be read."""
-
-    entry: NDArray[np.int32]
-    second: NDArray[np.int32]
-    spare: Ints
-    tolerance: NDArray[np.int8]
-    status: NDArray[np.int8]
-    dialect: NDArray[np.int8]
+def kept(messages: Messages) -> Kept:
+    """The messages as the interpreter takes them."""
+    spans = vec[i64](messages.span_at), vec[i64](messages.span_offset), vec[i64](messages.span_length)
+    return Kept(bytes_of(messages.data), vec[i64](messages.at), *spans)
 
 
-def _entries(
-    messages: Messages, dialect: NDArray[np.int8]
-) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
-    entries = programs().entries
-    keys, versions = entries.shape[2:]
-    key, version = messages.key.astype(np.int64), messages.version.astype(np.int64)
-    inside = (key >= 0) & (key < keys)
-    key = np.where(inside, key, keys - 1)  # the last key has no layout
-    of_version = (version >= 0) & (version < versions)
-    version = np.where(of_version, version, versions - 1)  # nor has the last version
-    plain = entries[Dialect.KAFKA, messages.side, key, version]
-    special = entries[dialect, messages.side, key, version]
-    entry = np.where(special >= 0, special, plain)
-    has_layout = (entries[Dialect.KAFKA] >= 0).any(axis=2)[messages.side, key]
-    status = np.where(entry >= 0, Status.OK, np.where(has_layout, Status.UNKNOWN_VERSION, Status.UNKNOWN_API))
-    status[(messages.side == RESPONSE) & (messages.version < 0)] = Status.NO_REQUEST
-    return entry, status.astype(np.int8), np.where(special >= 0, dialect, Dialect.KAFKA).astype(np.int8)
+def kept_message(messages: Messages, row: int) -> Kept:
+    """One of them alone."""
+    spans = slice(messages.span_at[row], messages.span_at[row + 1])
+    data = messages.data[messages.at[row] : messages.at[row + 1]].tobytes()
+    return one_message(data, vec[i64](messages.span_offset[spans]), vec[i64](messages.span_length[spans]))
 
 
-def _second(messages: Messages) -> NDArray[np.int32]:
-    """A broker that does not have the ApiVersions version asked for answers in v0, error 35 (KIP-511)."""
-    second = np.full(len(messages), -1, np.int32)
-    asked = (messages.side == RESPONSE) & (messages.key == API_VERSIONS) & (messages.version > 0)
-    rows = np.flatnonzero(asked & (messages.at[1:] - messages.at[:-1] >= 4 + len(UNSUPPORTED_VERSION)))
-    refused = _says(messages, messages.at[rows] + 4, UNSUPPORTED_VERSION)
-    second[rows[refused]] = programs().entries[Dialect.KAFKA, RESPONSE, API_VERSIONS, 0]
-    return second
-
-
-def _spare(messages: Messages) -> tuple[Ints, NDArray[np.int8]]:
-    """Trailing bytes that are tolerated, and by which name."""
-    spare, tolerance = np.zeros(len(messages), np.int64), np.zeros(len(messages), np.int8)
-    asked, version = messages.side == REQUEST, messages.version
-    metadata = asked & (messages.key == METADATA) & ((version == 12) | (version == 13))
-    empty = asked & (messages.key == API_VERSIONS) & (version == 0)
-    for where, end, count, name in (
-        (metadata, METADATA_INT32_NULL, 3, Tolerance.METADATA_INT32_NULL),
-        (empty, EMPTY_ARRAY, len(EMPTY_ARRAY), Tolerance.API_VERSIONS_EMPTY_ARRAY),
-    ):
-        rows = np.flatnonzero(where & (messages.at[1:] - messages.at[:-1] >= len(end)))
-        rows = rows[_says(messages, messages.at[rows + 1] - len(end), end)]
-        spare[rows], tolerance[rows] = count, name
-    return spare, tolerance
-
-
-def _says(messages: Messages, at: Ints, word: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether these places in the data hold the word."""
-    said: NDArray[np.bool_] = (messages.data[at[:, None] + np.arange(len(word))] == word).all(axis=1)
-    return said
-
-
-def _run(messages: Messages, projection: Projection, plan: _Plan) -> Decoded:
-    compiled, count = programs(), len(messages)
-    rows = np.zeros(compiled.levels, np.int64)
-    token_at = np.zeros(count + 1, np.int64)
-    error_at, error_field = np.full(count, -1, np.int64), np.full(count, -1, np.int32)
-    chosen, tolerated = np.full(count, -1, np.int32), np.zeros(count, np.int8)
-    status = plan.status.copy()
-    done = np.zeros(2, np.int64)
-    tokens = _tokens(len(messages.data) // (4 if projection.wanted is None else 16) + 16 * count + 64)
-    while True:
-        machine.run(
-            messages.data, messages.at, messages.span_at, messages.span_offset, messages.span_length,
-            compiled.table, plan.entry, plan.second, plan.spare, _wanted(projection), rows, *tokens, token_at,
-            status, error_at, error_field, chosen, tolerated, done,
-        )  # fmt: skip
-        if done[machine.NEXT_MESSAGE] == count:
-            break
-        tokens = tuple(np.concatenate([array, np.empty_like(array)]) for array in tokens)
-    used = done[machine.TOKENS]
+def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:
+    compiled = programs()
+    walk = Interpreter(vec[u8](_wanted(projection)), compiled.levels)
+    outcomes = Outcomes(vec[u8](plan.status.view(np.uint8)))
+    attempts = Attempts(vec[i32](plan.entry), vec[i32](plan.second), vec[i64](plan.spare))
+    walk_all(walk, compiled.instructions, kept(messages), attempts, outcomes)
+    chosen = int32s(outcomes.chosen)
     version = np.where((chosen >= 0) & (chosen == plan.second), 0, messages.version).astype(np.int16)
+    tolerated = np.array(outcomes.tolerated, np.int8)
     return Decoded(
-        messages, status, error_at, error_field, tolerated * plan.tolerance, plan.dialect, version,
-        token_at, tokens[0][:used], tokens[1][:used], tokens[2][:used], tokens[3][:used], rows,
-        projection.wanted,
+        messages, np.array(outcomes.status, np.int8), np.array(outcomes.error_at), np.array(outcomes.error_field),
+        tolerated * plan.tolerance, plan.dialect, version,
+        int64s(outcomes.token_at), *_met(walk.tokens, walk.tokens.used),
+        int64s(walk.rows), projection.wanted,
+    )  # fmt: skip
+
+
+def _met(tokens: Tokens, count: int) -> tuple[NDArray[np.int32], NDArray[np.int32], Ints, NDArray[np.int32]]:
+    """The first tokens as arrays: fields, rows, values and lengths. They share the interpreter's memory."""
+    return (
+        int32s(tokens.field)[:count], int32s(tokens.row)[:count],
+        int64s(tokens.value)[:count], int32s(tokens.length)[:count],
     )  # fmt: skip
 
 
 def read_so_far(decoded: Decoded, row: int, wanted: Projection) -> list[tuple[int, int, int]]:
-    """(slot, place in the data, length) of what a message that failed held before the place where it did."""
-    messages, compiled, tokens = decoded.messages, programs(), _tokens(1 << 12)
-    entry, *_ = _entries(messages, decoded.dialect)
-    spans = messages.span_at[row], messages.span_at[row + 1]
-    _, used, _, _ = machine.walk(
-        messages.data, messages.at[row], messages.at[row + 1], messages.span_offset, messages.span_length, *spans,
-        compiled.table, entry[row], row, 0, _wanted(wanted), np.zeros(compiled.levels, np.int64),
-        np.zeros((machine.DEEPEST, 5), np.int64), *tokens, 0,
-    )  # fmt: skip
-    found = zip(*(tokens[column][:used].tolist() for column in (0, 2, 3)), strict=True)
-    return [(slot, place, length) for slot, place, length in found if length > 0]
+    """(slot, place in the data, length) of the content that a message held before the place where it failed."""
+    entry, *_ = entries_of(decoded.messages, decoded.dialect)
+    walk = Interpreter(vec[u8](_wanted(wanted)), programs().levels)
+    walk.walk(programs().instructions[entry[row]], kept_message(decoded.messages, row), 0, 0)
+    begin, kinds = int(decoded.messages.at[row]), [slot.kind for slot in programs().slots]
+    slots, _, places, lengths = (column.tolist() for column in _met(walk.tokens, walk.met))
+    content = (
+        (slot, place, length)
+        for slot, place, length in zip(slots, places, lengths, strict=True)
+        if length > 0 and slot < len(kinds) and kinds[slot] in SIZED
+    )
+    return [(slot, place + begin if place >= 0 else place - begin, length) for slot, place, length in content]
 
 
 def _wanted(projection: Projection) -> NDArray[np.uint8]:
@@ -286,7 +228,3 @@ def _wanted(projection: Projection) -> NDArray[np.uint8]:
     if projection.wanted is None:
         return np.ones(slots + len(runs.stride), np.uint8)
     return np.concatenate([projection.wanted, np.logical_or.reduceat(projection.wanted[runs.slot], runs.at[:-1])])
-
-
-def _tokens(capacity: int) -> tuple[NDArray[Any], ...]:
-    return tuple(np.empty(capacity, kind) for kind in (np.int32, np.int32, np.int64, np.int32))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirecheck.decode import machine
+from wirecheck.decode.interpret import instruction
 from wirecheck.decode.layouts.form import Kind, Slot
 from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.message import REASONS, Status, decode
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["decode_one", "decode_value", "nested"]
 
 WIDTH_AND_SIGN = {
-    machine.INT8: (1, True), machine.INT16: (2, True), machine.UINT16: (2, False), machine.INT32: (4, True),
-    machine.INT64: (8, True), machine.BOOL: (1, False),
+    instruction.INT8: (1, True), instruction.INT16: (2, True), instruction.UINT16: (2, False),
+    instruction.INT32: (4, True), instruction.INT64: (8, True), instruction.BOOL: (1, False),
 }  # fmt: skip
 
 
@@ -104,9 +104,9 @@ class _Builder:
                 if stride >= 0:
                     self.fixed(slot, op, row + i, place + i * stride + offset)
                     continue
-                if op < machine.FIXED:
+                if op < instruction.FIXED:
                     self.fixed(slot, op, row + i, place)
-                place += offset if op < machine.FIXED else self.fixed_list(slot, op, row + i, place)
+                place += offset if op < instruction.FIXED else self.fixed_list(slot, op, row + i, place)
             place += max(0, -1 - stride)  # the empty tag section
 
     def fixed(self, slot: Slot, op: int, row: int, at: int) -> None:
@@ -115,7 +115,7 @@ class _Builder:
 
     def fixed_list(self, slot: Slot, op: int, row: int, at: int) -> int:
         """An array of fixed width in a run of rows; its bytes."""
-        head = 4 if op == machine.FIXED else 1
+        head = 4 if op == instruction.FIXED else 1
         length = int.from_bytes(self.decoded.messages.data[at : at + head].tobytes()) - int(head == 1)
         self.place(slot, row, _value(self.decoded, slot, at + head, length, contents=self.contents))
         return head + length * slot.width

@@ -128,11 +128,8 @@ class Output:
         values[at + M_DATA] = self.size
         values[at + M_SPANS] = self.spans.used // SPAN_COLUMNS
         without = self.without_records
-        if without is None or message.spans > 0 or not without.is_large(message):
-            self._bytes(message)
-        elif without.find(message):
-            for part in without.parts:
-                self._part(part)
+        if without is not None and message.spans == 0 and without.find(message):
+            self._part(without.kept)
             for offset, length in without.spans:
                 self._span(offset, length)
         else:

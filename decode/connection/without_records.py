@@ -2,7 +2,7 @@
 
 Knows: where a message's structure lies is found by walking it over a few windows of its bytes, one more wherever the
 walk stands before bytes it has not got, so that records are never copied.
-Refuses to know layouts (who walks knows them: structure.py), and what is done with the message.
+Refuses to know layouts (structure.py has their programs), and what is done with the message.
 Rule: only content of records fields is left away, only in messages that decode, and never what may be the metadata
 log; in every other case the message is handed out whole, as it always was.
 """
@@ -11,58 +11,86 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from librt.vecs import append, vec
 from mypy_extensions import i64
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from wirecheck.decode.interpret.interpreter import LEFT_OUT, OK, Interpreter
+from wirecheck.decode.interpret.kept_bytes import one_message
 
+if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.chunks import Chunk
     from wirecheck.decode.connection.waiting import Message
-
-    Walk = Callable[[bytes, list[tuple[int, int]], int, int, int], tuple[bool, int, int]]
-    """(kept bytes, spans left out, side, key, version) to (whether the message is whole so, where on the wire bytes are
-    missed or -1, how many spans lie within records)."""
+    from wirecheck.decode.interpret.instruction import Instruction
 
 LARGE: Final = 4096  # smaller messages are cheaper to copy than to walk
 FIRST_BYTES: Final = 320  # of the windows
 LAST_BYTES: Final = 64
 MORE_BYTES: Final = 256
 MOST_WINDOWS: Final = 64
+MOST_FIELDS: Final = 1024  # of records in a message
 
 
 @final
 class WithoutRecords:
-    def __init__(self, walk: Walk, carrying: frozenset[tuple[int, int, int]], log_names: tuple[bytes, ...]) -> None:
-        """`carrying`: side, key and version of what can hold records; `log_names`: what only the metadata log says."""
-        self.walk: Walk = walk
-        self.carrying: frozenset[tuple[int, int, int]] = carrying
-        self.log_names: tuple[bytes, ...] = log_names
-        self.parts: list[bytes] = []
-        """Of the message that was found last: what is kept, and the spans (offset, length) that are not."""
+    def __init__(
+        self, interpreter: Interpreter, programs: dict[tuple[int, int, int], Instruction], log_names: list[bytes]
+    ) -> None:
+        """`interpreter`: one that keeps records fields only; `programs`: side, key and version of what can hold records,
+        and how it is read; `log_names`: what only the metadata log says.
+        """
+        self.interpreter: Interpreter = interpreter
+        self.programs: dict[tuple[int, int, int], Instruction] = programs
+        self.log_names: list[bytes] = log_names
+        self.kept: bytes = b""
+        """Of the message that was found last: its bytes, and the spans (offset, length) that are left out."""
         self.spans: list[tuple[int, int]] = []
-
-    def is_large(self, message: Message) -> bool:
-        """Whether it is worth looking where this message has its records."""
-        return message.size > LARGE and (message.side, message.key, message.version) in self.carrying
 
     def find(self, message: Message) -> bool:
         """Find the message, all of whose bytes we have, without its records; False: it is handed out whole."""
         size = message.size
+        if size <= LARGE:
+            return False
+        program = self.programs.get((message.side, message.key, message.version))
+        if program is None:
+            return False
         windows: list[tuple[int, int]] = [(0, FIRST_BYTES), (size - LAST_BYTES, size)]
         while len(windows) <= MOST_WINDOWS:
-            kept = b"".join(_windows(message.chunks, windows))
-            spans = [(windows[k][1], windows[k + 1][0] - windows[k][1]) for k in range(len(windows) - 1)]
-            whole, missed, in_records = self.walk(kept, spans, message.side, message.key, message.version)
-            if whole:
-                self.parts, self.spans = [kept], spans
-                return in_records == len(spans) and not any(name in kept for name in self.log_names)
-            if missed < 0:
+            self.kept = b"".join(_windows(message.chunks, windows))
+            self.spans = [(windows[k][1], windows[k + 1][0] - windows[k][1]) for k in range(len(windows) - 1)]
+            status = self._walk(program)
+            if self.interpreter.met > MOST_FIELDS:
                 return False
-            _open(windows, missed, size)
+            if status == OK:
+                return self._all_in_records() and not self._is_log()
+            if status != LEFT_OUT:
+                return False
+            _open(windows, self.interpreter.problem_at, size)
+        return False
+
+    def _walk(self, program: Instruction) -> i64:
+        offsets: vec[i64] = vec[i64]()
+        lengths: vec[i64] = vec[i64]()
+        for offset, length in self.spans:
+            offsets, lengths = append(offsets, offset), append(lengths, length)
+        self.interpreter.forget()
+        return self.interpreter.walk(program, one_message(self.kept, offsets, lengths), 0, 0)
+
+    def _all_in_records(self) -> bool:
+        tokens = self.interpreter.tokens
+        within: i64 = 0
+        for i in range(tokens.used):
+            if tokens.value[i] < 0 < tokens.length[i]:
+                within += 1
+        return within >= i64(len(self.spans))
+
+    def _is_log(self) -> bool:
+        for name in self.log_names:  # noqa: SIM110 - any() would be a generator
+            if name in self.kept:
+                return True
         return False
 
 
-def _open(windows: list[tuple[int, int]], where: int, size: int) -> None:
+def _open(windows: list[tuple[int, int]], where: i64, size: i64) -> None:
     """One window more, from this place on; windows that touch become one."""
     k = 0
     while k < len(windows) and windows[k][1] < where:

@@ -43,6 +43,13 @@ class Kind(IntEnum):
 
 
 ROWS = {Kind.MESSAGE, Kind.ELEMENT, Kind.ENTRY, Kind.UNKNOWN_TAG}  # each of their tokens begins a row of a table
+SIZED = {
+    Kind.TEXT,
+    Kind.BYTES,
+    Kind.RECORDS,
+    Kind.INTEGERS,
+    Kind.UUIDS,
+}  # each of their tokens has a place and a length
 WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "int64": 8, "float64": 8, "uuid": 16}
 SINGLE = {"bool": Kind.BOOLEAN, "float64": Kind.FLOAT, "uuid": Kind.UUID, "string": Kind.TEXT, "bytes": Kind.BYTES,
           "records": Kind.RECORDS, "struct": Kind.STRUCT}  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 
 from tests.build import Still, build, case
 from wirecheck.decode import message
+from wirecheck.decode.interpret import interpreter
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import REASONS, Dialect, Status, Tolerance, decode, only, read_so_far
@@ -191,20 +192,29 @@ def test_a_projection_keeps_what_was_asked_for_and_checks_everything():
 
 def test_a_batch_larger_than_its_first_buffer_is_walked_on(monkeypatch):
     rows = [row for row in vectors("kafka-messages") if row["api"] in {"Fetch", "Metadata"}]
-    roomy, first_buffer = decode(batch(rows)), message._tokens
+    roomy = decode(batch(rows))
     for capacity in range(1, 120, 1 + len(rows) // 20):
-        monkeypatch.setattr(message, "_tokens", lambda _, capacity=capacity: first_buffer(capacity))
+        monkeypatch.setattr(message, "Interpreter", tight_at_first(capacity))
         tight = decode(batch(rows))
         for column in ("status", "token_at", "field", "row", "value", "length", "rows"):
             assert getattr(tight, column).tolist() == getattr(roomy, column).tolist()
 
 
+def tight_at_first(capacity):
+    def made(*arguments):
+        walk = interpreter.Interpreter(*arguments)
+        walk.tokens.make_room(capacity)
+        return walk
+
+    return made
+
+
 def test_the_buffer_may_end_at_any_token(monkeypatch):
     rows = [row for row in vectors("kafka-messages") if (row["api"], row["side"]) == ("Fetch", "request")]
     row = max(rows, key=lambda row: str(row["json"]).count("fetchOffset"))
-    roomy, first_buffer = decode(batch([row])), message._tokens
+    roomy = decode(batch([row]))
     for capacity in range(1, len(roomy.field) + 1):
-        monkeypatch.setattr(message, "_tokens", lambda _, capacity=capacity: first_buffer(capacity))
+        monkeypatch.setattr(message, "Interpreter", tight_at_first(capacity))
         assert decode(batch([row])).value.tolist() == roomy.value.tolist()
 
 

@@ -1,4 +1,4 @@
-"""Compiled layouts: one program for everything there is, well-formed, within the machine's bounds."""
+"""Compiled layouts: one program for everything there is, well-formed, within the interpreter's bounds."""
 
 from itertools import pairwise
 
@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tests.build import CASES
-from wirecheck.decode import machine
+from wirecheck.decode.interpret import instruction as op
+from wirecheck.decode.interpret.interpreter import DEEPEST
 from wirecheck.decode.layouts.form import Form, Kind, Slot, number
 from wirecheck.decode.layouts.layout import layouts, parse
-from wirecheck.decode.layouts.program import Dialect, _Compiler, form, programs
+from wirecheck.decode.layouts.program import Dialect, form, programs
+from wirecheck.decode.layouts.program_writer import Writer
 from wirecheck.decode.wire import REQUEST, SIDES
 
 
@@ -26,40 +28,58 @@ def test_every_version_of_every_layout_has_a_program():
     assert (programs().entries >= 0).sum() == len(CASES)
 
 
+def each_program():
+    begins = np.sort(programs().entries[programs().entries >= 0]).tolist()
+    return [programs().instructions[begin:end] for begin, end in pairwise([*begins, len(programs().instructions)])]
+
+
 def test_programs_begin_with_their_message_and_end():
-    table = programs().table
-    begins = np.sort(programs().entries[programs().entries >= 0])
-    assert (table[begins, machine.OP] == machine.MESSAGE).all()
-    assert (table[[*(begins[1:] - 1), len(table) - 1], machine.OP] == machine.END).all()
+    assert {program[0].op for program in each_program()} == {op.MESSAGE}
+    assert {program[-1].op for program in each_program()} == {op.END}
 
 
 def test_jumps_stay_inside_their_program():
-    table = programs().table
-    begins = np.append(np.sort(programs().entries[programs().entries >= 0]), len(table))
-    row = np.arange(len(table))
-    program = np.searchsorted(begins, row, "right")
-    target = np.where(table[:, machine.OP] == machine.MESSAGE, row, table[:, machine.D])
-    jumps = target > 0
-    assert (np.searchsorted(begins, target[jumps], "right") == program[jumps]).all()
+    for program in each_program():
+        inside = set(program)
+        for now in program:
+            jumps = {now.next, now.target, now.after, now.first_tag or now, now.next_tag or now}
+            assert jumps <= inside
 
 
-def depth(rows, start, end):
+def test_an_instruction_that_goes_on_knows_where():
+    """Only what ends a program or begins a known tag points at itself."""
+    for program in each_program():
+        assert [now.op for now in program if now.next is now] == [op.END]
+        jumping = {op.ARRAY, op.COMPACT_ARRAY, op.NEXT, op.NULLABLE_STRUCT, op.TAGS, op.NEXT_TAG, op.RUN}
+        assert not [now.op for now in program if now.op in jumping and now.target is now]
+        assert not [now.op for now in program if now.op in {op.NEXT, op.BLOCK, op.ROWS} and now.after is now]
+
+
+def test_a_copy_points_where_its_original_does():
+    for now in max(each_program(), key=len):
+        other = now.copy()
+        names = [name for name in dir(now) if not name.startswith("_") and name != "copy"]
+        assert len(names) == 16
+        for name in names:
+            value = getattr(now, name)
+            assert getattr(other, name) is value or getattr(other, name) == value
+
+
+def depth(program):
     """Arrays and known tags around the innermost field of a program."""
     most = now = 0
-    closing = {machine.NEXT: 1, machine.BLOCK: 1, machine.TAGGED_BLOCK: 1, machine.ROWS: 1, machine.TAG_END: 1}
-    for op in rows[start:end, machine.OP]:
-        now += int(op in {machine.ARRAY, machine.COMPACT_ARRAY, machine.TAG})
+    closing = {op.NEXT: 1, op.BLOCK: 1, op.TAGGED_BLOCK: 1, op.ROWS: 1, op.TAG_END: 1}
+    for kind in (now.op for now in program):
+        now += int(kind in {op.ARRAY, op.COMPACT_ARRAY, op.TAG})
         most = max(most, now)
-        now -= closing.get(op, 0)
+        now -= closing.get(kind, 0)
     assert now == 0
     return most
 
 
-def test_nothing_nests_deeper_than_the_machine_has_frames():
-    table = programs().table
-    begins = [*np.sort(programs().entries[programs().entries >= 0]), len(table)]
-    deepest = max(depth(table, begin, end) for begin, end in pairwise(begins))
-    assert deepest + 2 <= machine.DEEPEST  # a message's own tag section and one array inside
+def test_nothing_nests_deeper_than_the_interpreter_has_frames():
+    deepest = max(map(depth, each_program()))
+    assert deepest + 2 <= DEEPEST  # a message's own tag section and one array inside
 
 
 def test_slots_mean_the_same_whatever_the_version():
@@ -101,10 +121,9 @@ def test_of_a_version_changed_in_place_both_layouts_are_there():
     assert Dialect.KAFKA_CHANGED_TWICE.label == "kafka-changed-twice"
 
 
-@pytest.mark.parametrize(("kind", "turn"), [("int16", machine.ROWS), ("uint16", machine.NEXT)])
+@pytest.mark.parametrize(("kind", "turn"), [("int16", op.ROWS), ("uint16", op.NEXT)])
 def test_rows_with_arrays_are_taken_at_once_only_if_columns_read_them_so(kind, turn):
     (layout,) = parse(f"1 A request v0 flexible none\n  things []\n    port {kind}\n    ids []int32\n")
-    compiler = _Compiler()
-    compiler.message(Form("A", REQUEST, 1), layout, 0)
-    assert turn in {row[machine.OP] for row in compiler.rows}
-    assert {machine.ROWS, machine.NEXT} & {row[machine.OP] for row in compiler.rows} == {turn}
+    writer = Writer()
+    writer.message(Form("A", REQUEST, 1), layout, 0)
+    assert {op.ROWS, op.NEXT} & {now.op for now in writer.instructions} == {turn}

@@ -1,0 +1,1 @@
+"""Walking bytes by programs: typed Python, compiled as one where that can be done."""

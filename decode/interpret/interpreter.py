@@ -1,0 +1,466 @@
+"""The one interpreter: walks any message by its program, and says what it met.
+
+    interpreter = Interpreter(wanted, levels)          # by field 1 if its tokens are kept; how many levels there are
+    status = interpreter.walk(begin, one_message(data, offsets, lengths), 0, 0)
+    interpreter.tokens.used, interpreter.problem_at    # what it met; or where it failed, as on the wire
+
+Knows the encodings of Kafka's primitives and what makes bytes malformed. Refuses to know any layout.
+A token is one value met, in wire order:
+  field   number of its slot (decode/layouts/form.py)
+  row     running number, in its level, of the array element or message it stands in
+  value   integer; or place in the data, of text, bytes, uuid, fixed-width array: `-1 - place` if not all was kept; or
+          count of an array of structs; or 1 of a struct; or, of an element, the row of what encloses it
+  length  bytes of text and bytes, count of a fixed-width array; -1 null; elements that begin here, rows from `row` on
+A run of fixed-width fields, which nothing but their bytes' absence can spoil, is one token for all of them: `field` is
+the number of slots and the number of the run, `value` its place, `length` how many rows have it, an element apart. The
+same of elements that also have arrays of fixed width: a run of rows, one behind the other, which says where each ends.
+Rules: a count or length is checked against what remains before anything is looped over or skipped; a message that fails
+leaves no tokens and no rows; left-out bytes may be skipped as content but never read as structure. Typed Python that
+mypyc compiles; the source runs as it is too. No numpy in here: bytes and vecs come in, vecs go out.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
+from librt.vecs import extend, vec
+from mypy_extensions import i32, i64, u8
+
+from wirecheck.decode.interpret.instruction import (
+    ARRAY,
+    BLOCK,
+    BOOL,
+    COMPACT_ARRAY,
+    COMPACT_TEXT,
+    END,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    NEXT,
+    NEXT_TAG,
+    NULLABLE_STRUCT,
+    ROWS,
+    RUN,
+    STRUCT,
+    TAG_END,
+    TAGGED_BLOCK,
+    TAGS,
+    TEXT,
+    UUID,
+    Instruction,
+)
+from wirecheck.decode.interpret.kept_bytes import Kept, Position
+from wirecheck.decode.interpret.primitives import is_text, plain_row, uvarint
+
+# -- statuses of a message ------------------------------------------------------------------------------------------
+OK: Final = 0
+UNKNOWN_API: Final = 1
+UNKNOWN_VERSION: Final = 2
+LEFT_OUT: Final = 3
+NO_REQUEST: Final = 4
+TRUNCATED: Final = 5
+BAD_LENGTH: Final = 6
+BAD_VARINT: Final = 7
+BAD_TEXT: Final = 8
+UNEXPECTED_NULL: Final = 9
+BAD_TAG: Final = 10
+LEFTOVER_BYTES: Final = 11
+TOLERATED: Final = 13  # never seen outside: well but for the trailing bytes allowed
+
+DEEPEST: Final = 24  # frames: arrays and known tags around one field; a test holds that no program needs more
+LARGEST: Final = 0x7FFFFFFF  # Kafka's lengths are Java ints
+FIRST_TOKENS: Final = 4096  # that there is room for at first
+MOST_AT_ONCE: Final = 3  # tokens of one step
+
+
+@final
+class Tokens:
+    """What was met; of each column the first `used`."""
+
+    def __init__(self) -> None:
+        self.used: i64 = 0
+        self.field: vec[i32] = vec[i32]()
+        self.row: vec[i32] = vec[i32]()
+        self.value: vec[i64] = vec[i64]()
+        self.length: vec[i32] = vec[i32]()
+        self.make_room(FIRST_TOKENS)
+
+    def make_room(self, count: i64) -> None:
+        """For so many, of which there are none yet."""
+        self.used = 0
+        self.field, self.row = vec[i32]([0] * count), vec[i32]([0] * count)
+        self.value, self.length = vec[i64]([0] * count), vec[i32]([0] * count)
+
+    def put(self, field: i64, row: i64, value: i64, length: i64) -> None:
+        """One more; there is room."""
+        at = self.used
+        self.field[at], self.row[at], self.value[at], self.length[at] = i32(field), i32(row), value, i32(length)
+        self.used = at + 1
+
+    def grow(self) -> None:
+        self.field, self.row = extend(self.field, self.field), extend(self.row, self.row)
+        self.value, self.length = extend(self.value, self.value), extend(self.length, self.length)
+
+
+@final
+class Frame:
+    """An array or tag section being read."""
+
+    def __init__(self, outer: Frame | None, nothing: Instruction) -> None:
+        self.left: i64 = 0
+        """Elements or tags that follow."""
+        self.row: i64 = 0
+        """Of what encloses the array; of a tag section, the tag before."""
+        self.rest: i64 = 0
+        """Bytes that must remain behind the tag."""
+        self.resume: Instruction = nothing
+        self.known: Instruction = nothing
+        self.outer: Frame = self if outer is None else outer
+        self.inner: Frame = self
+
+
+@final
+class Interpreter:
+    """Walks messages, one after the other; what it met in them gathers in its tokens."""
+
+    def __init__(self, wanted: vec[u8], levels: i64) -> None:
+        self.wanted = wanted
+        """By field whether its tokens are kept."""
+        self.rows: vec[i64] = vec[i64]([0] * levels)
+        """By level how many there were."""
+        self.rows_before: vec[i64] = vec[i64]([0] * levels)
+        """Of the levels of the message being walked."""
+        self.tokens = Tokens()
+        self.met: i64 = 0
+        """Tokens of the message walked last, were it read to its end or not."""
+        self.problem_at: i64 = 0
+        """How far the message walked last was read, as on the wire."""
+        self.problem_field: i64 = 0
+        self.position = Position()
+        nothing = Instruction(END)
+        self.outermost = Frame(None, nothing)
+        frame = self.outermost
+        for _ in range(DEEPEST):
+            frame.inner = Frame(frame, nothing)
+            frame = frame.inner
+
+    def forget(self) -> None:
+        """As if nothing had been read."""
+        self.tokens.used = 0
+        for level in range(i64(len(self.rows))):
+            self.rows[level] = 0
+
+    def walk(self, begin: Instruction, kept: Kept, message: i64, spare: i64) -> i64:
+        """The message's status. `spare`: trailing bytes that are allowed, TOLERATED then."""
+        rows, before, used = self.rows, self.rows_before, self.tokens.used
+        first, levels = begin.level, begin.levels
+        for level in range(levels):
+            before[level] = rows[first + level]
+        problem = self.follow(begin, kept, message, spare)
+        self.met = self.tokens.used - used
+        if problem not in (OK, TOLERATED):
+            self.tokens.used = used
+            for level in range(levels):
+                rows[first + level] = before[level]
+        return problem
+
+    def follow(self, now: Instruction, kept: Kept, message: i64, spare: i64) -> i64:
+        """One instruction after the other: most of the time spent on bytes is spent in here."""
+        position = self.position
+        position.enter(kept, message)
+        tokens = self.tokens
+        data, wanted, rows = kept.data, self.wanted, self.rows
+        fields, token_rows, values, lengths = tokens.field, tokens.row, tokens.value, tokens.length
+        used, room = tokens.used, i64(len(fields))
+        end, limit, hidden = position.end, position.limit, position.hidden
+        wire = end - position.start + hidden
+        at = position.at
+        frame = self.outermost  # inner of it is what is entered next
+        here: i64 = 0  # row of the element or message being read
+        problem: i64 = OK
+        while True:
+            while used + MOST_AT_ONCE > room:
+                tokens.grow()
+                fields, token_rows, values, lengths = tokens.field, tokens.row, tokens.value, tokens.length
+                room = i64(len(fields))
+            op = now.op
+            number: i64 = 0
+            extent: i64 = 0
+            what = now.field
+
+            if op <= UUID:
+                width = now.size
+                if limit - at < width:
+                    problem = TRUNCATED if end - at + hidden < width else LEFT_OUT
+                    break
+                if op == INT32:
+                    number = i64(read_i32_be(data, at))
+                elif op == INT64:
+                    number = read_i64_be(data, at)
+                elif op == INT16:
+                    number = i64(read_i16_be(data, at))
+                elif op == UUID:
+                    number = at
+                elif op == INT8:
+                    number = data[at]
+                    number -= (number & 0x80) << 1
+                elif op == BOOL:
+                    number = 1 if data[at] else 0
+                else:  # UINT16
+                    number = i64(read_i16_be(data, at)) & 0xFFFF
+                at += width
+                now = now.next
+
+            elif op <= COMPACT_ARRAY:
+                count: i64 = 0
+                behind = at
+                if op & 1:
+                    if at < limit:
+                        count = data[at]
+                        behind = at + 1
+                        if count >= 128:
+                            count, behind = uvarint(data, at, limit)
+                    else:
+                        count = -1
+                    if count < 0:
+                        problem = BAD_VARINT if count == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                        break
+                    if count > LARGEST:
+                        problem = BAD_LENGTH
+                        break
+                    count -= 1
+                else:
+                    width = 2 if op == TEXT else 4
+                    if limit - at < width:
+                        problem = TRUNCATED if end - at + hidden < width else LEFT_OUT
+                        break
+                    count = i64(read_i16_be(data, at)) if op == TEXT else i64(read_i32_be(data, at))
+                    behind = at + width
+                if count < 0:
+                    if count < -1 or not now.nullable:
+                        problem = BAD_LENGTH if count < -1 else UNEXPECTED_NULL
+                        break
+                    at = behind
+                    number = -1
+                    extent = -1
+                    now = now.after if op >= ARRAY else now.next
+                else:
+                    rest = count * now.least
+                    if rest > end - behind + hidden:
+                        problem = TRUNCATED
+                        break
+                    at = behind
+                    extent = count
+                    if op >= ARRAY:
+                        number = count
+                        frame = frame.inner
+                        frame.left = count
+                        frame.row = here
+                        now = now.target
+                    else:
+                        number = at
+                        if rest <= limit - at:
+                            if op <= COMPACT_TEXT and not is_text(data, at, at + rest):
+                                problem = BAD_TEXT
+                                break
+                            at += rest
+                        else:  # content that was left out, wholly or in part
+                            number = -1 - at
+                            position.skip(at, rest)
+                            at, limit, hidden = position.at, position.limit, position.hidden
+                        now = now.next
+
+            elif op == NEXT:
+                if frame.left == 0:
+                    here = frame.row
+                    frame = frame.outer
+                    now = now.after
+                    continue
+                frame.left -= 1
+                number = frame.row
+                extent = 1
+                here = rows[now.level]
+                rows[now.level] = here + 1
+                now = now.target
+
+            elif op == RUN:
+                if limit - at < now.size:
+                    now = now.next  # field by field, to say which one fails
+                    continue
+                number = at
+                extent = 1
+                at += now.size
+                now = now.target
+
+            elif op >= BLOCK:
+                left = frame.left
+                if left == 0:
+                    here = frame.row
+                    frame = frame.outer
+                    now = now.after
+                    continue
+                begin = at
+                whole: i64 = 0
+                if op == ROWS:
+                    skips = now.next
+                    behind = plain_row(data, at, limit, skips)
+                    while behind >= 0:
+                        at = behind
+                        whole += 1
+                        if whole == left:
+                            break
+                        behind = plain_row(data, at, limit, skips)
+                else:
+                    stride = now.size
+                    whole = left if left * stride <= limit - at else (limit - at) // stride
+                    if op == TAGGED_BLOCK:
+                        most = whole
+                        whole = 0
+                        tags = at + stride - 1
+                        while whole < most and data[tags] == 0:
+                            whole += 1
+                            tags += stride
+                    at += whole * stride
+                extent = whole if whole > 0 else 1
+                number = frame.row
+                here = rows[now.level]
+                rows[now.level] = here + extent
+                frame.left = left - extent
+                if whole == 0:  # one with tags, or cut off
+                    now = now.target
+                else:
+                    if wanted[what]:
+                        fields[used] = i32(what)
+                        token_rows[used] = i32(here)
+                        values[used] = number
+                        lengths[used] = i32(extent)
+                        used += 1
+                    what = now.run
+                    number = begin
+
+            elif op == TAGS:
+                if at < limit and data[at] == 0:  # nearly all of them
+                    at += 1
+                    now = now.target
+                    continue
+                count, behind = uvarint(data, at, limit)
+                if count < 0:
+                    problem = BAD_VARINT if count == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                    break
+                if count * 2 > end - behind + hidden:
+                    problem = TRUNCATED
+                    break
+                at = behind
+                now = now.next
+                frame = frame.inner
+                frame.left = count
+                frame.row = -1
+                frame.resume = now
+                frame.known = now
+                continue
+
+            elif op == NEXT_TAG:
+                if frame.left == 0:
+                    frame = frame.outer
+                    now = now.target
+                    continue
+                frame.left -= 1
+                tag, behind = uvarint(data, at, limit)
+                if tag < 0:
+                    problem = BAD_VARINT if tag == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                    break
+                if tag <= frame.row:
+                    problem = BAD_TAG
+                    break
+                extent, behind = uvarint(data, behind, limit)
+                if extent < 0:
+                    problem = BAD_VARINT if extent == -2 else TRUNCATED if hidden == 0 else LEFT_OUT
+                    break
+                if tag > LARGEST or extent > LARGEST:
+                    problem = BAD_LENGTH
+                    break
+                if extent > end - behind + hidden:
+                    problem = TRUNCATED
+                    break
+                at = behind
+                frame.row = tag
+                frame.rest = end - at + hidden - extent
+                known = now.first_tag
+                while known is not None:
+                    if known.tag == tag:
+                        break
+                    if known.tag < 0 and known.size == extent and frame.known is not known:
+                        frame.known = known
+                        break
+                    known = known.next_tag
+                if known is not None:
+                    now = known.next
+                    continue
+                if wanted[what]:
+                    row = rows[now.level]
+                    rows[now.level] = row + 1
+                    tokens.used = used
+                    tokens.put(what, row, here, 1)
+                    if wanted[what + 1]:
+                        tokens.put(what + 1, row, tag, 0)
+                    if wanted[what + 2]:
+                        tokens.put(what + 2, row, at if extent <= limit - at else -1 - at, extent)
+                    used = tokens.used
+                if extent <= limit - at:
+                    at += extent
+                else:
+                    position.skip(at, extent)
+                    at, limit, hidden = position.at, position.limit, position.hidden
+                continue
+
+            elif op == TAG_END:
+                if end - at + hidden != frame.rest:
+                    problem = BAD_TAG
+                    break
+                now = frame.resume
+                continue
+
+            elif op == STRUCT:
+                number = 1
+                now = now.next
+
+            elif op == NULLABLE_STRUCT:
+                if limit - at < 1:
+                    problem = TRUNCATED if hidden == 0 else LEFT_OUT
+                    break
+                if data[at] < 0x80:  # any non-negative byte is "present" to Kafka's readers
+                    number = 1
+                    now = now.next
+                else:
+                    extent = -1
+                    now = now.target
+                at += 1
+
+            elif op == END:
+                left = end - at + hidden
+                if left == spare and spare > 0:
+                    problem = TOLERATED
+                elif left > 0:
+                    problem = LEFTOVER_BYTES
+                break
+
+            else:  # MESSAGE
+                here = rows[now.level]
+                rows[now.level] = here + 1
+                number = message
+                extent = 1
+                now = now.next
+
+            if wanted[what]:
+                fields[used] = i32(what)
+                token_rows[used] = i32(here)
+                values[used] = number
+                lengths[used] = i32(extent)
+                used += 1
+
+        tokens.used = used
+        self.problem_at = wire - (end - at + hidden)
+        self.problem_field = now.field
+        return problem

@@ -1,0 +1,175 @@
+"""Tokens into columns: what decode/columns.py asks of every batch.
+
+Knows what the tokens of values and of runs stand for (interpreter.py beside it says what a token is). Refuses to know
+which columns there are: it is told where each begins.
+Rule: every token is looked at once, and writes where its row stands. Typed Python that mypyc compiles; the source runs
+as it is too. No numpy in here: bytes and vecs come in, vecs go out.
+"""
+
+# ruff: noqa: PLR0917 -- vecs and numbers one by one: an object for them would be made for every token
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
+from librt.vecs import vec
+from mypy_extensions import i32, i64
+
+from wirecheck.decode.interpret.instruction import BOOL, FIXED, INT8, INT16, INT32, INT64, UUID
+
+BEGINS_ROWS: Final = -2  # in length_at: a slot whose tokens begin rows
+
+
+@final
+class RunParts:
+    """The fields of all runs; run r has those at[r]:at[r + 1]. As decode/layouts/program_writer.py has them."""
+
+    def __init__(self, at: vec[i64], op: vec[i64], offset: vec[i64], stride: vec[i64]) -> None:
+        self.at = at
+        self.op = op
+        self.offset = offset
+        self.stride = stride
+
+
+@final
+class Columns:
+    """All columns of one message kind, one behind the other."""
+
+    def __init__(
+        self, first: i64, at: vec[i64], length_at: vec[i64], part_at: vec[i64], part_length_at: vec[i64],
+    ) -> None:  # fmt: skip
+        self.first = first
+        """Number of the kind's first slot."""
+        self.at = at
+        """By slot, where its column begins in the values; -1 if nobody wants it."""
+        self.length_at = length_at
+        """By slot, where it begins in the lengths; -1: it has none."""
+        self.part_at = part_at
+        """The same by part of a run."""
+        self.part_length_at = part_length_at
+        self.values: vec[i64] = vec[i64]()
+        self.lengths: vec[i32] = vec[i32]()
+
+    def make_room(self, cells: i64, sized: i64) -> None:
+        self.values = vec[i64]([0] * cells)
+        self.lengths = vec[i32]([0] * sized)
+
+    def fill(self, slot: i64, rows: i64, value: i64, length: i64) -> None:
+        """What a column holds where nothing is on the wire."""
+        values, lengths = self.values, self.lengths
+        cell, length_cell = self.at[slot - self.first], self.length_at[slot - self.first]
+        if value != 0:
+            for i in range(cell, cell + rows):
+                values[i] = value
+        if length != 0 and length_cell >= 0:
+            for i in range(length_cell, length_cell + rows):
+                lengths[i] = i32(length)
+
+    def put(
+        self, data: bytes, messages: vec[i64], token_at: vec[i64],
+        field: vec[i32], row: vec[i32], value: vec[i64], length: vec[i32], runs: RunParts, slots: i64,
+    ) -> None:  # fmt: skip
+        """Every token of these messages into its column, a run's into several. `slots`: how many there are."""
+        at, length_at, values, lengths = self.at, self.length_at, self.values, self.lengths
+        first = self.first
+        for message in messages:
+            for token in range(token_at[message], token_at[message + 1]):
+                what = i64(field[token])
+                here = i64(row[token])
+                number = value[token]
+                if what < slots:
+                    slot = what - first
+                    cell = at[slot] + here
+                    values[cell] = number
+                    length_cell = length_at[slot]
+                    if length_cell >= 0:
+                        lengths[length_cell + here] = length[token]
+                    elif length_cell == BEGINS_ROWS:
+                        for i in range(1, i64(length[token])):
+                            values[cell + i] = number
+                else:
+                    run = what - slots
+                    if runs.stride[run] < 0:
+                        self.put_rows(data, runs, run, here, number, i64(length[token]))
+                    else:
+                        self.put_fields(data, runs, run, here, number, i64(length[token]))
+
+    def put_fields(self, data: bytes, runs: RunParts, run: i64, here: i64, place: i64, count: i64) -> None:
+        """Fields of fixed width: column by column."""
+        values, stride = self.values, runs.stride[run]
+        ops, offsets, cells = runs.op, runs.offset, self.part_at
+        for part in range(runs.at[run], runs.at[run + 1]):
+            cell = cells[part]
+            if cell < 0:
+                continue
+            cell += here
+            end = cell + count
+            at = place + offsets[part]
+            op = ops[part]
+            if op == INT32:
+                while cell < end:
+                    values[cell] = i64(read_i32_be(data, at))
+                    cell += 1
+                    at += stride
+            elif op == INT64:
+                while cell < end:
+                    values[cell] = read_i64_be(data, at)
+                    cell += 1
+                    at += stride
+            else:
+                while cell < end:
+                    values[cell] = fixed(data, op, at)
+                    cell += 1
+                    at += stride
+
+    def put_rows(self, data: bytes, runs: RunParts, run: i64, here: i64, place: i64, count: i64) -> None:
+        """Rows of fixed-width fields and arrays of such: row by row, as each ends where its arrays do."""
+        values, lengths = self.values, self.lengths
+        ops, widths, cells, length_cells = runs.op, runs.offset, self.part_at, self.part_length_at
+        first, end = runs.at[run], runs.at[run + 1]
+        behind = -1 - runs.stride[run]
+        for row in range(here, here + count):
+            for part in range(first, end):
+                op, cell, width = ops[part], cells[part], widths[part]
+                if op == INT32:
+                    if cell >= 0:
+                        values[cell + row] = i64(read_i32_be(data, place))
+                    place += width
+                elif op < FIXED:
+                    if cell >= 0:
+                        values[cell + row] = fixed(data, op, place)
+                    place += width
+                else:
+                    extent: i64 = 0
+                    if op == FIXED:
+                        extent = i64(read_i32_be(data, place))
+                        place += 4
+                    else:
+                        extent = data[place]
+                        extent -= 1
+                        place += 1
+                    if cell >= 0:
+                        values[cell + row] = place
+                        lengths[length_cells[part] + row] = i32(extent)
+                    place += extent * width
+            place += behind
+
+
+def fixed(data: bytes, op: i64, at: i64) -> i64:
+    """A value of fixed width."""
+    number: i64 = at
+    if op == INT32:
+        number = i64(read_i32_be(data, at))
+    elif op == INT16:
+        number = i64(read_i16_be(data, at))
+    elif op == INT64:
+        number = read_i64_be(data, at)
+    elif op == INT8:
+        number = data[at]
+        number = (number ^ 0x80) - 0x80
+    elif op == BOOL:
+        number = 1 if data[at] else 0
+    elif op != UUID:  # UINT16
+        number = i64(read_i16_be(data, at)) & 0xFFFF
+    return number
