@@ -1,4 +1,4 @@
-"""Spans of messages are found in every packet that carried them, and packets are let go once all is decided."""
+"""Where packets belong in their streams, and up to where all is decided: what trimming works with."""
 
 import numpy as np
 import pytest
@@ -8,23 +8,31 @@ from hypothesis import strategies as st
 from tests.decode.connection.conversations import FETCH, produce, request, response, segments
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower
-from wirecheck.decode.connection.places import Places
 
 SECRET = bytes(range(0xE0, 0xED))  # values that stand nowhere else
 
 
-def found(places: Places, results) -> set[tuple[int, int]]:
+def streams(frames, placed):
+    """Every byte that a packet carried, by its stream and its offset there: (packet, byte of its payload)."""
+    where = {}
+    rows = zip(frames, placed.serial.tolist(), placed.direction.tolist(), placed.offset.tolist(), strict=True)
+    for number, (frame, serial, direction, offset) in enumerate(rows):
+        for k in range(len(frame.payload) if offset >= 0 else 0):
+            where.setdefault((serial, direction, offset + k), []).append((number, k))
+    return where
+
+
+def found(where, results) -> set[tuple[int, int]]:
     """(packet, byte of its payload) of every place where a message holds the secret."""
     marked = set()
     for result in results:
         m = result.messages
         for i in range(len(m)):
             data = m.data[m.at[i] : m.at[i + 1]].tobytes()
+            begin = int(result.stream_offset[i]) + 4
             for at in (at for at in range(len(data)) if data.startswith(SECRET, at)):
-                one = np.array([i]), np.array([at]), np.array([len(SECRET)])
-                numbers, offsets, lengths = places.spans(result, *one)
-                for number, offset, length in zip(numbers.tolist(), offsets.tolist(), lengths.tolist(), strict=True):
-                    marked |= {(number, offset + k) for k in range(length)}
+                for k in range(at, at + len(SECRET)):
+                    marked |= set(where[int(result.serial[i]), int(result.direction[i]), begin + k])
     return marked
 
 
@@ -36,11 +44,11 @@ def test_leaving_out_the_found_bytes_leaves_no_secret_in_any_packet(mss, before,
     frames = list(talk.segments)
     for place in again:
         frames.insert(place % len(frames) + 1, frames[place % len(frames)])
-    follower, places = Follower(early=True), Places()
+    follower = Follower(early=True)
     results = [follower.receive(segments(frames))]
-    places.add(np.arange(len(frames)), follower.placed, np.array([len(frame.payload) for frame in frames]))
+    where = streams(frames, follower.placed)
     results.append(follower.drain())
-    marked = found(places, results)
+    marked = found(where, results)
     whole = b"".join(bytes(frames[n].payload[k : k + 1]) for n, k in sorted(marked))
     assert len(whole) >= 4 * len(SECRET)
     carried = {(n, k) for n, frame in enumerate(frames) for k in range(len(frame.payload))}
@@ -48,16 +56,19 @@ def test_leaving_out_the_found_bytes_leaves_no_secret_in_any_packet(mss, before,
     assert set(kept.values()) & set(SECRET) == set()
 
 
-def test_a_packet_is_let_go_when_every_byte_of_it_is_decided():
+def test_every_byte_of_a_packet_is_decided_when_its_message_is_handed_out():
     talk = Talk(mss=10).open().request(request(FETCH, 12, 1, bytes(40)))
-    follower, places = Follower(early=True), Places()
+    follower, waiting = Follower(early=True), []
     for number, frame in enumerate(talk.segments):
         follower.receive(segments([frame]))
-        places.add(np.array([number]), follower.placed, np.array([len(frame.payload)]))
-    assert len(places) == 7
-    gone = [places.release(*open_) for open_ in follower.decided().tolist()]
-    assert sorted(n for numbers in gone for n in numbers.tolist()) == [3, 4, 5, 6, 7, 8, 9]
-    assert len(places) == 0
+        (serial,), (direction,), (offset,) = (
+            column.tolist() for column in (follower.placed.serial, follower.placed.direction, follower.placed.offset)
+        )
+        if offset >= 0:
+            waiting.append((number, serial, direction, offset + len(frame.payload)))
+    assert [number for number, *_ in waiting] == [3, 4, 5, 6, 7, 8, 9]
+    upto = {(serial, direction): at for serial, direction, at in follower.decided().tolist()}
+    assert all(end <= upto[serial, direction] for _, serial, direction, end in waiting)
 
 
 def test_a_request_handed_out_early_gives_its_answer_key_and_version():
@@ -74,3 +85,4 @@ def test_what_is_not_kafka_is_decided_at_once(payload):
     follower = Follower(early=True)
     follower.receive(segments(talk.segments))
     assert sorted(offset for _, _, offset in follower.decided()) == [0, len(payload)]
+    assert np.array_equal(np.unique(follower.decided()[:, 0]), [1])
