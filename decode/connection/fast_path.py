@@ -51,15 +51,25 @@ def kind_of(frame: Frame, connection: Connection, direction: Direction, other: D
         return ANYTHING
     if direction.mode == OFF and other.mode == OFF:
         return WITHIN
-    if direction.mode != IN_SYNC or (other.mode != IN_SYNC and other.mode != OPENING):
+    if direction.mode != IN_SYNC or other.mode not in (IN_SYNC, OPENING):
         return ANYTHING
     if other.next_offset >= other.need:
         return ANYTHING
     return WITHIN if after < direction.need else ENDS
 
 
+def settle(shared: Shared, connection: Connection, direction: Direction, before: i64) -> None:
+    """A frame WITHIN a message, or without bytes, was taken; `before`: what waited in its direction."""
+    waiting = pending_in(direction) - before
+    connection.pending += waiting
+    shared.pending += waiting
+    connection.deadline_ns = min(connection.last_ns + shared.bounds.idle_ns, connection.due_ns)
+
+
 def take(shared: Shared, connection: Connection, direction: Direction, other: Direction) -> None:
-    """The frame that is looked at, which is WITHIN or ENDS, becomes part of its connection; cutting is the caller's."""
+    """The frame that is looked at, which is WITHIN or ENDS, becomes part of its connection; what follows from it is the
+    caller's.
+    """
     frame, bounds = shared.frame, shared.bounds
     length, ts_ns = frame.length, frame.ts_ns
     shared.output.touch(connection)
@@ -80,9 +90,4 @@ def take(shared: Shared, connection: Connection, direction: Direction, other: Di
         frame.offset = begin
         direction.newest = max(direction.newest, end)
         direction.shown = max(direction.shown, end)
-        before = pending_in(direction)
         direction.extend(frame, begin, end)
-        waiting = pending_in(direction) - before
-        connection.pending += waiting
-        shared.pending += waiting
-    connection.deadline_ns = min(connection.last_ns + bounds.idle_ns, connection.due_ns)

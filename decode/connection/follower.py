@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class Follower:
             start = follow(shared, keys, connections, start, count)
             if self.pending > self.limits.pending_bytes:
                 self._evict()
-        self.placed = Placed(*handout.rows_of(shared.output.placed, 3).T.copy())
+        self.placed = Placed(*handout.columns_of(shared.output.placed, 3))
         for connection in connections:
             if connection is not None:
                 self._connections[connection.key] = connection
@@ -111,7 +111,9 @@ class Follower:
             upto = np.minimum(shown[column("agent")], shown[column("second_agent")])
             falls_due = column("deadline_ns") <= np.where(upto == NEVER, now_ns, upto)
             if falls_due.any():
-                self._touch([key for key, wanted in zip(self._parked.keys(), falls_due.tolist(), strict=True) if wanted])
+                self._touch(
+                    [key for key, wanted in zip(self._parked.keys(), falls_due.tolist(), strict=True) if wanted]
+                )
         if self._soonest <= max(now_ns, int(shown[shown < NEVER].max(initial=now_ns))):
             found, self._soonest = due(list(self._connections.values()), shown.tolist(), now_ns)
             for upto_ns, _, connection in sorted(found, key=lambda entry: entry[:2]):
@@ -190,23 +192,24 @@ class Follower:
             flipped[i] = low > high
             name = segments.names[agent] if _reused(low[0]) else ""
             keys.append(handout.key_of(high, low, name) if low > high else handout.key_of(low, high, name))
-        rows = np.empty((len(segments), WIDTH), np.int64)
-        rows[:, 0], rows[:, 1] = index, (segments.src > segments.dst) ^ flipped[index]
-        rows[:, 2], rows[:, 3], rows[:, 4] = segments.ts_ns, segments.frame_no, names[segments.source]
-        rows[:, 5], rows[:, 6], rows[:, 7] = names[agents], segments.seq, segments.ack
-        rows[:, 8], rows[:, 9] = segments.flags, segments.payload_len
-        left = np.stack([segments.left_offset, segments.left_length], axis=1)
         begin, end = segments.payload_at[[0, -1]].tolist()
-        at = (segments.payload_at - begin).astype(np.int64)
+        rows = np.empty((WIDTH, len(segments)), np.int64)
+        columns: tuple[NDArray[Any], ...] = (
+            index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
+            names[segments.source], names[agents], segments.seq, segments.ack, segments.flags, segments.payload_len,
+            segments.payload_at[:-1], segments.payload_at[1:], segments.left_at[:-1], segments.left_at[1:],
+        )  # fmt: skip
+        for row, column in zip(rows, columns, strict=True):
+            row[:] = column
+        rows[10:12] -= begin
+        left = np.stack([segments.left_offset, segments.left_length], axis=1).astype(np.int64, copy=False)
         payload = segments.payload[begin:end].tobytes()
-        left_at = segments.left_at.astype(np.int64)
-        return keys, Columns(rows.tobytes(), payload, at.tobytes(), left_at.tobytes(), left.astype(np.int64).tobytes())
+        return keys, Columns(len(segments), rows.tobytes(), payload, left.tobytes())
 
     def _hand_out(self) -> Exchanges:
         shared = self._shared
-        found = handout.exchanges(
-            shared.output, self.label, tuple(self._names), shared.refused, facts=not shared.early
-        )  # fmt: skip
+        names = tuple(self._names)
+        found = handout.exchanges(shared.output, self.label, names, shared.refused, facts=not shared.early)
         payload = shared.frame.payload
         for connection in shared.output.touched:
             connection.touched = -1

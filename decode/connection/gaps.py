@@ -115,10 +115,9 @@ def hole_deadline(shared: Shared, connection: Connection, direction: Direction) 
     """When the oldest hole becomes final if nothing more arrives; far away if there is none."""
     at: i64 = NEVER
     behind = direction.out_of_order.first
+    beyond: i64 = NEVER if behind is None else behind.begin
     if direction.stream == RUNNING:
         beyond = direction.next_offset
-    else:
-        beyond = NEVER if behind is None else behind.begin
     if direction.acknowledged > beyond:
         at = (connection.half_slack + 1) * shared.bounds.half_slack_ns
     if behind is not None:

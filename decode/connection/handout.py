@@ -55,50 +55,49 @@ End = tuple[str, int]
 
 def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, *, facts: bool) -> Exchanges:
     """All that a call hands out; with facts about the connections it touched, or without."""
-    message, span = rows_of(output.messages, MESSAGE_COLUMNS), rows_of(output.spans, SPAN_COLUMNS)
-    exchange = rows_of(output.exchanges, EXCHANGE_COLUMNS)
+    message, span = columns_of(output.messages, MESSAGE_COLUMNS), columns_of(output.spans, SPAN_COLUMNS)
+    exchange = columns_of(output.exchanges, EXCHANGE_COLUMNS)
     return Exchanges(
         label,
         names,
         tuple(map(facts_of, output.touched)) if facts else (),
         _messages(message, np.frombuffer(bytearray().join(output.parts), np.uint8), span),
-        message[:, M_CONNECTION].astype(np.int32),
-        message[:, M_TS].copy(),
-        message[:, M_TS_LAST].copy(),
-        message[:, M_SOURCE].astype(np.int32),
-        message[:, M_FRAME].copy(),
-        message[:, M_FRAME_LAST].copy(),
-        message[:, M_OFFSET].copy(),
-        message[:, M_GAP].copy(),
-        message[:, M_SERIAL].copy(),
-        message[:, M_DIRECTION].astype(np.int8),
-        exchange[:, 0].copy(),
-        exchange[:, 1].copy(),
-        exchange[:, 2].astype(np.int8),
-        exchange[:, 3].astype(np.bool_),
+        message[M_CONNECTION].astype(np.int32),
+        message[M_TS],
+        message[M_TS_LAST],
+        message[M_SOURCE].astype(np.int32),
+        message[M_FRAME],
+        message[M_FRAME_LAST],
+        message[M_OFFSET],
+        message[M_GAP],
+        message[M_SERIAL],
+        message[M_DIRECTION].astype(np.int8),
+        exchange[0],
+        exchange[1],
+        exchange[2].astype(np.int8),
+        exchange[3].astype(np.bool_),
         refused,
     )
 
 
-def rows_of(rows: Rows, width: int) -> Ints:
-    """A view of the rows, which lasts as long as nothing is added."""
+def columns_of(rows: Rows, width: int) -> Ints:
+    """The columns of the rows, each in one piece."""
     values: Any = rows.values  # a vec, whose memory numpy shares
-    found: Ints = np.frombuffer(values, np.int64, rows.used).reshape(-1, width)
-    return found
+    return np.ascontiguousarray(np.frombuffer(values, np.int64, rows.used).reshape(-1, width).T)
 
 
 def _messages(message: Ints, data: NDArray[np.uint8], span: Ints) -> Messages:
     return Messages(
         data,
-        np.append(message[:, M_DATA], len(data)),
-        message[:, M_SIZE].copy(),
-        np.append(message[:, M_SPANS], len(span)),
-        span[:, 0].copy(),
-        span[:, 1].copy(),
-        message[:, M_SIDE].astype(np.int8),
-        message[:, M_KEY].astype(np.int16),
-        message[:, M_VERSION].astype(np.int16),
-        message[:, M_CORRELATION].astype(np.int32),
+        np.append(message[M_DATA], len(data)),
+        message[M_SIZE],
+        np.append(message[M_SPANS], span.shape[1]),
+        span[0],
+        span[1],
+        message[M_SIDE].astype(np.int8),
+        message[M_KEY].astype(np.int16),
+        message[M_VERSION].astype(np.int16),
+        message[M_CORRELATION].astype(np.int32),
     )
 
 

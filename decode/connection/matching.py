@@ -38,9 +38,9 @@ def on_request(shared: Shared, connection: Connection, request: Message, due: bo
     """A request is complete; `due`: a response has to come."""
     request.losses = connection.responses().losses()
     if shared.early and not request.is_raw():
-        _write(shared, connection, request.early_copy(), None, PENDING, False)
+        _write(shared, connection, request.early_copy(), None, PENDING)
     if not due:
-        _write(shared, connection, request, None, NO_RESPONSE_DUE, False)
+        _write(shared, connection, request, None, NO_RESPONSE_DUE)
         return
     early = connection.early_responses
     if early.first is not None and not request.is_raw():
@@ -55,7 +55,7 @@ def on_request(shared: Shared, connection: Connection, request: Message, due: bo
                 else:
                     connection.unmatched_requests += 1
                 early.remove(before, response)
-                _write(shared, connection, request, response, ANSWERED, False)
+                _write(shared, connection, request, response, ANSWERED)
                 return
             before, response = response, response.next
             position += 1
@@ -94,7 +94,7 @@ def on_response(shared: Shared, connection: Connection, response: Message) -> No
         before = _skip_requests(shared, connection, request)
     out_of_order = before is not None
     connection.in_flight.remove(before, request)
-    _write(shared, connection, request, response, ANSWERED, out_of_order)
+    _write(shared, connection, request, response, ANSWERED, out_of_order=out_of_order)
     if out_of_order:
         connection.answered_out_of_order += 1
         return
@@ -123,10 +123,10 @@ def _skip_requests(shared: Shared, connection: Connection, upto: Message) -> Mes
             connection.in_flight.remove(before, request)
         elif request.flags & ACKS_UNKNOWN:
             connection.in_flight.remove(before, request)
-            _write(shared, connection, request, None, NO_RESPONSE_DUE, False)
+            _write(shared, connection, request, None, NO_RESPONSE_DUE)
         elif request.losses != lost:
             connection.in_flight.remove(before, request)
-            _write(shared, connection, request, None, RESPONSE_UNSEEN, False)
+            _write(shared, connection, request, None, RESPONSE_UNSEEN)
         else:
             before = request
         request = following
@@ -143,7 +143,7 @@ def _settle_request(shared: Shared, connection: Connection, outcome: i64) -> Non
     if request is not None:
         connection.in_flight.remove(None, request)
         if not request.is_raw():
-            _write(shared, connection, request, None, outcome, False)
+            _write(shared, connection, request, None, outcome)
 
 
 def give_up_responses(shared: Shared, connection: Connection) -> None:
@@ -159,7 +159,7 @@ def give_up_response(shared: Shared, connection: Connection) -> None:
     connection.early_responses.remove(None, response)
     asked = connection.requests()
     innocent = asked.losses() > 0 or not asked.start_seen or asked.has_hole() or connection.limits_hit > 0
-    _write(shared, connection, None, response, REQUEST_UNSEEN if innocent else ORPHAN, False)
+    _write(shared, connection, None, response, REQUEST_UNSEEN if innocent else ORPHAN)
 
 
 def response_deadline(shared: Shared, connection: Connection, oldest: Message) -> i64:
@@ -186,7 +186,7 @@ def _unanswered(connection: Connection, request: Message) -> i64:
     by = connection.closed_by
     if by == NOT_CLOSED:
         return PENDING
-    return CLOSED_BY_CLIENT if by in (BY_FIN + connection.client, BY_RST + connection.client) else CLOSED_BY_SERVER  # noqa: PLR6201
+    return CLOSED_BY_CLIENT if by in (BY_FIN + connection.client, BY_RST + connection.client) else CLOSED_BY_SERVER
 
 
 # --- SASL tokens, which have no correlation id
@@ -221,9 +221,14 @@ def on_token(shared: Shared, connection: Connection, is_request: bool) -> None:
 
 
 def _write(
-    shared: Shared, connection: Connection, request: Message | None, response: Message | None, outcome: i64,
-    out_of_order: bool,
-) -> None:  # fmt: skip
+    shared: Shared,
+    connection: Connection,
+    request: Message | None,
+    response: Message | None,
+    outcome: i64,
+    *,
+    out_of_order: bool = False,
+) -> None:
     """One exchange is decided; its messages are handed out with it."""
     if request is not None:
         if response is not None:

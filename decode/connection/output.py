@@ -95,7 +95,12 @@ class Output:
         values[at], values[at + 1], values[at + 2] = serial, side, offset
 
     def add(
-        self, connection: Connection, request: Message | None, response: Message | None, outcome: i64, out_of_order: bool
+        self,
+        connection: Connection,
+        request: Message | None,
+        response: Message | None,
+        outcome: i64,
+        out_of_order: bool,
     ) -> None:
         """One exchange."""
         asked: i64 = -1 if request is None else self._message(connection, request)

@@ -21,8 +21,9 @@ from wirecheck.decode.connection.connection import (
     TLS,
     UNDECIDED,
     Connection,
+    pending_in,
 )
-from wirecheck.decode.connection.fast_path import ANYTHING, ENDS, kind_of, take
+from wirecheck.decode.connection.fast_path import ANYTHING, ENDS, kind_of, settle, take
 from wirecheck.decode.connection.framing.framing import cut
 from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.framing.resync import last_chance, search
@@ -65,9 +66,13 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
         other = connection.other(direction)
         kind = kind_of(frame, connection, direction, other)
         if kind != ANYTHING:
-            take(shared, connection, direction, other)
             if kind == ENDS:
+                take(shared, connection, direction, other)
                 _cut_one(shared, connection, direction)
+            else:
+                before = pending_in(direction)
+                take(shared, connection, direction, other)
+                settle(shared, connection, direction, before)
             shared.output.place(connection.serial, frame.side, frame.offset)
             return connection
     owner = _owner(shared, connection, keys)
@@ -367,9 +372,7 @@ def flush(shared: Shared, connection: Connection) -> None:
     shared.recount(connection)
 
 
-def due(
-    connections: list[Connection], shown: list[int], now: i64
-) -> tuple[list[tuple[int, int, Connection]], int]:
+def due(connections: list[Connection], shown: list[int], now: i64) -> tuple[list[tuple[int, int, Connection]], int]:
     """Those of the connections that fall due, each as (up to when, serial, itself), and the soonest deadline there is.
     `shown`: up to when each agent has shown what it captured, NEVER where it is not waited for; the last: no agent.
     """

@@ -35,8 +35,8 @@ class WithoutRecords:
     def __init__(
         self, interpreter: Interpreter, programs: dict[tuple[int, int, int], Instruction], log_names: list[bytes]
     ) -> None:
-        """`interpreter`: one that keeps records fields only; `programs`: side, key and version of what can hold records,
-        and how it is read; `log_names`: what only the metadata log says.
+        """`interpreter`: one that keeps records fields only; `programs`: side, key and version of what can hold
+        records, and how it is read; `log_names`: what only the metadata log says.
         """
         self.interpreter: Interpreter = interpreter
         self.programs: dict[tuple[int, int, int], Instruction] = programs

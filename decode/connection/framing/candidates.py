@@ -22,11 +22,10 @@ from wirecheck.decode.connection.framing.recognise import (
     taken_request,
 )
 from wirecheck.decode.connection.stream.chunks import begins_packet
-from wirecheck.decode.connection.stream.direction import Candidate
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.shared import Shared
-    from wirecheck.decode.connection.stream.direction import Direction
+    from wirecheck.decode.connection.stream.direction import Candidate, Direction
     from wirecheck.decode.connection.waiting import Message
 
 CANDIDATES: Final = 8
@@ -114,7 +113,7 @@ def confirm(shared: Shared, direction: Direction, candidate: Candidate, ids: InF
     if verdict == NO or client != candidate.client:
         return REFUTED
     ahead = window.int32(8) - candidate.correlation
-    signs_in = window.int16(4) in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)  # noqa: PLR6201
+    signs_in = window.int16(4) in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
     return CONFIRMED if 0 < ahead <= FAR or signs_in or candidate.correlation >= RESERVED else REFUTED
 
 

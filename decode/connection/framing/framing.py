@@ -61,7 +61,7 @@ RESCAN_BYTES: Final = 16 << 10
 
 def cut(shared: Shared, connection: Connection, direction: Direction) -> None:
     """Cut what a direction has; it stops at the first incomplete message or lost boundary."""
-    while direction.mode in (IN_SYNC, OPENING) and direction.next_offset >= direction.need:  # noqa: PLR6201
+    while direction.mode in (IN_SYNC, OPENING) and direction.next_offset >= direction.need:
         if direction.message_end < 0:
             if not _on_head(shared, connection, direction):
                 return
@@ -83,9 +83,9 @@ def _on_head(shared: Shared, connection: Connection, direction: Direction) -> bo
         direction.need = at + 4
         return False
     is_request = connection.carries_requests(direction)
-    if connection.protocol == UNDECIDED and direction.mode == OPENING and not is_request:
-        if not confirmed_by_answer(shared, connection, direction):
-            return False
+    undecided = connection.protocol == UNDECIDED and direction.mode == OPENING and not is_request
+    if undecided and not confirmed_by_answer(shared, connection, direction):
+        return False
     window = shared.window
     if direction.ordered.look(window, at, min(have, PEEK)) < 4:
         direction.lose_boundary()
@@ -210,9 +210,7 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
     _look_again(connection.other(direction))
 
 
-def _look_into_request(
-    shared: Shared, connection: Connection, direction: Direction, length: i64
-) -> tuple[bool, i64]:
+def _look_into_request(shared: Shared, connection: Connection, direction: Direction, length: i64) -> tuple[bool, i64]:
     """(whether a response is due, flags): what the connection learns from a request."""
     at, window, largest = direction.message_begin, shared.window, shared.bounds.message_bytes
     key = direction.key

@@ -71,7 +71,7 @@ def on_opening(shared: Shared, connection: Connection, direction: Direction) -> 
     elif verdict == WAIT and n == have and have < size + 4:
         direction.need = direction.next_offset + 1
         return False
-    elif verdict in (WEAK, DOUBT) and _may_wait(shared, direction):  # noqa: PLR6201
+    elif verdict in (WEAK, DOUBT) and _may_wait(shared, direction):
         return _on_doubted(shared, connection, direction, client)
     else:
         connection.turn_off(OTHER)

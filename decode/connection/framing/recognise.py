@@ -35,7 +35,9 @@ CLIENT_ID_LIMIT: Final = 255  # broker quotas and metrics make longer ids imprac
 FEW_TAGS: Final = 8  # no client sends a tagged field in a header yet
 HIGHEST_KEY: Final = 20_000  # far above any fork's; an unknown API is undecoded, not noise
 HIGHEST_VERSION: Final = 200
-RESERVED: Final = (1 << 31) - 8  # SaslClientAuthenticator.MIN_RESERVED_CORRELATION_ID: a client that signs in, also again
+RESERVED: Final = (
+    1 << 31
+) - 8  # SaslClientAuthenticator.MIN_RESERVED_CORRELATION_ID: a client that signs in, also again
 SHORTEST_REQUEST: Final = 8  # key, version, correlation id
 NO_CLIENT: Final = -1
 NEVER_FLEXIBLE: Final = 1 << 14  # as in decode/wire.py
@@ -72,7 +74,7 @@ def int32(data: bytes, at: i64) -> i64:
 
 
 def request_header(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
-    """(NO, WAIT for more, WEAK or STRONG, length of size and header, hash of client id) of a request at data[at:end]."""
+    """(NO, WAIT for more, WEAK or STRONG, length of size and header, hash of client id) of a request, data[at:end]."""
     have = end - at
     if have < 12:
         return WAIT, 12, NO_CLIENT
@@ -106,7 +108,7 @@ def request_header(known: Known, data: bytes, at: i64, end: i64, largest: i64) -
 
 def taken_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
     """Like request_header, and DOUBT for what a server takes although no client we know sends it: any bytes in a client
-    id, a long one, many tags, ApiVersions of a version that is still to come (KIP-511). A length may lie behind the end.
+    id, a long one, many tags, ApiVersions of a version still to come (KIP-511). A length may lie behind the end.
     """
     found = request_header(known, data, at, end, largest)
     if found[0] != NO:
@@ -206,7 +208,7 @@ def _string_end(data: bytes, at: i64, end: i64, flexible: bool) -> i64:
 def opening_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) -> tuple[i64, i64, i64]:
     """Like request_header, for the first bytes of a connection: what follows the header decides WEAK cases."""
     verdict, length, client = taken_request(known, data, at, end, largest)
-    if verdict in (NO, WAIT):  # noqa: PLR6201 - a tuple is what mypyc compiles to comparisons
+    if verdict in (NO, WAIT):
         return verdict, length, client
     key, size = int16(data, at + 4), int32(data, at)
     if key == PRODUCE:
@@ -217,7 +219,7 @@ def opening_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) 
         return (NO if not believable else DOUBT if verdict == DOUBT else STRONG), length, client
     if verdict == DOUBT:
         return DOUBT, length, client
-    if verdict == STRONG or key in (METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, CONTROLLED_SHUTDOWN):  # noqa: PLR6201
+    if verdict == STRONG or key in (METADATA, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, CONTROLLED_SHUTDOWN):
         return STRONG, length, client
     return WEAK, length, client
 
@@ -234,7 +236,7 @@ def gss_token(window: Window, size: i64) -> bool:
     if i64(window.data[window.at + 4]) != 0x60:
         return False
     length = i64(window.data[window.at + 5])
-    if length in (0x81, 0x82):  # noqa: PLR6201
+    if length in (0x81, 0x82):
         return 0 < size <= 1 << 20
     return length < 0x80 and size == length + 2
 

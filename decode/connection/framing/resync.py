@@ -224,7 +224,7 @@ class Scan:
                 verdict = STRONG
         if verdict == WAIT:
             return WAIT
-        correlation: i64 = -1 if verdict in (NO, DOUBT) else int32(data, i + 8)  # noqa: PLR6201
+        correlation: i64 = -1 if verdict in (NO, DOUBT) else int32(data, i + 8)
         if correlation < 0:
             return NO
         is_known = direction.client_hash >= 0 and client == direction.client_hash

@@ -1,13 +1,14 @@
 """Connections as rows of numbers, and rows as connections: every attribute that outlives a call, by name.
 
-Knows: which attributes of Connection, Direction, Chunk, Message and Candidate are stored, and in which order.
+Knows: which attributes of Connection, Direction, Chunk, Message and Candidate are stored, in which order.
 Refuses to know: what they mean, and how rows become bytes (numbers.py, parked.py).
-Rule: what is not listed here does not outlive a call or follows from what is (counts, sums); STATE_VERSION in checkpoint.py
-goes up with every change.
+Rule: what is not listed here does not outlive a call or follows from what is (counts, sums); STATE_VERSION in
+checkpoint.py goes up with every change.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +150,7 @@ def _restore_chunks(direction: Direction, ordered: list[Chunk], out_of_order: li
 def _restore_message(queue: MessageQueue, row: Row, chunks: list[Chunk]) -> None:
     message = Message(*row[2:6])
     _fill(message, MESSAGE, row[2:])
-    for before, chunk in zip(chunks, chunks[1:], strict=False):
+    for before, chunk in pairwise(chunks):
         before.next = chunk
     message.chunks = chunks[0] if chunks else None
     message.owned = True

@@ -28,7 +28,9 @@ def pack(texts: dict[str, Any], numbers: Sequence[int], parked: Parked) -> bytes
     head = json.dumps({"texts": texts, "blocks": lengths}).encode()
     first = MAGIC + b"%d %d\n" % (STATE_VERSION, len(head))
     fixed = np.array(numbers, np.int64).tobytes()
-    return b"".join([first, head, len(fixed).to_bytes(8, "little"), fixed, *(part for parts in blocks for part in parts)])
+    return b"".join(
+        [first, head, len(fixed).to_bytes(8, "little"), fixed, *(part for parts in blocks for part in parts)]
+    )
 
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], list[int], Parked]:

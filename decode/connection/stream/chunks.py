@@ -55,14 +55,18 @@ class Chunk:
         self.packet_begin = frame.offset
         self.packet_end = frame.offset + frame.length
 
+    def stamp_as(self, other: Chunk) -> None:
+        """It comes from where the other chunk does."""
+        self.ts_ns, self.ts_last_ns = other.ts_ns, other.ts_last_ns
+        self.number, self.number_last = other.number, other.number_last
+        self.source = other.source
+        self.packet_begin, self.packet_end = other.packet_begin, other.packet_end
+
     def split(self, at: i64) -> Chunk:
         """End at this offset; the rest is the next chunk."""
         rest = Chunk(at, self.end, self.kind, self.data, self.start + at - self.begin)
         rest.left_by = self.left_by
-        rest.ts_ns, rest.ts_last_ns = self.ts_ns, self.ts_last_ns
-        rest.number, rest.number_last = self.number, self.number_last
-        rest.source = self.source
-        rest.packet_begin, rest.packet_end = self.packet_begin, self.packet_end
+        rest.stamp_as(self)
         rest.next = self.next
         self.next = rest
         self.end = at
@@ -209,8 +213,8 @@ def gathered(chunk: Chunk | None, at: i64, limit: i64) -> bytes:
 
 
 def fills_packets(chunk: Chunk | None, begin: i64, end: i64, most: i64) -> tuple[bool, i64]:
-    """(whether [begin, end), which begins within the chunk, begins where a packet begins and ends where one ends, chunks
-    walked); no if that takes more than `most`.
+    """(whether [begin, end), which begins within the chunk, begins where a packet begins and ends where one ends,
+    chunks walked); no if that takes more than `most`.
     """
     walked: i64 = 0
     if chunk is None or chunk.packet_begin != begin or chunk.kind == GAP:

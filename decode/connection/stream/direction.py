@@ -1,7 +1,7 @@
 """One direction of a connection: packets in any order become bytes in order.
 
-Knows: sequence numbers (32 bits, wrapping, RFC 9293 3.4), where the stream begins, how far it was sent, acknowledged and
-shown, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
+Knows: sequence numbers (32 bits, wrapping, RFC 9293 3.4), where the stream begins, how far it was sent, acknowledged
+and shown, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
 Refuses to know: what the bytes mean, the other direction, and when a hole is final (gaps.py).
 Rule: an offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import DATA, Chunk, Chunks
+from wirecheck.decode.connection.stream.chunks import DATA, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import UNSET
 from wirecheck.decode.connection.stream.modes import (
     BOUNDARY_FOUND,
@@ -156,7 +156,7 @@ class Direction:
         self.expect_message(0)
 
     def begin_late(self, seq: i64, most: i64) -> bool:
-        """SYN after first data, which is held, by a shuffled capture: True if it fits, and the stream then begins there."""
+        """SYN after first data, which is held, by a shuffled capture: True if it fits; the stream then begins there."""
         at = self.offset_of(seq)
         first = self.out_of_order.first
         if first is None or at > first.begin or first.begin - at > most:
@@ -257,12 +257,12 @@ class Direction:
         self.newest = max(self.newest, end)
         self.show(end, agent_bit == 2)
         whole = frame.first_left == frame.end_left
-        if self.stream == RUNNING and begin == self.next_offset and self.out_of_order.first is None:
-            if whole or self.mode == OFF:
-                self.extend(frame, begin, end)
-                return
-        self._store(frame, begin, end, agent_bit)
-        self.catch_up(patient)
+        in_order = self.stream == RUNNING and begin == self.next_offset and self.out_of_order.first is None
+        if in_order and (whole or self.mode == OFF):
+            self.extend(frame, begin, end)
+        else:
+            self._store(frame, begin, end, agent_bit)
+            self.catch_up(patient)
 
     def extend(self, frame: Frame, begin: i64, end: i64) -> None:
         """The frame's payload, all of which we have, is what comes next."""
@@ -292,18 +292,22 @@ class Direction:
         for k in range(frame.first_left, frame.end_left):
             left = min(max(begin + frame.left_offset(k), at), end)
             behind = min(max(left, begin + frame.left_offset(k) + frame.left_length(k)), end)
-            self._insert(frame, at, left, start)
+            self._add(frame, Chunk(at, left, DATA, frame.payload, start))
+            missing = Chunk(left, behind, LEFT, b"", 0)
+            missing.left_by = agent_bit
+            self._add(frame, missing)
             start += left - at
-            self.out_of_order.leave_out(frame, self._new_from(left), behind, agent_bit)
             at = behind
-        self._insert(frame, at, end, start)
+        self._add(frame, Chunk(at, end, DATA, frame.payload, start))
 
-    def _insert(self, frame: Frame, begin: i64, end: i64, start: i64) -> None:
-        new = self._new_from(begin)
-        self.out_of_order.insert(frame, new, end, start + new - begin)
-
-    def _new_from(self, begin: i64) -> i64:
-        return max(begin, self.next_offset) if self.stream == RUNNING else begin
+    def _add(self, frame: Frame, chunk: Chunk) -> None:
+        """What of a chunk of this frame is not part of the stream yet."""
+        if self.stream == RUNNING and chunk.begin < self.next_offset:
+            chunk.start += self.next_offset - chunk.begin
+            chunk.begin = self.next_offset
+        if chunk.begin < chunk.end:
+            chunk.stamp(frame)
+            self.out_of_order.add(chunk)
 
     def catch_up(self, patient: bool) -> None:
         """Chunks that now continue the stream become part of it; not, if we are patient, what one of two agents left

@@ -23,20 +23,21 @@ ACK: Final = 16
 
 @final
 class Columns:
-    """A call's segments: one int64 each, a row of ten of them a segment."""
+    """A call's segments."""
 
-    def __init__(self, rows: bytes, payload: bytes, payload_at: bytes, left_at: bytes, left: bytes) -> None:
-        self.rows: bytes = rows
-        """pair, side, ts_ns, frame number, source, agent, seq, ack, flags, length on the wire of every segment."""
+    def __init__(self, count: i64, numbers: bytes, payload: bytes, left: bytes) -> None:
+        self.count: i64 = count
+        self.numbers: bytes = numbers
+        """One int64 a segment: pair, side, ts_ns, number, source, agent, seq, ack, flags, length on the wire, where its
+        kept bytes begin and end in the payload, where its spans begin and end in those left out; column by column.
+        """
         self.payload: bytes = payload
-        self.payload_at: bytes = payload_at
-        self.left_at: bytes = left_at
         self.left: bytes = left
         """Offset and length of every span left out."""
 
 
-WIDTH: Final = 10  # of a row
-NOTHING: Final = Columns(b"", b"", b"", b"", b"")
+WIDTH: Final = 14  # columns
+NOTHING: Final = Columns(0, b"", b"", b"")
 
 
 @final
@@ -70,23 +71,23 @@ class Frame:
         self.payload = columns.payload
 
     def look(self, i: i64) -> None:
-        columns = self.columns
-        rows = columns.rows
-        at: i64 = i * (8 * WIDTH)
-        self.pair = read_i64_le(rows, at)
-        self.side = read_i64_le(rows, at + 8)
-        self.ts_ns = read_i64_le(rows, at + 16)
-        self.number = read_i64_le(rows, at + 24)
-        self.source = read_i64_le(rows, at + 32)
-        self.agent = read_i64_le(rows, at + 40)
-        self.seq = read_i64_le(rows, at + 48)
-        self.ack = read_i64_le(rows, at + 56)
-        self.flags = read_i64_le(rows, at + 64)
-        self.length = read_i64_le(rows, at + 72)
-        self.start = read_i64_le(columns.payload_at, 8 * i)
-        self.end = read_i64_le(columns.payload_at, 8 * i + 8)
-        self.first_left = read_i64_le(columns.left_at, 8 * i)
-        self.end_left = read_i64_le(columns.left_at, 8 * i + 8)
+        numbers = self.columns.numbers
+        column = 8 * self.columns.count
+        at: i64 = 8 * i
+        self.pair = read_i64_le(numbers, at)
+        self.side = read_i64_le(numbers, at + column)
+        self.ts_ns = read_i64_le(numbers, at + 2 * column)
+        self.number = read_i64_le(numbers, at + 3 * column)
+        self.source = read_i64_le(numbers, at + 4 * column)
+        self.agent = read_i64_le(numbers, at + 5 * column)
+        self.seq = read_i64_le(numbers, at + 6 * column)
+        self.ack = read_i64_le(numbers, at + 7 * column)
+        self.flags = read_i64_le(numbers, at + 8 * column)
+        self.length = read_i64_le(numbers, at + 9 * column)
+        self.start = read_i64_le(numbers, at + 10 * column)
+        self.end = read_i64_le(numbers, at + 11 * column)
+        self.first_left = read_i64_le(numbers, at + 12 * column)
+        self.end_left = read_i64_le(numbers, at + 13 * column)
         self.offset = -1
 
     def left_offset(self, k: i64) -> i64:

@@ -7,15 +7,12 @@ Rule: the first bytes seen for an offset stay, whatever comes later; kept bytes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, LEFT, Chunk, own
 from wirecheck.decode.connection.stream.frame import NEVER
-
-if TYPE_CHECKING:
-    from wirecheck.decode.connection.stream.frame import Frame
 
 
 @final
@@ -31,13 +28,29 @@ class OutOfOrder:
         self.conflicting: i64 = 0
         """Bytes that came again with another value, since the beginning."""
 
-    def insert(self, frame: Frame, begin: i64, end: i64, start: i64) -> None:
-        """Bytes of this frame, [begin, end), that lie in the call's payload from `start` on, as far as they are new."""
-        self._insert(frame, begin, end, DATA, start, 0)
-
-    def leave_out(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
-        """[begin, end) was sent, and left out by whoever captured this frame."""
-        self._insert(frame, begin, end, LEFT, 0, agent_bit)
+    def add(self, chunk: Chunk) -> None:
+        """A chunk, of bytes that we have or that were left out, as far as it is new."""
+        before = self.last
+        if before is not None and chunk.begin >= before.end:
+            self._link(before, chunk)
+            return
+        before = None
+        there = self.first
+        while there is not None and there.begin < chunk.end:
+            if chunk.begin < there.begin:
+                rest = chunk.split(there.begin)
+                self._link(before, chunk)
+                chunk = rest
+            if chunk.begin < there.end:
+                if chunk.end <= there.end:
+                    self._overlap(there, chunk)
+                    return
+                rest = chunk.split(there.end)
+                self._overlap(there, chunk)
+                chunk = rest
+            before = there
+            there = there.next
+        self._link(before, chunk)
 
     def append(self, chunk: Chunk) -> None:
         """A chunk that lies behind all others, as it was stored."""
@@ -71,37 +84,8 @@ class OutOfOrder:
         """The call ends: the bytes leave its payload."""
         own(self.first, payload, NEVER)
 
-    def _insert(self, frame: Frame, begin: i64, end: i64, kind: i64, start: i64, left_by: i64) -> None:
-        if begin >= end:
-            return
-        before = self.last
-        if before is not None and begin >= before.end:
-            self._link(frame, before, begin, end, kind, start, left_by)
-            return
-        before = None
-        chunk = self.first
-        while chunk is not None and begin < end and chunk.begin < end:
-            if begin < chunk.begin:
-                self._link(frame, before, begin, chunk.begin, kind, start, left_by)
-                start += chunk.begin - begin
-                begin = chunk.begin
-            stop = min(end, chunk.end)
-            if begin < stop:
-                self._overlap(frame, chunk, begin, stop, kind, start, left_by)
-                start += stop - begin
-                begin = stop
-            before = chunk
-            chunk = chunk.next
-        if begin < end:
-            self._link(frame, before, begin, end, kind, start, left_by)
-
-    def _link(
-        self, frame: Frame, before: Chunk | None, begin: i64, end: i64, kind: i64, start: i64, left_by: i64
-    ) -> None:
-        """A new chunk behind the chunk `before`."""
-        chunk = Chunk(begin, end, kind, frame.payload, start)
-        chunk.left_by = left_by
-        chunk.stamp(frame)
+    def _link(self, before: Chunk | None, chunk: Chunk) -> None:
+        """A new chunk, behind the chunk `before`."""
         if before is None:
             chunk.next = self.first
             self.first = chunk
@@ -111,24 +95,25 @@ class OutOfOrder:
         if chunk.next is None:
             self.last = chunk
         self.count += 1
-        if kind == DATA:
-            self.kept += end - begin
-
-    def _overlap(self, frame: Frame, chunk: Chunk, begin: i64, end: i64, kind: i64, start: i64, left_by: i64) -> None:
-        """[begin, end) lies within the chunk: the same bytes again, other bytes, or bytes for what was left out."""
         if chunk.kind == DATA:
-            if kind == DATA:
-                there = chunk.start + begin - chunk.begin
-                self.conflicting += differing(chunk.data, there, frame.payload, start, end - begin)
+            self.kept += chunk.end - chunk.begin
+
+    def _overlap(self, there: Chunk, chunk: Chunk) -> None:
+        """The chunk lies within one that is there: the same bytes again, others, or bytes for what was left out."""
+        begin, end = chunk.begin, chunk.end
+        if there.kind == DATA:
+            if chunk.kind == DATA:
+                at = there.start + begin - there.begin
+                self.conflicting += differing(there.data, at, chunk.data, chunk.start, end - begin)
             return
-        if chunk.kind != LEFT or (kind == LEFT and chunk.left_by | left_by == chunk.left_by):
+        if there.kind != LEFT or (chunk.kind == LEFT and there.left_by | chunk.left_by == there.left_by):
             return
-        part = self._part(chunk, begin, end)
-        if kind == LEFT:
-            part.left_by |= left_by
+        part = self._part(there, begin, end)
+        if chunk.kind == LEFT:
+            part.left_by |= chunk.left_by
             return
-        part.kind, part.data, part.start, part.left_by = DATA, frame.payload, start, 0
-        part.stamp(frame)
+        part.kind, part.data, part.start = DATA, chunk.data, chunk.start
+        part.stamp_as(chunk)
         self.kept += end - begin
 
     def _part(self, chunk: Chunk, begin: i64, end: i64) -> Chunk:
