@@ -50,7 +50,6 @@ def warm() -> None:
     follower = Follower()
     exchanges = follower.receive(segments(frames()))
     Follower.restore(follower.snapshot()).advance("warm", 10**12)
-    follower._pack(-(1 << 40))  # noqa: SLF001 - else only once it is half empty
     follower.drain()
     spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, {})
     decoded = read(exchanges.messages, spoken)

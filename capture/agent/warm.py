@@ -27,7 +27,6 @@ from wirecheck.capture.source.rows import Rows
 from wirecheck.capture.trim import stream_order
 from wirecheck.capture.trim.trimmer import Trim
 from wirecheck.decode import warm as decode_warm
-from wirecheck.decode.connection.state import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +79,8 @@ def reads_files_compiled() -> bool:
 
 
 def reads_frames_compiled() -> bool:
-    """The same of what every reader of frames needs."""
-    return _is_stored(kernels.follow)
+    """The same of what every reader of frames needs: nothing any more is compiled at run time."""
+    return True
 
 
 class _Compiling(event.Listener):  # type: ignore[misc]  # numba is not typed

@@ -1,133 +1,84 @@
-"""When a follower holds too much: what each connection costs, which give way, and what giving way means.
+"""When a follower keeps too much: which connections give up what waits, and what giving it up means.
 
-Knows: the memory of what waits on a connection, and that a message is given up by its bytes, not by its boundary: the
-stream stays readable behind it.
-Refuses to know: when it is too much (limits.py says, walk.py notices), and whose traffic it is.
-Rule: who gives way depends on what is held and on nothing else, so cutting the input into other calls changes nothing;
+Knows: that a message is given up by its bytes, not by its boundary: the stream stays readable behind it; and who makes
+room first.
+Refuses to know: when it is too much (limits.py says, tracker.py notices), and whose traffic it is.
+Rule: who is evicted depends on what is kept and on nothing else, so cutting the input into other calls changes nothing;
 what is given up is counted as skipped, and no side is blamed for it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numba import njit
-
-from wirecheck.decode.connection.framing import GIVEN_UP, drop, lose_boundary
-from wirecheck.decode.connection.matching import give_up_answer, give_up_request
-from wirecheck.decode.connection.state.heap import way_of
-from wirecheck.decode.connection.state.slots import (
-    C_ANSWERS,
-    C_ANSWERS_COUNT,
-    C_ASKED,
-    C_ASKED_COUNT,
-    C_LAST,
-    C_PROTOCOL,
-    C_STATE,
-    C_WAITING_KEPT,
-    G_CONNECTIONS_USED,
-    G_PENDING,
-    KAFKA,
-    L_CONNECTIONS,
-    L_PENDING_BYTES,
-    LIVE,
-    OFF,
-    OTHER,
-    PIECE_BYTES,
-    SEARCH,
-    START,
-    SYNC,
-    TLS,
-    UNDECIDED,
-    W_CANDIDATES,
-    W_END,
-    W_HELD_BYTES,
-    W_HELD_COUNT,
-    W_KEPT,
-    W_LOST,
-    W_MODE,
-    W_NEED,
-    W_NEXT,
-    W_PIECES,
-    W_SCAN,
-    WAIT_BYTES,
-)
+from wirecheck.decode.connection.connection import KAFKA, UNDECIDED
+from wirecheck.decode.connection.gaps import wait_no_more
+from wirecheck.decode.connection.matching import give_up_request, give_up_responses
+from wirecheck.decode.connection.stream.direction import GIVEN_UP
+from wirecheck.decode.connection.stream.modes import IN_SYNC, OFF, OPENING, SEARCHING
+from wirecheck.decode.connection.tracker import progress, set_deadline
 
 if TYPE_CHECKING:
-    from wirecheck.decode.connection.state.slots import Ints
+    from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.shared import Shared
+    from wirecheck.decode.connection.stream.direction import Direction
 
-UNSURE = 4  # doublings: one that never showed Kafka gives way at a sixteenth of what others may hold
-
-
-@njit
-def pending(s: Ints, c: int) -> Any:
-    """Bytes of memory that wait on connection c. Pieces of a message are not counted: they become one after a call."""
-    total = s[c + C_WAITING_KEPT] + WAIT_BYTES * (s[c + C_ASKED_COUNT] + s[c + C_ANSWERS_COUNT])
-    for w in (way_of(c, 0), way_of(c, 1)):
-        pieces = s[w + W_HELD_COUNT]
-        if s[w + W_MODE] != SYNC or s[w + W_END] < 0:
-            pieces += s[w + W_PIECES]
-        total += s[w + W_KEPT] + s[w + W_HELD_BYTES] + PIECE_BYTES * pieces
-    return total
+UNSURE: Final = 4  # doublings: one that never showed Kafka gives way at a sixteenth of what others may keep
 
 
-@njit
-def give_up(s: Ints, c: int) -> None:
-    """Hold nothing of connection c; what is held out of order was put in order before."""
-    for w in (way_of(c, 0), way_of(c, 1)):
-        mode = s[w + W_MODE]
-        if mode == START:
-            lose_boundary(s, w)
-        if mode == SYNC and s[w + W_END] >= 0:
-            s[w + W_LOST] = GIVEN_UP
-            s[w + W_NEED] = s[w + W_NEXT]
-        elif s[w + W_MODE] == SEARCH:
-            s[w + W_SCAN] = max(s[w + W_SCAN], s[w + W_NEXT])
-            s[w + W_CANDIDATES] = 0
-        if mode != OFF and (mode != SYNC or s[w + W_END] >= 0):
-            drop(s, w, s[w + W_NEXT])
-    while s[c + C_ASKED] >= 0:
-        give_up_request(s, c)
-    while s[c + C_ANSWERS] >= 0:
-        give_up_answer(s, c)
+def evict(shared: Shared, connection: Connection) -> None:
+    """The connection gives up what waits on it, after whatever can still be read of it was."""
+    shared.output.touch(connection)
+    connection.limits_hit += 1
+    wait_no_more(connection, connection.lower, connection.last_ns)
+    wait_no_more(connection, connection.higher, connection.last_ns)
+    progress(shared, connection)
+    _give_up_bytes(connection.lower)
+    _give_up_bytes(connection.higher)
+    while connection.in_flight.first is not None:
+        give_up_request(shared, connection)
+    give_up_responses(shared, connection)
+    set_deadline(shared, connection)
+    shared.recount(connection)
 
 
-@njit
-def _pending_of(s: Ints, rows: Ints) -> Any:
-    found = np.empty(len(rows), np.int64)
-    for k in range(len(rows)):
-        found[k] = pending(s, rows[k])
-    return found
+def _give_up_bytes(direction: Direction) -> None:
+    if direction.mode == OFF or (direction.mode == IN_SYNC and direction.message_end < 0):
+        return
+    if direction.mode == OPENING:
+        direction.lose_boundary()
+    if direction.mode == SEARCHING:
+        direction.scanned = max(direction.scanned, direction.next_offset)
+        direction.candidates = []
+    else:
+        direction.message_state = GIVEN_UP
+        direction.need = direction.next_offset
+    direction.drop(direction.next_offset)
 
 
-def too_much(s: Ints) -> bool:
-    return bool(s[G_PENDING] > s[L_PENDING_BYTES])
-
-
-def giving_way(s: Ints, rows: Ints) -> Ints:
-    """Those of these connections that give up what waits on them, so that a quarter of the bound is free."""
-    rows = rows[s[rows + C_STATE] == LIVE]
-    held = _pending_of(s, rows)
-    size = np.frexp(held.astype(np.float64))[1] + np.where(s[rows + C_PROTOCOL] == KAFKA, 0, UNSURE)
-    wanted = s[G_PENDING] - s[L_PENDING_BYTES] // 4 * 3
-    freed = np.bincount(size, held)[::-1].cumsum()[::-1]  # by giving up all of this size and above
-    least = np.flatnonzero(freed >= wanted)
-    chosen: Ints = rows[(size >= (least[-1] if len(least) else 0)) & (held > 0)]
-    return chosen
-
-
-def too_many(s: Ints) -> bool:
-    return bool(2 * s[G_CONNECTIONS_USED] > s[L_CONNECTIONS])
-
-
-def let_go(s: Ints, rows: Ints) -> Ints:
-    """Those of these connections that make room for others, after this call: a quarter of the bound is left then, if
-    enough of them never showed Kafka. Those over come first, then the ones silent longest.
+def to_evict(kept: list[tuple[int, int, int]], pending: int, limit: int) -> list[int]:
+    """Of (number, pending bytes, protocol) of all open connections the numbers of those that give up what waits on
+    them, so that a quarter of the limit is free: those that keep most, by powers of two.
     """
-    over, protocol = s[rows + C_STATE] != LIVE, s[rows + C_PROTOCOL]
-    may = over | np.isin(protocol, (UNDECIDED, OTHER, TLS))
-    worth = np.where(over, 0, np.where(protocol == UNDECIDED, 1, 2))[may]
-    order = np.lexsort((rows[may], s[rows[may] + C_LAST], worth))
-    chosen: Ints = rows[may][order[: s[G_CONNECTIONS_USED] - s[L_CONNECTIONS] // 4]]
-    return chosen
+    sizes = [held.bit_length() + (0 if protocol == KAFKA else UNSURE) for _, held, protocol in kept]
+    by_size = [0] * (max(sizes, default=0) + 1)
+    for size, (_, held, _) in zip(sizes, kept, strict=True):
+        by_size[size] += held
+    freed = [*accumulate(reversed(by_size))][::-1]  # by giving up all of this size and above
+    wanted = pending - limit // 4 * 3
+    least = max((size for size, total in enumerate(freed) if total >= wanted), default=0)
+    return [number for size, (number, held, _) in zip(sizes, kept, strict=True) if size >= least and held > 0]
+
+
+def to_let_go(found: list[tuple[int, bool, int, int]], count: int) -> list[int]:
+    """Of (number, whether it is over, protocol, last time) of all connections, in the order they began, the numbers of
+    the `count` that make room for others first: those over, those that never showed what they are, those known not to
+    be Kafka; the ones silent longest before others. Kafka never does.
+    """
+    may = [
+        (0 if over else 1 if protocol == UNDECIDED else 2, last_ns, place, number)
+        for place, (number, over, protocol, last_ns) in enumerate(found)
+        if over or protocol != KAFKA
+    ]
+    return [number for _, _, _, number in sorted(may)[:count]]

@@ -1,152 +1,147 @@
-"""Out of the follower's memory, into what other rooms read: the rows one call wrote as Exchanges.
+"""What one call decided, as other rooms read it: Output's numbers as Exchanges.
 
-Knows: the columns of slots.py's output arrays and how facts about a connection are worded.
+Knows: the columns of output.py and how facts about a connection are worded.
 Refuses to know: how the rows came about.
 Rule: per connection touched a few microseconds, per message nothing but array operations.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirecheck.decode.connection.exchanges import Connection, Exchanges
-from wirecheck.decode.connection.recognise import MECHANISMS
-from wirecheck.decode.connection.state import slots
-from wirecheck.decode.connection.state.kernels import empty_lines
-from wirecheck.decode.connection.without_records import LARGE, MOST_WINDOWS, layouts, no_layouts
+from wirecheck.decode.connection import exchanges as handed_out
+from wirecheck.decode.connection.connection import BY_FIN, KAFKA, NOT_CLOSED
+from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.connection.framing.recognise import MECHANISMS
+from wirecheck.decode.connection.output import (
+    EXCHANGE_COLUMNS,
+    M_CONNECTION,
+    M_CORRELATION,
+    M_DATA,
+    M_DIRECTION,
+    M_FRAME,
+    M_FRAME_LAST,
+    M_GAP,
+    M_KEY,
+    M_OFFSET,
+    M_SERIAL,
+    M_SIDE,
+    M_SIZE,
+    M_SOURCE,
+    M_SPANS,
+    M_TS,
+    M_TS_LAST,
+    M_VERSION,
+    MESSAGE_COLUMNS,
+    SPAN_COLUMNS,
+)
 from wirecheck.decode.wire import Messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wirecheck.decode.connection.state.slots import Bytes, Ints
+    from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.output import Output, Rows
 
-ROLES = ("port", "syn", "content", "port")
+    Ints = NDArray[np.int64]
+
+ROLES = ("port", "syn", "content")
 PROTOCOLS = ("undecided", "kafka", "tls", "other")
 CLOSED_BY = ("client-fin", "server-fin", "client-rst", "server-rst")
-FIRST_GAPS = 16
-Pair = tuple[tuple[str, int], tuple[str, int], str]
+End = tuple[str, int]
 
 
-def _messages(message: Ints, data: Bytes, span: Ints) -> Messages:
-    return Messages(
-        data,
-        np.append(message[:, slots.M_DATA], len(data)),
-        message[:, slots.M_SIZE].copy(),
-        np.append(message[:, slots.M_SPANS], len(span)),
-        span[:, 0].copy(),
-        span[:, 1].copy(),
-        message[:, slots.M_SIDE].astype(np.int8),
-        message[:, slots.M_KEY].astype(np.int16),
-        message[:, slots.M_VERSION].astype(np.int16),
-        message[:, slots.M_CORRELATION].astype(np.int32),
+def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, *, facts: bool) -> Exchanges:
+    """All that a call hands out; with facts about the connections it touched, or without."""
+    message, span = columns_of(output.messages, MESSAGE_COLUMNS), columns_of(output.spans, SPAN_COLUMNS)
+    exchange = columns_of(output.exchanges, EXCHANGE_COLUMNS)
+    return Exchanges(
+        label,
+        names,
+        tuple(map(facts_of, output.touched)) if facts else (),
+        _messages(message, np.frombuffer(bytearray().join(output.parts), np.uint8), span),
+        message[M_CONNECTION].astype(np.int32),
+        message[M_TS],
+        message[M_TS_LAST],
+        message[M_SOURCE].astype(np.int32),
+        message[M_FRAME],
+        message[M_FRAME_LAST],
+        message[M_OFFSET],
+        message[M_GAP],
+        message[M_SERIAL],
+        message[M_DIRECTION].astype(np.int8),
+        exchange[0],
+        exchange[1],
+        exchange[2].astype(np.int8),
+        exchange[3].astype(np.bool_),
+        refused,
     )
 
 
-def nothing(label: str, names: tuple[str, ...], refused: int) -> Exchanges:
-    """What a call hands out in which nothing fell due."""
-    message, none, pairs = np.empty((0, slots.M_COUNT), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
-    small, numbers = np.zeros(0, np.int8), np.zeros(0, np.int32)
-    return Exchanges(
-        label, names, (), _messages(message, np.zeros(0, np.uint8), pairs), numbers, none, none, numbers, none, none,
-        none, none, none, small, none, none, small, np.zeros(0, np.bool_), refused,
-    )  # fmt: skip
+def columns_of(rows: Rows, width: int) -> Ints:
+    """The columns of the rows, each in one piece."""
+    values: Any = rows.values  # a vec, whose memory numpy shares
+    return np.ascontiguousarray(np.frombuffer(values, np.int64, rows.used).reshape(-1, width).T)
 
 
-class Handout:
-    """The output of one call, before it is forgotten."""
+def _messages(message: Ints, data: NDArray[np.uint8], span: Ints) -> Messages:
+    return Messages(
+        data,
+        np.append(message[M_DATA], len(data)),
+        message[M_SIZE],
+        np.append(message[M_SPANS], span.shape[1]),
+        span[0],
+        span[1],
+        message[M_SIDE].astype(np.int8),
+        message[M_KEY].astype(np.int16),
+        message[M_VERSION].astype(np.int16),
+        message[M_CORRELATION].astype(np.int32),
+    )
 
-    def __init__(
-        self, heap: Ints, rows: Ints, pairs: dict[int, Pair], gaps: dict[int, list[tuple[int, int, int]]]
-    ) -> None:
-        self._heap = heap
-        self._rows = rows
-        self._pairs = pairs
-        self._gaps = gaps
 
-    def exchanges(self, label: str, names: tuple[str, ...], new: Bytes, old: Bytes) -> Exchanges:
-        heap = self._heap
-        counts = heap[slots.G_MESSAGES : slots.G_GAPS + 1].tolist()
-        message = np.empty((counts[0], slots.M_COUNT), np.int64)
-        early = bool(heap[slots.G_EARLY])
-        more = counts[1] // LARGE * MOST_WINDOWS + MOST_WINDOWS if early else 0
-        data, span = np.empty(counts[1], np.uint8), np.empty((counts[2] + more, 2), np.int64)
-        exchange, gap = np.empty((counts[3], 4), np.int64), np.empty((counts[4], 4), np.int64)
-        heap[self._rows + slots.C_PAIR] = np.arange(len(self._rows))
-        out = message, data, span, exchange, gap
-        used, spans = empty_lines(heap, new, old, out, layouts() if early else no_layouts())
-        data, span = data[:used], span[:spans]
-        self._note_gaps(gap)
-        return Exchanges(
-            label,
-            names,
-            () if early else self._connections(),
-            _messages(message, data, span),
-            message[:, slots.M_CONNECTION].astype(np.int32),
-            message[:, slots.M_TS].copy(),
-            message[:, slots.M_TS_LAST].copy(),
-            message[:, slots.M_SOURCE].astype(np.int32),
-            message[:, slots.M_FRAME].copy(),
-            message[:, slots.M_FRAME_LAST].copy(),
-            message[:, slots.M_AT].copy(),
-            message[:, slots.M_GAP].copy(),
-            self._heap[self._rows[message[:, slots.M_CONNECTION]] + slots.C_SERIAL],
-            self._direction(message),
-            exchange[:, 0].copy(),
-            exchange[:, 1].copy(),
-            exchange[:, 2].astype(np.int8),
-            exchange[:, 3].astype(np.bool_),
-            int(heap[slots.G_REFUSED]),
-        )
+def key_of(low: End, high: End, agent: str) -> str:
+    """The text by which the follower knows a pair of endpoints, the lower one first."""
+    return f"{low[0]} {low[1]} {high[0]} {high[1]} {agent}"
 
-    def _direction(self, message: Ints) -> NDArray[np.int8]:
-        client = self._heap[self._rows[message[:, slots.M_CONNECTION]] + slots.C_CLIENT]
-        return np.where(message[:, slots.M_SIDE] == 0, client, 1 - client).astype(np.int8)
 
-    def _note_gaps(self, gap: Ints) -> None:
-        for row, ts, direction, count in gap.tolist():
-            gaps = self._gaps.setdefault(row, [])
-            if len(gaps) < FIRST_GAPS:
-                gaps.append((ts, direction, count))
+def ends_of(key: str) -> tuple[End, End]:
+    low, low_port, high, high_port, _ = key.split(" ", 4)
+    return (low, int(low_port)), (high, int(high_port))
 
-    def _connections(self) -> tuple[Connection, ...]:
-        facts = self._heap[self._rows[:, None] + np.arange(slots.C_SIZE)]
-        middle, last = slots.C_COUNT, slots.C_COUNT + slots.W_COUNT
-        columns = (facts[:, :middle].tolist(), facts[:, middle:last].tolist(), facts[:, last:].tolist())
-        return tuple(map(self._connection, self._rows.tolist(), *columns))
 
-    def _connection(self, slot: int, row: list[int], lower: list[int], upper: list[int]) -> Connection:
-        low, high, _ = self._pairs[slot]
-        side = row[slots.C_CLIENT]
-        if side < 0:
-            side = 0 if low[1] >= high[1] else 1
-        client, server = (low, high) if side == 0 else (high, low)
-        ask, answer = (lower, upper) if side == 0 else (upper, lower)
-        is_kafka = row[slots.C_PROTOCOL] == slots.KAFKA
-        return Connection(
-            client,
-            server,
-            row[slots.C_STARTED],
-            row[slots.C_LAST],
-            bool(ask[slots.W_SYN] or answer[slots.W_SYN]),
-            ROLES[row[slots.C_ROLE_BY]],
-            PROTOCOLS[row[slots.C_PROTOCOL]],
-            MECHANISMS[row[slots.C_SASL]],
-            ask[slots.W_FRAMES] + answer[slots.W_FRAMES],
-            ask[slots.W_BYTES] + answer[slots.W_BYTES],
-            ask[slots.W_MESSAGES] if is_kafka else 0,
-            answer[slots.W_MESSAGES] if is_kafka else 0,
-            ask[slots.W_RAW] + answer[slots.W_RAW],
-            ask[slots.W_UNSEEN],
-            answer[slots.W_UNSEEN],
-            tuple((ts, direction ^ side, count) for ts, direction, count in self._gaps.get(slot, ())),
-            row[slots.C_RESYNCHRONISED],
-            ask[slots.W_SKIPPED] + answer[slots.W_SKIPPED],
-            ask[slots.W_CONFLICTING] + answer[slots.W_CONFLICTING],
-            CLOSED_BY[(row[slots.C_CLOSED_BY] - slots.FIN_OF) ^ side] if row[slots.C_CLOSED_BY] else None,
-            row[slots.C_CLOSE_NS],
-            row[slots.C_OUT_OF_ORDER],
-            row[slots.C_LIMITS],
-        )
+def facts_of(connection: Connection) -> handed_out.Connection:
+    low, high = ends_of(connection.key)
+    side = connection.client
+    if side < 0:
+        side = 0 if low[1] >= high[1] else 1
+    client, server = (low, high) if side == 0 else (high, low)
+    ask, answer = connection.direction(side), connection.direction(1 - side)
+    is_kafka = connection.protocol == KAFKA
+    by = connection.closed_by
+    return handed_out.Connection(
+        client,
+        server,
+        connection.started_ns,
+        connection.last_ns,
+        ask.start_seen or answer.start_seen,
+        ROLES[connection.role_by],
+        PROTOCOLS[connection.protocol],
+        MECHANISMS[connection.sasl],
+        ask.frames + answer.frames,
+        ask.payload_bytes + answer.payload_bytes,
+        ask.messages if is_kafka else 0,
+        answer.messages if is_kafka else 0,
+        ask.raw_frames + answer.raw_frames,
+        ask.unseen_bytes,
+        answer.unseen_bytes,
+        tuple((ts, direction ^ side, count) for ts, direction, count in connection.gaps),
+        connection.resynchronised,
+        ask.skipped_bytes + answer.skipped_bytes,
+        ask.out_of_order.conflicting + answer.out_of_order.conflicting,
+        None if by == NOT_CLOSED else CLOSED_BY[(by - BY_FIN) ^ side],
+        connection.close_ns,
+        connection.answered_out_of_order,
+        connection.limits_hit,
+    )

@@ -5,27 +5,17 @@ Rule: a bound that is hit is counted on its connection (`limits_hit`), never sil
 they only decide when we stop waiting for one. What a connection gives up is skipped (bytes seen), a gap (bytes not seen
 before them), or a request whose response is unseen; nobody is blamed for it.
 
-What a follower holds: CONNECTION_BYTES (slots.py) for every connection and some 600 bytes of names for it, its pending
-bytes at one byte each, PIECE_BYTES for every piece out of order or unrecognised, WAIT_BYTES for every message that
-waits. Heap and arena grow by doubling and are packed between calls when more than half empty. Beside it, one call needs
-room for what its largest payload and the bytes it sets free can become: up to 46 bytes for each of them.
+What a follower holds: some 2 KB for every connection that was touched since it was stored, a few hundred bytes for every
+other, its pending bytes at one byte each, and what eviction counts for every chunk out of order or unrecognised and
+every message that waits (connection.py). Beside it, one call needs room for its payload and what it hands out.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from dataclasses import dataclass
 
 KIB, MIB = 1 << 10, 1 << 20
 MS, SECOND = 1_000_000, 1_000_000_000
-
-BOTH = 4  # times hole_ns that a second agent is waited for: clocks of hosts differ by seconds at most
-BOTH_HELD = 64  # times held_bytes and held_pieces meanwhile: its files come seconds later
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +57,3 @@ class Limits:
     never showed Kafka, until a quarter is free."""
     silent_ns: int = 60 * SECOND
     """An agent that shows nothing for so much of the others' capture time is not waited for any more."""
-
-    def row(self) -> NDArray[np.int64]:
-        """As an array for jitted code; the L_ indices of slots.py are the order of the fields."""
-        return np.array(astuple(self), np.int64)

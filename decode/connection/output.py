@@ -1,174 +1,178 @@
-"""What one call decided, out of the heap and into arrays.
+"""What one call decided: exchanges with their messages, as numbers, and the messages' bytes.
 
-Knows: the lines of output a call left in the heap, and where the bytes of their messages lie.
-Refuses to know: what is done with it.
-Rule: bytes of a message are copied here, once; everything handed out is given back to the heap.
+Knows: the columns of what is handed out, and where the bytes of a message lie.
+Refuses to know: what is done with it (handout.py makes arrays of it).
+Rule: a message is written once, when its exchange is decided; its bytes are joined once, at the end of the call.
 """
-
-# ruff: noqa: PLR0917 -- jitted kernels take arrays and indices one by one
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, final
 
-import numpy as np
-from numba import njit
+from librt.vecs import extend, vec
+from mypy_extensions import i64
 
-from wirecheck.decode.connection.state.chunks import free_list
-from wirecheck.decode.connection.state.slots import (
-    AN_EXCHANGE,
-    C_PAIR,
-    DATA,
-    E_OUT_OF_ORDER,
-    E_OUTCOME,
-    E_REQUEST,
-    E_RESPONSE,
-    G_ARENA_LIVE,
-    G_LINE_HEAD,
-    G_LINE_TAIL,
-    G_LINES,
-    G_PIECES,
-    G_WAITS,
-    H_BYTES,
-    H_CONNECTION,
-    H_DIRECTION,
-    H_KIND,
-    H_TS,
-    M_AT,
-    M_CONNECTION,
-    M_CORRELATION,
-    M_DATA,
-    M_FRAME,
-    M_FRAME_LAST,
-    M_GAP,
-    M_KEY,
-    M_SIDE,
-    M_SIZE,
-    M_SOURCE,
-    M_SPANS,
-    M_TS,
-    M_TS_LAST,
-    M_VERSION,
-    NEXT,
-    P_ADDRESS,
-    P_AT,
-    P_KIND,
-    P_LENGTH,
-    Q_AT,
-    Q_CORRELATION,
-    Q_FRAME,
-    Q_FRAME_LAST,
-    Q_GAP,
-    Q_KEY,
-    Q_PIECES,
-    Q_SIDE,
-    Q_SIZE,
-    Q_SOURCE,
-    Q_SPANS,
-    Q_TS,
-    Q_TS_LAST,
-    Q_VERSION,
-)
-from wirecheck.decode.connection.without_records import hollow, is_large, scratch
-from wirecheck.decode.copying import copy
+from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 
 if TYPE_CHECKING:
-    from wirecheck.decode.connection.state.slots import Bytes, Ints
-    from wirecheck.decode.connection.without_records import Layouts
+    from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.waiting import Message
+    from wirecheck.decode.connection.without_records import WithoutRecords
 
-# column of a message and of the waiting message it comes from
-SAME = np.array(
-    [
-        (M_SIDE, Q_SIDE), (M_KEY, Q_KEY), (M_VERSION, Q_VERSION), (M_CORRELATION, Q_CORRELATION), (M_SIZE, Q_SIZE),
-        (M_TS, Q_TS), (M_TS_LAST, Q_TS_LAST), (M_SOURCE, Q_SOURCE), (M_FRAME, Q_FRAME), (M_FRAME_LAST, Q_FRAME_LAST),
-        (M_AT, Q_AT), (M_GAP, Q_GAP),
-    ]
-)  # fmt: skip
+# columns of a message
+M_CONNECTION: Final = 0  # place of its connection among those touched
+M_SERIAL: Final = 1
+M_DIRECTION: Final = 2
+M_SIDE: Final = 3
+M_KEY: Final = 4
+M_VERSION: Final = 5
+M_CORRELATION: Final = 6
+M_SIZE: Final = 7
+M_TS: Final = 8
+M_TS_LAST: Final = 9
+M_SOURCE: Final = 10
+M_FRAME: Final = 11
+M_FRAME_LAST: Final = 12
+M_OFFSET: Final = 13
+M_GAP: Final = 14
+M_DATA: Final = 15  # where its bytes and its spans begin
+M_SPANS: Final = 16
+MESSAGE_COLUMNS: Final = 17
+EXCHANGE_COLUMNS: Final = 4  # request, response, outcome, out of order
+SPAN_COLUMNS: Final = 2  # offset, length
+FIRST_ROOM: Final = 4096
 
 
-@njit
-def empty_lines(s: Ints, new: Bytes, old: Bytes, out: tuple[Ints, Bytes, Ints, Ints, Ints], layouts: Layouts) -> Any:
-    """Fill (messages, their bytes, their spans, exchanges, gaps), which have room, and give all back.
+@final
+class Rows:
+    """Rows of numbers, one behind the other."""
 
-    How many bytes and spans there are: fewer bytes where records are left away, and then more spans.
-    """
-    room = scratch(layouts)
-    message, data, span, exchange, gap = out
-    rows, at, spans, exchanges, gaps = 0, 0, 0, 0, 0
-    line = s[G_LINE_HEAD]
-    while line >= 0:
-        c, following = s[line + H_CONNECTION], s[line + NEXT]
-        if s[line + H_KIND] == AN_EXCHANGE:
-            exchange[exchanges, 0], exchange[exchanges, 1] = -1, -1
-            exchange[exchanges, 2], exchange[exchanges, 3] = s[line + E_OUTCOME], s[line + E_OUT_OF_ORDER]
-            for side in (0, 1):
-                q = s[line + E_REQUEST] if side == 0 else s[line + E_RESPONSE]
-                if q < 0:
-                    continue
-                message[rows, M_CONNECTION] = s[c + C_PAIR]
-                message[rows, M_DATA], message[rows, M_SPANS] = at, spans
-                for k in range(len(SAME)):
-                    message[rows, SAME[k, 0]] = s[q + SAME[k, 1]]
-                to = -1
-                if s[q + Q_SPANS] == 0 and is_large(s, q, layouts):
-                    to, spans = hollow(s, new, old, q, data, span, at, spans, layouts, room)
-                if to >= 0:
-                    _give_back(s, q)
-                    at = to
-                else:
-                    at, spans = _bytes(s, new, old, q, data, span, at, spans)
-                exchange[exchanges, side] = rows
-                rows += 1
-            exchanges += 1
+    def __init__(self) -> None:
+        self.values: vec[i64] = vec[i64]([0] * FIRST_ROOM)
+        self.used: i64 = 0
+
+    def take(self, width: i64) -> i64:
+        """Where the next row begins; there is room for it."""
+        at = self.used
+        self.used = at + width
+        if self.used > i64(len(self.values)):
+            self.values = extend(self.values, self.values)
+        return at
+
+
+@final
+class Output:
+    def __init__(self, without_records: WithoutRecords | None) -> None:
+        self.without_records: WithoutRecords | None = without_records
+        """Where large messages are handed out without their records."""
+        self.touched: list[Connection] = []
+        """Connections whose facts changed in this call, the first one first."""
+        self.messages: Rows = Rows()
+        self.spans: Rows = Rows()
+        self.exchanges: Rows = Rows()
+        self.placed: Rows = Rows()
+        """Of every frame: number of its connection, its direction there, offset of its payload; -1 for none."""
+        self.parts: list[bytes] = []
+        """The messages' bytes, one behind the other."""
+        self.size: i64 = 0
+
+    def begin(self) -> None:
+        self.touched = []
+        self.parts = []
+        self.size = 0
+        self.messages.used = self.spans.used = self.exchanges.used = self.placed.used = 0
+
+    def touch(self, connection: Connection) -> None:
+        """Its facts changed in this call."""
+        if connection.touched < 0:
+            connection.touched = len(self.touched)
+            self.touched.append(connection)
+
+    def place(self, serial: i64, side: i64, offset: i64) -> None:
+        """Where the next frame belongs."""
+        at = self.placed.take(3)
+        values = self.placed.values
+        values[at], values[at + 1], values[at + 2] = serial, side, offset
+
+    def add(
+        self,
+        connection: Connection,
+        request: Message | None,
+        response: Message | None,
+        outcome: i64,
+        out_of_order: bool,
+    ) -> None:
+        """One exchange."""
+        asked: i64 = -1 if request is None else self._message(connection, request)
+        answered: i64 = -1 if response is None else self._message(connection, response)
+        at = self.exchanges.take(EXCHANGE_COLUMNS)
+        values = self.exchanges.values
+        values[at], values[at + 1], values[at + 2] = asked, answered, outcome
+        values[at + 3] = 1 if out_of_order else 0
+
+    def _message(self, connection: Connection, message: Message) -> i64:
+        """Its row."""
+        self.touch(connection)
+        at = self.messages.take(MESSAGE_COLUMNS)
+        values = self.messages.values
+        values[at + M_CONNECTION] = connection.touched
+        values[at + M_SERIAL] = connection.serial
+        values[at + M_DIRECTION] = connection.client if message.side == 0 else 1 - connection.client
+        values[at + M_SIDE] = message.side
+        values[at + M_KEY] = message.key
+        values[at + M_VERSION] = message.version
+        values[at + M_CORRELATION] = message.correlation
+        values[at + M_SIZE] = message.size
+        values[at + M_TS] = message.ts_ns
+        values[at + M_TS_LAST] = message.ts_last_ns
+        values[at + M_SOURCE] = message.source
+        values[at + M_FRAME] = message.number
+        values[at + M_FRAME_LAST] = message.number_last
+        values[at + M_OFFSET] = message.offset
+        values[at + M_GAP] = message.gap_bytes
+        values[at + M_DATA] = self.size
+        values[at + M_SPANS] = self.spans.used // SPAN_COLUMNS
+        without = self.without_records
+        if without is not None and message.spans == 0 and without.find(message):
+            self._part(without.kept)
+            for offset, length in without.spans:
+                self._span(offset, length)
         else:
-            gap[gaps, 0], gap[gaps, 1], gap[gaps, 2], gap[gaps, 3] = (
-                c,
-                s[line + H_TS],
-                s[line + H_DIRECTION],
-                s[line + H_BYTES],
-            )
-            gaps += 1
-        _give(s, G_LINES, line)
-        line = following
-    s[G_LINE_HEAD], s[G_LINE_TAIL] = -1, -1
-    return at, spans
+            self._bytes(message)
+        return at // MESSAGE_COLUMNS
 
-
-@njit
-def _give_back(s: Ints, q: int) -> None:
-    free_list(s, s[q + Q_PIECES])
-    _give(s, G_WAITS, q)
-
-
-@njit
-def _bytes(s: Ints, new: Bytes, old: Bytes, q: int, data: Bytes, span: Ints, at: int, spans: int) -> Any:
-    """Copy the message and note its spans; where the next one's begin. The message and its pieces are given back."""
-    p, begin, in_span = s[q + Q_PIECES], s[q + Q_AT] + 4, False
-    while p >= 0:
-        following, length, address = s[p + NEXT], s[p + P_LENGTH], s[p + P_ADDRESS]
-        if s[p + P_KIND] != DATA:
-            if in_span:
-                span[spans - 1, 1] += length
+    def _bytes(self, message: Message) -> None:
+        """Its bytes, and spans where they are not; what lies together in the call's payload is copied at once."""
+        begin = message.offset + 4
+        span: i64 = -1  # the span that the last chunk belongs to
+        chunk: Chunk | None = message.chunks
+        while chunk is not None:
+            following = chunk.next
+            if chunk.kind == DATA:
+                data, start = chunk.data, chunk.start
+                end = start + chunk.end - chunk.begin
+                while (
+                    following is not None
+                    and following.kind == DATA
+                    and following.data is data
+                    and following.start == end
+                ):
+                    end += following.end - following.begin
+                    following = following.next
+                self._part(data[start:end])
+                span = -1
+            elif span < 0:
+                span = self._span(chunk.begin - begin, chunk.end - chunk.begin)
             else:
-                span[spans, 0], span[spans, 1] = s[p + P_AT] - begin, length
-                spans += 1
-            in_span = True
-        else:
-            if address >= 0:
-                copy(new, address, data, at, length)
-            else:
-                copy(old, -1 - address, data, at, length)
-                s[G_ARENA_LIVE] -= length
-            at += length
-            in_span = False
-        _give(s, G_PIECES, p)
-        p = following
-    _give(s, G_WAITS, q)
-    return at, spans
+                self.spans.values[span + 1] += chunk.end - chunk.begin
+            chunk = following
 
+    def _part(self, data: bytes) -> None:
+        self.parts.append(data)
+        self.size += i64(len(data))
 
-@njit
-def _give(s: Ints, pool: int, p: int) -> None:
-    s[p + NEXT] = s[pool]
-    s[pool] = p
-    s[pool + 1] += 1
+    def _span(self, offset: i64, length: i64) -> i64:
+        at = self.spans.take(SPAN_COLUMNS)
+        values = self.spans.values
+        values[at], values[at + 1] = offset, length
+        return at

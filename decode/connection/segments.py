@@ -1,4 +1,4 @@
-"""TCP segments as arrays: what the frames table holds, in the shape that jitted code reads.
+"""TCP segments as arrays: what the frames table holds, in the shape that a follower reads.
 
 Knows: the columns of the frames table it needs (by name), how strings become indices, and in which bucket a connection
 belongs. Refuses to know what a connection is, what order segments should have, and how the table is stored.
@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirecheck.decode.compiled import cached_njit
-from wirecheck.decode.copying import copy
+from wirecheck.decode.connection.numbering import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,53 +125,23 @@ def unique_pairs(src: NDArray[np.int32], dst: NDArray[np.int32], count: int) -> 
 
 def distinct(keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """(the distinct keys by first appearance, index of its key per row), without sorting."""
-    room = 1 << 10
-    while True:
-        index = np.empty(len(keys), np.int32)
-        found = np.empty(room, np.int64)
-        count = _distinct(keys, index, found, np.full(4 * room, -1, np.int32))
-        if count >= 0:
-            return found[:count], index
-        room *= 8
-
-
-@cached_njit
-def _distinct(keys: Ints, index: NDArray[np.int32], found: Ints, slots: NDArray[np.int32]) -> Any:
-    mask, count = len(slots) - 1, 0
-    last, last_at = -1, 0
-    for i in range(len(keys)):
-        key = keys[i]
-        if i and key == last:
-            index[i] = last_at
-            continue
-        slot = ((((key ^ (key >> 31)) & 0x7FFFFFFF) * 0x9E3779B1) >> 20) & mask  # no overflow, in plain Python neither
-        while slots[slot] >= 0 and found[slots[slot]] != key:
-            slot = (slot + 1) & mask
-        if slots[slot] < 0:
-            if count == len(found):
-                return -1
-            found[count] = key
-            slots[slot] = count
-            count += 1
-        last, last_at = key, slots[slot]
-        index[i] = last_at
-    return count
+    found: Any
+    index: Any  # vecs, whose memory numpy shares
+    found, index = numbered(keys.astype(np.int64, copy=False).tobytes())
+    return np.frombuffer(found, np.int64), np.frombuffer(index, np.int64)[: len(keys)].astype(np.int32)
 
 
 def _picked(values: NDArray[Any], at: Ints, rows: Ints) -> tuple[NDArray[Any], Ints]:
-    lengths = at[rows + 1] - at[rows]
+    """The values of these rows, each of which has those between its offset and the next, and their offsets."""
+    begin, lengths = at[rows], at[rows + 1] - at[rows]
     new_at = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(lengths, out=new_at[1:])
-    out = np.empty(int(new_at[-1]), values.dtype)
-    _copy_rows(values, at[rows], new_at, out)
-    return out, new_at
-
-
-@cached_njit
-def _copy_rows(values: NDArray[Any], start: Ints, new_at: Ints, out: NDArray[Any]) -> None:
-    for i in range(len(start)):
-        length = new_at[i + 1] - new_at[i]
-        copy(values, start[i], out, new_at[i], length)
+    if values.dtype == np.uint8:
+        memory: Any = values.data
+        ends = (begin + lengths).tolist()
+        parts = [memory[first:last] for first, last in zip(begin.tolist(), ends, strict=True)]
+        return np.frombuffer(bytearray().join(parts), np.uint8), new_at
+    return values[np.arange(new_at[-1]) + np.repeat(begin - new_at[:-1], lengths)], new_at
 
 
 def _ints(column: Any) -> Ints:

@@ -2,186 +2,121 @@
 
 Knows: where a message's structure lies is found by walking it over a few windows of its bytes, one more wherever the
 walk stands before bytes it has not got, so that records are never copied.
-Refuses to know layouts (decode/layouts/program.py compiled them), and what is done with the message.
+Refuses to know layouts (structure.py has their programs), and what is done with the message.
 Rule: only content of records fields is left away, only in messages that decode, and never what may be the metadata
 log; in every other case the message is handed out whole, as it always was.
 """
 
-# ruff: noqa: PLR0917 -- jitted kernels take arrays and indices one by one
-
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Final, final
 
-import numpy as np
-from numba import njit
+from librt.vecs import append, vec
+from mypy_extensions import i64
 
-from wirecheck.decode import machine
-from wirecheck.decode.connection.state.slots import (
-    NEXT,
-    P_ADDRESS,
-    P_LENGTH,
-    Q_KEY,
-    Q_PIECES,
-    Q_SIDE,
-    Q_SIZE,
-    Q_VERSION,
-)
-from wirecheck.decode.copying import copy
-from wirecheck.decode.layouts.form import Kind
-from wirecheck.decode.layouts.program import Dialect, programs
-from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME
-from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.decode.interpret.interpreter import LEFT_OUT, OK, Interpreter
+from wirecheck.decode.interpret.kept_bytes import one_message
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from wirecheck.decode.connection.stream.chunks import Chunk
+    from wirecheck.decode.connection.waiting import Message
+    from wirecheck.decode.interpret.instruction import Instruction
 
-    from wirecheck.decode.connection.state.slots import Bytes, Ints
-
-LARGE = 4096  # smaller messages are cheaper to copy than to walk
-FIRST_BYTES, LAST_BYTES, MORE_BYTES = 320, 64, 256  # of the windows
-MOST_WINDOWS = 64
-MOST_TOKENS = 1024
-FETCH_SNAPSHOT, ENVELOPE = 59, 58  # carry the log or another message in what looks like content
-LOG_NAME, LOG_ID = np.frombuffer(TOPIC_NAME.encode(), np.uint8), np.frombuffer(TOPIC_ID, np.uint8)
-
-
-class Layouts(NamedTuple):
-    """What the walk needs, as arrays; without any `carries` everything is handed out whole."""
-
-    table: NDArray[np.int32]
-    entries: NDArray[np.int32]
-    """Row of the table by side, key and version."""
-    wanted: NDArray[np.uint8]
-    """By slot and run: whether it is a records field."""
-    carries: NDArray[np.bool_]
-    """By side and key: whether records can be in it."""
-    levels: Ints
-    """As many zeros as there are levels."""
+LARGE: Final = 4096  # smaller messages are cheaper to copy than to walk
+FIRST_BYTES: Final = 320  # of the windows
+LAST_BYTES: Final = 64
+MORE_BYTES: Final = 256
+MOST_WINDOWS: Final = 64
+MOST_FIELDS: Final = 1024  # of records in a message
 
 
-@cache
-def layouts() -> Layouts:
-    compiled = programs()
-    wanted = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
-    wanted[[slot.number for slot in compiled.slots if slot.kind == Kind.RECORDS]] = 1
-    entries = np.ascontiguousarray(compiled.entries[Dialect.KAFKA, : RESPONSE + 1])
-    carries = np.zeros(entries.shape[:2], np.bool_)
-    for form in compiled.names.values():
-        if form.side in {REQUEST, RESPONSE} and form.key not in {FETCH_SNAPSHOT, ENVELOPE}:
-            carries[form.side, form.key] = any(slot.kind == Kind.RECORDS for slot in form.root.walk())
-    return Layouts(machine.table(compiled.instructions), entries, wanted, carries, np.zeros(compiled.levels, np.int64))
+@final
+class WithoutRecords:
+    def __init__(
+        self, interpreter: Interpreter, programs: dict[tuple[int, int, int], Instruction], log_names: list[bytes]
+    ) -> None:
+        """`interpreter`: one that keeps records fields only; `programs`: side, key and version of what can hold
+        records, and how it is read; `log_names`: what only the metadata log says.
+        """
+        self.interpreter: Interpreter = interpreter
+        self.programs: dict[tuple[int, int, int], Instruction] = programs
+        self.log_names: list[bytes] = log_names
+        self.kept: bytes = b""
+        """Of the message that was found last: its bytes, and the spans (offset, length) that are left out."""
+        self.spans: list[tuple[int, int]] = []
 
-
-@cache
-def no_layouts() -> Layouts:
-    table, entries, wanted, carries, levels = layouts()
-    return Layouts(table[:0], entries[:, :0], wanted[:0], carries[:, :0], levels[:0])
-
-
-@njit
-def is_large(s: Ints, q: int, layouts: Layouts) -> Any:
-    """Whether it is worth looking where this message has its records."""
-    key, version = s[q + Q_KEY], s[q + Q_VERSION]
-    _, entries, _, carries, _ = layouts
-    if s[q + Q_SIZE] <= LARGE or not (0 <= key < carries.shape[1]) or not (0 <= version < entries.shape[2]):
+    def find(self, message: Message) -> bool:
+        """Find the message, all of whose bytes we have, without its records; False: it is handed out whole."""
+        size = message.size
+        if size <= LARGE:
+            return False
+        program = self.programs.get((message.side, message.key, message.version))
+        if program is None:
+            return False
+        windows: list[tuple[int, int]] = [(0, FIRST_BYTES), (size - LAST_BYTES, size)]
+        while len(windows) <= MOST_WINDOWS:
+            self.kept = b"".join(_windows(message.chunks, windows))
+            self.spans = [(windows[k][1], windows[k + 1][0] - windows[k][1]) for k in range(len(windows) - 1)]
+            status = self._walk(program)
+            if self.interpreter.met > MOST_FIELDS:
+                return False
+            if status == OK:
+                return self._all_in_records() and not self._is_log()
+            if status != LEFT_OUT:
+                return False
+            _open(windows, self.interpreter.problem_at, size)
         return False
-    return carries[s[q + Q_SIDE], key] and entries[s[q + Q_SIDE], key, version] >= 0
+
+    def _walk(self, program: Instruction) -> i64:
+        offsets: vec[i64] = vec[i64]()
+        lengths: vec[i64] = vec[i64]()
+        for offset, length in self.spans:
+            offsets, lengths = append(offsets, offset), append(lengths, length)
+        self.interpreter.forget()
+        return self.interpreter.walk(program, one_message(self.kept, offsets, lengths), 0, 0)
+
+    def _all_in_records(self) -> bool:
+        tokens = self.interpreter.tokens
+        within: i64 = 0
+        for i in range(tokens.used):
+            if tokens.value[i] < 0 < tokens.length[i]:
+                within += 1
+        return within >= i64(len(self.spans))
+
+    def _is_log(self) -> bool:
+        for name in self.log_names:  # noqa: SIM110 - any() would be a generator
+            if name in self.kept:
+                return True
+        return False
 
 
-@njit
-def scratch(layouts: Layouts) -> Any:
-    """Room for the walk's tokens, rows and frames, and for the windows."""
-    return (
-        np.empty(MOST_TOKENS, np.int32), np.empty(MOST_TOKENS, np.int32), np.empty(MOST_TOKENS, np.int64),
-        np.empty(MOST_TOKENS, np.int32), layouts[4].copy(), np.zeros((machine.DEEPEST, 5), np.int64),
-        np.empty((MOST_WINDOWS + 2, 2), np.int64),
-    )  # fmt: skip
-
-
-@njit
-def hollow(
-    s: Ints, new: Bytes, old: Bytes, q: int, data: Bytes, span: Ints, at: int, spans: int, layouts: Layouts, room: Any
-) -> Any:
-    """Copy the message without its records; (where the next one's bytes and spans begin), at = -1: it cannot be."""
-    table, entries, wanted, _, _ = layouts
-    field, row, value, length, counters, frames, windows = room
-    size = s[q + Q_SIZE]
-    begin = entries[s[q + Q_SIDE], s[q + Q_KEY], s[q + Q_VERSION]]
-    windows[0, 0], windows[0, 1], windows[1, 0], windows[1, 1] = 0, FIRST_BYTES, size - LAST_BYTES, size
-    count = 2
-    while count <= MOST_WINDOWS:
-        kept = _windows(s, new, old, s[q + Q_PIECES], windows, count, data, at)
-        for k in range(count - 1):
-            span[spans + k, 0], span[spans + k, 1] = windows[k, 1], windows[k + 1, 0] - windows[k, 1]
-        problem, used, where, _ = machine.walk(
-            data, at, at + kept, span[:, 0], span[:, 1], spans, spans + count - 1, table, begin, 0, 0, wanted,
-            counters, frames, field, row, value, length, 0,
-        )  # fmt: skip
-        if problem == machine.OK:
-            hidden = 0
-            for i in range(used):
-                hidden += value[i] < 0 < length[i]
-            if hidden < count - 1 or _says(data, at, at + kept, LOG_NAME) or _says(data, at, at + kept, LOG_ID):
-                return -1, spans
-            return at + kept, spans + count - 1
-        if problem != machine.LEFT_OUT:
-            return -1, spans
-        count = _opened(windows, count, where, size)
-    return -1, spans
-
-
-@njit
-def _opened(windows: Ints, count: int, where: int, size: int) -> Any:
-    """One window more, from this place on; windows that touch become one. How many there are."""
+def _open(windows: list[tuple[int, int]], where: i64, size: i64) -> None:
+    """One window more, from this place on; windows that touch become one."""
     k = 0
-    while k < count and windows[k, 1] < where:
+    while k < len(windows) and windows[k][1] < where:
         k += 1
     end = min(where + MORE_BYTES, size)
-    if windows[k, 0] <= where:  # within a window, or at its end: that one grows
-        windows[k, 1] = max(windows[k, 1], end)
+    if windows[k][0] <= where:  # within a window, or at its end: that one grows
+        windows[k] = (windows[k][0], max(windows[k][1], end))
     else:
-        for i in range(count, k, -1):
-            windows[i, 0], windows[i, 1] = windows[i - 1, 0], windows[i - 1, 1]
-        windows[k, 0], windows[k, 1] = where, end
-        count += 1
-    if k + 1 < count and windows[k + 1, 0] <= windows[k, 1]:
-        windows[k, 1] = max(windows[k, 1], windows[k + 1, 1])
-        count -= 1  # it was the last: a walk stands behind all that was opened for it before
-    return count
+        windows.insert(k, (where, end))
+    if k + 1 < len(windows) and windows[k + 1][0] <= windows[k][1]:
+        # it is the last one: a walk stands behind all that was opened for it before
+        windows[k : k + 2] = [(windows[k][0], max(windows[k][1], windows[k + 1][1]))]
 
 
-@njit
-def _windows(s: Ints, new: Bytes, old: Bytes, p: int, windows: Ints, count: int, data: Bytes, at: int) -> Any:
-    """Copy these windows of the message, whose pieces all hold bytes, one behind the other; how many bytes."""
-    k, offset, used = 0, 0, at
-    while p >= 0 and k < count:
-        length, address = s[p + P_LENGTH], s[p + P_ADDRESS]
-        while k < count and windows[k, 0] < offset + length:
-            first, last = max(windows[k, 0], offset), min(windows[k, 1], offset + length)
-            if address >= 0:
-                copy(new, address + first - offset, data, used, last - first)
-            else:
-                copy(old, -1 - address + first - offset, data, used, last - first)
-            used += last - first
-            if windows[k, 1] > offset + length:
+def _windows(chunk: Chunk | None, windows: list[tuple[int, int]]) -> list[bytes]:
+    """The bytes of these windows of a message, whose chunks all hold bytes."""
+    parts: list[bytes] = []
+    k = 0
+    begin: i64 = 0 if chunk is None else chunk.begin
+    while chunk is not None and k < len(windows):
+        at, end = chunk.begin - begin, chunk.end - begin
+        while k < len(windows) and windows[k][0] < end:
+            first, last = max(windows[k][0], at), min(windows[k][1], end)
+            parts.append(chunk.data[chunk.start + first - at : chunk.start + last - at])
+            if windows[k][1] > end:
                 break
             k += 1
-        offset += length
-        p = s[p + NEXT]
-    return used - at
-
-
-@njit
-def _says(data: Bytes, begin: int, end: int, word: NDArray[np.uint8]) -> Any:
-    """Whether the word stands there; it is looked for from its last byte on, which is rarer than its first."""
-    n = len(word)
-    for i in range(begin, end - n + 1):
-        if data[i + n - 1] == word[n - 1]:
-            j = 0
-            while j < n and data[i + j] == word[j]:
-                j += 1
-            if j == n:
-                return True
-    return False
+        chunk = chunk.next
+    return parts

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import config
 
-from wirecheck.decode import compiled, machine
+from wirecheck.decode import compiled
 from wirecheck.decode.compiled import stamp
 
 INNER = "from numba import njit\n\n@njit\ndef inner(x):\n    return x + {}\n\nFACTOR = {}\n"
@@ -68,13 +68,6 @@ def test_a_stamp_depends_on_arrays_and_numbers_that_are_named():
     first = made(TABLE=np.arange(3), NUMBER=1)
     assert first == made(TABLE=np.arange(3), NUMBER=1, ELSE=5)
     assert len({first, made(TABLE=np.arange(4), NUMBER=1), made(TABLE=np.arange(3), NUMBER=2)}) == 3
-
-
-@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled without JIT")
-def test_a_kernel_keeps_its_name_and_its_words():
-    assert (machine.run.py_func.__name__, machine.run.py_func.__module__) == ("run", "wirecheck.decode.machine")
-    assert "Walks messages" in machine.run.__doc__
-    assert machine.run.py_func.__code__.co_freevars == (compiled.STAMP,)
 
 
 def test_the_stamp_of_a_kernel_is_that_of_all_it_calls(kernels):

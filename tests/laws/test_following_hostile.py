@@ -10,10 +10,8 @@ import pytest
 
 from bench.hostile import ATTACKS, START_NS, Frames, ordinary
 from tests.decode.connection.conversations import facts, told
-from wirecheck.decode.connection import eviction
 from wirecheck.decode.connection.exchanges import ANSWERED
 from wirecheck.decode.connection.follower import Follower, Limits
-from wirecheck.decode.connection.state import slots
 
 GOOD = 99
 LIMITS = Limits(
@@ -21,6 +19,7 @@ LIMITS = Limits(
     waiting_bytes=100_000, message_bytes=400 << 20, connections=400, pending_bytes=400_000,
 )  # fmt: skip
 BLOCKS = 8
+CONNECTION_BYTES = 1048  # of one that is stored, at most: as much as every number of it in full
 
 
 def frames_of(name, block):
@@ -62,13 +61,15 @@ def test_a_hostile_stream_stays_within_bounds_and_costs_its_neighbour_nothing(na
     follower, results, sizes = Follower(LIMITS), [], []
     for part in blocks(name):
         results.append(follower.receive(part))
-        heap, rows = follower._heap, follower._rows()
-        assert heap[slots.G_PENDING] == eviction._pending_of(heap, rows).sum() <= LIMITS.pending_bytes
+        assert follower.pending == sum(c.count_pending() for c in follower._in_order()) <= LIMITS.pending_bytes
+        follower = Follower.restore(follower.snapshot(), LIMITS)
+        assert follower.pending == follower._parked.column("pending").sum()
+        follower._touch(follower._parked.keys())
         sizes.append(len(follower.snapshot()))
     results.append(follower.drain())
     assert exchanges_of_good(results) == wanted
-    assert follower._heap[slots.G_PENDING] == 0
-    most = LIMITS.pending_bytes + (slots.CONNECTION_BYTES + 100) * LIMITS.connections
+    assert follower.pending == 0
+    most = LIMITS.pending_bytes + (CONNECTION_BYTES + 100) * LIMITS.connections
     assert max(sizes) <= most + 100_000
     assert results[-1].refused_connections == 0
 

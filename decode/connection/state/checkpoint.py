@@ -1,8 +1,8 @@
 """A follower's memory as bytes, and back.
 
-Knows: how heap, arena and the few texts are laid out in a blob, and which version of the heap's columns it is.
-Refuses to know: what the columns mean.
-Rule: STATE_VERSION goes up whenever a column of slots.py, a key of the texts or the layout here changes.
+Knows: how texts, a few numbers and blocks of connections are laid out in a blob, and which version of all that it is.
+Refuses to know: what any of it means.
+Rule: STATE_VERSION goes up whenever a column (attributes.py), a block's layout (parked.py), a text or a number changes.
 """
 
 from __future__ import annotations
@@ -12,26 +12,42 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from wirecheck.decode.connection.state.slots import Bytes, Ints
+from wirecheck.decode.connection.state.parked import Block, Parked
 
-STATE_VERSION = 4
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STATE_VERSION = 5
 MAGIC = b"wirecheck follower "
 
 
-def pack(heap: Ints, arena: Bytes, texts: dict[str, Any]) -> bytes:
-    head = json.dumps({"texts": texts, "heap": len(heap), "arena": len(arena)}).encode()
-    return b"".join([MAGIC + b"%d %d\n" % (STATE_VERSION, len(head)), head, heap.tobytes(), arena.tobytes()])
+def pack(texts: dict[str, Any], numbers: Sequence[int], parked: Parked) -> bytes:
+    """A follower's memory: texts, some numbers, and its connections."""
+    blocks = parked.stored()
+    lengths = [sum(map(len, parts)) for parts in blocks]
+    head = json.dumps({"texts": texts, "blocks": lengths}).encode()
+    first = MAGIC + b"%d %d\n" % (STATE_VERSION, len(head))
+    fixed = np.array(numbers, np.int64).tobytes()
+    return b"".join(
+        [first, head, len(fixed).to_bytes(8, "little"), fixed, *(part for parts in blocks for part in parts)]
+    )
 
 
-def unpack(blob: bytes) -> tuple[Ints, Bytes, dict[str, Any]]:
-    """Heap, arena and texts; ValueError for what another version wrote."""
-    line, _, rest = blob.partition(b"\n")
+def unpack(blob: bytes) -> tuple[dict[str, Any], list[int], Parked]:
+    """Texts, numbers and connections; ValueError for what another version wrote."""
+    line, _, _ = blob[:100].partition(b"\n")
     version, _, length = line.removeprefix(MAGIC).partition(b" ")
     if not line.startswith(MAGIC) or version != b"%d" % STATE_VERSION:
         found = version.decode(errors="replace") if line.startswith(MAGIC) else "none"
         raise ValueError(f"state of version {found}, this program reads {STATE_VERSION}: start a new checkpoint")
-    head, at = json.loads(rest[: int(length)]), int(length)
-    heap = np.frombuffer(rest, np.int64, head["heap"], at).copy()
-    arena = np.frombuffer(rest, np.uint8, head["arena"], at + heap.nbytes).copy()
-    return heap, arena, head["texts"]
+    memory, at = memoryview(blob), len(line) + 1
+    head = json.loads(bytes(memory[at : at + int(length)]))
+    at += int(length)
+    size = int.from_bytes(memory[at : at + 8], "little")
+    numbers = np.frombuffer(memory, np.int64, size // 8, at + 8).tolist()
+    at += 8 + size
+    blocks = []
+    for size in head["blocks"]:
+        blocks.append(Block(memory[at : at + size]))
+        at += size
+    return head["texts"], numbers, Parked(blocks)

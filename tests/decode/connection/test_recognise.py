@@ -2,7 +2,6 @@
 
 import struct
 
-import numpy as np
 import pytest
 
 from tests.decode.connection.conversations import (
@@ -16,20 +15,17 @@ from tests.decode.connection.conversations import (
     request,
     sized,
 )
-from wirecheck.decode.connection import recognise
-from wirecheck.decode.connection.limits import Limits
-from wirecheck.decode.connection.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
-from wirecheck.decode.connection.state.slots import empty_heap
+from wirecheck.decode.connection.framing import recognise
+from wirecheck.decode.connection.framing.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
 from wirecheck.decode.wire import known
 
-HEAP = empty_heap(Limits().row(), known())
+KNOWN = recognise.Known(*known().T.tolist())
 LARGEST = 1 << 28
 CONTROLLED_SHUTDOWN = 7
 
 
 def header(data, have=None):
-    array = np.frombuffer(data, np.uint8)
-    return recognise.request_header(HEAP, array, 0, len(data) if have is None else have, LARGEST)
+    return recognise.request_header(KNOWN, data, 0, len(data) if have is None else have, LARGEST)
 
 
 def raw(size, key, version, client_length=1, rest=b"cccccccc"):
@@ -65,7 +61,7 @@ def test_what_a_client_would_send_is_told_from_what_none_sends(data, verdict):
 
 
 def taken(data, have=None):
-    return recognise.taken_request(HEAP, np.frombuffer(data, np.uint8), 0, len(data) if have is None else have, LARGEST)
+    return recognise.taken_request(KNOWN, data, 0, len(data) if have is None else have, LARGEST)
 
 
 def tagged(count, key=FETCH, version=12):
@@ -126,10 +122,8 @@ def test_a_header_has_a_length_and_its_client_a_number():
 
 
 def acks(data, have=None):
-    array = np.frombuffer(data, np.uint8)
-    return recognise.produce_acks(
-        HEAP, array, 0, len(data) if have is None else have, header(request(PRODUCE, array[7], 1))[1]
-    )
+    header_length = header(request(PRODUCE, data[7], 1))[1]
+    return recognise.produce_acks(KNOWN, data, 0, len(data) if have is None else have, header_length)
 
 
 @pytest.mark.parametrize("version", range(14))
@@ -164,7 +158,7 @@ def test_more_than_127_topics_are_some():
 
 
 def opening(data):
-    return recognise.opening_request(HEAP, np.frombuffer(data, np.uint8), len(data), LARGEST)[0]
+    return recognise.opening_request(KNOWN, data, 0, len(data), LARGEST)[0]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +201,7 @@ def test_a_connection_is_judged_by_its_first_request(data, verdict):
     ],
 )
 def test_a_tls_record_is_known_by_its_header(data, is_tls):
-    assert bool(recognise.tls_record(np.frombuffer(data, np.uint8), 0, len(data))) is is_tls
+    assert recognise.tls_record(data, 0, len(data)) is is_tls
 
 
 @pytest.mark.parametrize(
@@ -221,5 +215,5 @@ def test_a_tls_record_is_known_by_its_header(data, is_tls):
 )
 def test_a_handshake_names_its_mechanism(body, name):
     data = request(HANDSHAKE, 1, 1, body)
-    found = recognise.mechanism(np.frombuffer(data, np.uint8), len(data), header(data)[1])
+    found = recognise.mechanism(data, header(data)[1], len(data))
     assert recognise.MECHANISMS[found] == name

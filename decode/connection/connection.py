@@ -1,0 +1,171 @@
+"""A connection as the follower knows it: two directions, who is the client, what waits, how and when it ends.
+
+Knows: every fact about one connection, and what of it waits and costs memory.
+Refuses to know: what changes it: tracker.py (frames, time), framing.py, matching.py, gaps.py, eviction.py.
+Rule: nothing about a connection lives anywhere else; a new fact is a new attribute here or in Direction, is stored by
+state/attributes.py, and STATE_VERSION there goes up with it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from wirecheck.decode.connection.stream.direction import Direction
+from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, Mode, after
+from wirecheck.decode.connection.waiting import Message, MessageQueue
+
+BY_NOTHING: Final = 0  # role_by: how client and server are known
+BY_SYN: Final = 1
+BY_CONTENT: Final = 2
+UNDECIDED: Final = 0  # protocol
+KAFKA: Final = 1
+TLS: Final = 2
+OTHER: Final = 3
+NOT_CLOSED: Final = 0  # closed_by: by nobody, or one of these and the side; who is client may show later
+BY_FIN: Final = 1
+BY_RST: Final = 3
+FIRST_GAPS: Final = 16  # that are kept as facts
+CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
+MESSAGE_BYTES: Final = 152
+
+
+@final
+class Connection:
+    def __init__(self, key: str, serial: i64) -> None:
+        self.key: str = key
+        """Its endpoints, and the agent where addresses are not unique (follower.py)."""
+        self.serial: i64 = serial
+        """Number of the connection, never used again."""
+        self.lower: Direction = Direction(0)
+        self.higher: Direction = Direction(1)
+        self.life: Mode = OPEN
+        self.client: i64 = -1
+        """Side of the client, -1 unknown."""
+        self.role_by: i64 = BY_NOTHING
+        self.protocol: i64 = UNDECIDED
+        self.sasl: i64 = 0
+        self.tokens_may_follow: bool = False
+        """SaslHandshake v0 was seen (KIP-43)."""
+        self.started_ns: i64 = 0
+        self.last_ns: i64 = 0
+        self.frames: i64 = 0
+        self.frames_remembered: i64 = 0
+        """How many there were when acknowledgements were remembered."""
+        self.half_slack: i64 = 0
+        """Half slacks since 1970 when they were."""
+        self.deadline_ns: i64 = NEVER
+        """When something falls due if no frame comes."""
+        self.due_ns: i64 = NEVER
+        """When one that is closing is over."""
+        self.closed_by: i64 = NOT_CLOSED
+        self.close_ns: i64 = 0
+        self.in_flight: MessageQueue = MessageQueue()
+        """Requests without response."""
+        self.early_responses: MessageQueue = MessageQueue()
+        """Responses without request."""
+        self.unmatched_responses: i64 = 0
+        """In a row, of responses, then of requests, those whose other half was not where it should be."""
+        self.unmatched_requests: i64 = 0
+        self.answered_out_of_order: i64 = 0
+        self.tls_records: i64 = 0
+        """Segments that look like one."""
+        self.payloads: i64 = 0
+        """Segments with payload, while the protocol is undecided."""
+        self.searched_bytes: i64 = 0
+        self.resynchronised: i64 = 0
+        self.limits_hit: i64 = 0
+        self.agent: i64 = -1
+        self.second_agent: i64 = -1
+        """The other agent that showed the connection, -1 none."""
+        self.gaps: list[tuple[int, int, int]] = []
+        """(time, side, bytes) of the first ones."""
+        self.pending: i64 = 0
+        """Memory of what waits, as it was counted last (eviction.py)."""
+        self.touched: i64 = -1
+        """Its place among the connections touched in this call."""
+
+    def direction(self, side: i64) -> Direction:
+        return self.lower if side == 0 else self.higher
+
+    def other(self, direction: Direction) -> Direction:
+        return self.higher if direction.side == 0 else self.lower
+
+    def requests(self) -> Direction:
+        """The client's direction; the client has to be known."""
+        return self.lower if self.client == 0 else self.higher
+
+    def responses(self) -> Direction:
+        return self.higher if self.client == 0 else self.lower
+
+    def carries_requests(self, direction: Direction) -> bool:
+        return self.client == direction.side
+
+    def turn_off(self, protocol: i64) -> None:
+        """Not Kafka, or not readable: count its bytes, keep none."""
+        self.protocol = protocol
+        self.lower.turn_off()
+        self.higher.turn_off()
+
+    def over(self, linger_ns: i64) -> None:
+        """Nothing more is expected of it: it keeps nothing, and is remembered for a while."""
+        self.life = after(self.life, OVER)
+        self.lower.ordered.clear()
+        self.lower.out_of_order.clear()
+        self.higher.ordered.clear()
+        self.higher.out_of_order.clear()
+        self.deadline_ns = self.last_ns + linger_ns
+
+    def forget(self) -> None:
+        self.life = after(self.life, FORGOTTEN)
+        self.deadline_ns = NEVER
+
+    def remember_acknowledged(self, ts_ns: i64, half_slack_ns: i64, half_slack_frames: i64) -> None:
+        """Keep what was acknowledged at least half the slack ago, in frames and in time, for both directions."""
+        half_slack: i64 = ts_ns // half_slack_ns
+        steps = half_slack - self.half_slack
+        if steps > 0:
+            self.lower.time_passed(steps)
+            self.higher.time_passed(steps)
+            self.half_slack = half_slack
+        if self.frames - self.frames_remembered >= half_slack_frames:
+            self.lower.frames_passed()
+            self.higher.frames_passed()
+            self.frames_remembered = self.frames
+
+    def note_gap(self, ts_ns: i64, side: i64, count: i64) -> None:
+        if len(self.gaps) < FIRST_GAPS:
+            self.gaps.append((ts_ns, side, count))
+
+    def waiting_size(self) -> i64:
+        return self.in_flight.size + self.early_responses.size
+
+    def count_pending(self) -> i64:
+        """Bytes of memory that wait here. Chunks of a message are not counted: they become one after a call."""
+        requests, responses = self.in_flight, self.early_responses
+        total = requests.kept + responses.kept + MESSAGE_BYTES * (requests.count + responses.count)
+        return total + pending_in(self.lower) + pending_in(self.higher)
+
+    def keep(self, payload: bytes) -> None:
+        """The call ends: whatever waits leaves its payload."""
+        for direction in (self.lower, self.higher):
+            in_body = direction.mode == IN_SYNC and direction.message_end >= 0
+            direction.ordered.keep(payload, direction.message_begin if in_body else NEVER)
+            direction.out_of_order.keep(payload)
+        for queue in (self.in_flight, self.early_responses):
+            keep_messages(queue.first, payload)
+
+
+def pending_in(direction: Direction) -> i64:
+    chunks = direction.out_of_order.count
+    if direction.mode != IN_SYNC or direction.message_end < 0:
+        chunks += direction.ordered.count
+    return direction.ordered.kept + direction.out_of_order.kept + CHUNK_BYTES * chunks
+
+
+def keep_messages(message: Message | None, payload: bytes) -> None:
+    while message is not None:
+        message.keep(payload)
+        message = message.next

@@ -1,0 +1,242 @@
+"""Messages out of a stream whose boundaries are known.
+
+Knows: the 4-byte size before every message, request and response headers, raw SASL tokens after SaslHandshake v0
+(KIP-43), and when the boundary is lost.
+Refuses to know: whether a connection is Kafka at all (opening.py), how to find a boundary again (resync.py), which
+response belongs to which request (matching.py).
+Rule: a message is cut only when its last byte is accounted for, as seen, left out or never seen; a message whose header
+was not seen is never one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i64
+
+from wirecheck.decode.connection.connection import KAFKA, UNDECIDED
+from wirecheck.decode.connection.framing.opening import confirmed_by_answer, on_opening
+from wirecheck.decode.connection.framing.recognise import (
+    HIGHEST_KEY,
+    HIGHEST_VERSION,
+    NO_CLIENT,
+    NOT_SEEN,
+    PRODUCE,
+    RESERVED,
+    SASL_HANDSHAKE,
+    SHORTEST_REQUEST,
+    STRONG,
+    WAIT,
+    mechanism,
+    produce_acks,
+    request_header,
+    taken_request,
+)
+from wirecheck.decode.connection.matching import (
+    answers_request,
+    on_request,
+    on_response,
+    on_token,
+    token_is_due,
+)
+from wirecheck.decode.connection.stream.direction import GIVEN_UP, HEADER_UNSEEN, READABLE
+from wirecheck.decode.connection.stream.modes import IN_SYNC, OPENING, SEARCHING
+from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE, Message
+
+if TYPE_CHECKING:
+    from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.shared import Shared
+    from wirecheck.decode.connection.stream.chunks import Window
+    from wirecheck.decode.connection.stream.direction import Direction
+
+RAW_TOKEN: Final = -2  # key of a frame that is no message
+SASL_RAW: Final = 1  # connection.sasl where only tokens were seen
+TOKEN_BYTES: Final = 1 << 20  # sasl.server.max.receive.size is 512 KiB by default
+PEEK: Final = 64  # enough for the header of most requests
+PEEK_FAR: Final = 1024  # enough for client id, transactional id and acks
+GSS_TOKENS: Final = 16  # of a client before its first request; Kerberos takes 3
+RESCANS: Final = 256  # times a search may look again at bytes it had passed over
+RESCAN_BYTES: Final = 16 << 10
+
+
+def cut(shared: Shared, connection: Connection, direction: Direction) -> None:
+    """Cut what a direction has; it stops at the first incomplete message or lost boundary."""
+    while direction.mode in (IN_SYNC, OPENING) and direction.next_offset >= direction.need:
+        if direction.message_end < 0:
+            if not _on_head(shared, connection, direction):
+                return
+        elif direction.next_offset < direction.message_end:
+            direction.need = direction.message_end
+            if direction.message_state == GIVEN_UP:
+                direction.drop(direction.next_offset)
+                direction.need = direction.next_offset + 1
+            return
+        else:
+            _on_message(shared, connection, direction)
+
+
+def _on_head(shared: Shared, connection: Connection, direction: Direction) -> bool:
+    """Read size and header at the boundary; False: more bytes are needed, or the protocol is not decided."""
+    at = direction.message_begin
+    have = direction.next_offset - at
+    if have < 4:
+        direction.need = at + 4
+        return False
+    is_request = connection.carries_requests(direction)
+    undecided = connection.protocol == UNDECIDED and direction.mode == OPENING and not is_request
+    if undecided and not confirmed_by_answer(shared, connection, direction):
+        return False
+    window = shared.window
+    if direction.ordered.look(window, at, min(have, PEEK)) < 4:
+        direction.lose_boundary()
+        return True
+    direction.message_state = READABLE
+    if not is_request:
+        return _response_head(connection, direction, window, shared.bounds.message_bytes)
+    if direction.mode == OPENING:
+        return on_opening(shared, connection, direction)
+    if connection.tokens_may_follow:
+        return _token_or_request(shared, connection, direction)
+    return _request_head(direction, window, shared.bounds.message_bytes)
+
+
+def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
+    at = direction.message_begin
+    size = window.int32(0)
+    if size < SHORTEST_REQUEST or size > largest:
+        direction.lose_boundary()
+        return True
+    enough = min(size + 4, 14)
+    if direction.next_offset - at < enough:
+        direction.need = at + enough
+        return False
+    direction.message_end = at + 4 + size
+    if window.count < min(12, enough):
+        direction.message_state = HEADER_UNSEEN
+        return True
+    direction.key, direction.version = window.int16(4), window.int16(6)
+    direction.correlation = window.int32(8)
+    strange = not (0 <= direction.key <= HIGHEST_KEY and 0 <= direction.version <= HIGHEST_VERSION)
+    if window.count >= 14 and size >= 10 and size != 12:
+        strange = strange or not -1 <= window.int16(12) <= size - 10
+    if strange:
+        direction.lose_boundary()
+    return True
+
+
+def _token_or_request(shared: Shared, connection: Connection, direction: Direction) -> bool:
+    """After SaslHandshake v0 every frame is a raw token until one is a request again."""
+    at, window, largest = direction.message_begin, shared.window, shared.bounds.message_bytes
+    have = direction.next_offset - at
+    size = window.int32(0)
+    if size < 0 or size > largest:
+        direction.lose_boundary()
+        return True
+    direction.ordered.look(window, at, min(min(have, size + 4), PEEK_FAR))  # noqa: PLW3301 - mypyc compiles min of two
+    if connection.protocol == KAFKA:
+        verdict, length, _ = taken_request(shared.known, window.data, window.at, window.end, largest)
+    else:
+        verdict, length, _ = request_header(shared.known, window.data, window.at, window.end, largest)
+    if verdict == WAIT and length <= size + 4 and have < length:
+        direction.need = at + length
+        return False
+    if verdict == STRONG or (verdict > WAIT and connection.protocol == KAFKA):
+        connection.tokens_may_follow = False
+        connection.protocol = KAFKA
+        return _request_head(direction, window, largest)
+    if size > TOKEN_BYTES or (connection.protocol == UNDECIDED and direction.raw_frames >= GSS_TOKENS):
+        direction.lose_boundary()
+        return True
+    direction.key = RAW_TOKEN
+    direction.message_end = at + 4 + size
+    return True
+
+
+def _response_head(connection: Connection, direction: Direction, window: Window, largest: i64) -> bool:
+    at = direction.message_begin
+    size, raw = window.int32(0), token_is_due(connection)
+    have = direction.next_offset - at
+    if raw and size >= 4:
+        if have < 8:
+            direction.need = at + 8
+            return False
+        raw = window.count < 8 or not answers_request(connection, window.int32(4))
+    if size < (0 if raw else 4) or size > largest:
+        direction.lose_boundary()
+        return True
+    direction.key = RAW_TOKEN if raw else 0
+    if not raw and have < 8:
+        direction.need = at + 8
+        return False
+    if direction.mode != IN_SYNC:
+        direction.is_kafka()
+    direction.message_end = at + 4 + size
+    direction.message_state = HEADER_UNSEEN if window.count < 8 and not raw else READABLE
+    direction.correlation = window.int32(4) if window.count >= 8 else 0
+    return True
+
+
+def _on_message(shared: Shared, connection: Connection, direction: Direction) -> None:
+    """The message that ends at `message_end` is all there."""
+    begin, end = direction.message_begin, direction.message_end
+    is_request = connection.carries_requests(direction)
+    useful = direction.message_state == READABLE and direction.key != RAW_TOKEN
+    due = True
+    flags: i64 = 0
+    if useful and is_request:
+        due, flags = _look_into_request(shared, connection, direction, end - begin)
+    if direction.message_state == GIVEN_UP:
+        direction.drop(end)
+    first = direction.ordered.detach(end)
+    direction.message_begin = end
+    direction.message_end = -1
+    direction.need = end + 4
+    if not useful or first is None:
+        if direction.key == RAW_TOKEN and direction.message_state == READABLE:
+            direction.raw_frames += 1
+            connection.sasl = max(connection.sasl, SASL_RAW)
+            on_token(shared, connection, is_request)
+        return
+    direction.messages += 1
+    if not is_request:
+        response = Message(RESPONSE, -1, -1, direction.correlation)
+        response.lie_in(first, begin, end)
+        on_response(shared, connection, response)
+        return
+    request = Message(REQUEST, direction.key, direction.version, direction.correlation)
+    request.lie_in(first, begin, end)
+    request.flags = flags
+    on_request(shared, connection, request, due)
+    _look_again(connection.other(direction))
+
+
+def _look_into_request(shared: Shared, connection: Connection, direction: Direction, length: i64) -> tuple[bool, i64]:
+    """(whether a response is due, flags): what the connection learns from a request."""
+    at, window, largest = direction.message_begin, shared.window, shared.bounds.message_bytes
+    key = direction.key
+    direction.ordered.look(window, at, min(length, PEEK))
+    verdict, header, client = taken_request(shared.known, window.data, window.at, window.end, largest)
+    if length > window.count and (verdict == WAIT or key == PRODUCE):
+        direction.ordered.look(window, at, min(length, PEEK_FAR))
+        verdict, header, client = taken_request(shared.known, window.data, window.at, window.end, largest)
+    if direction.correlation < RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
+        direction.last_correlation = direction.correlation
+    if verdict <= WAIT:
+        return True, (ACKS_UNKNOWN if key == PRODUCE else 0)
+    if client != NO_CLIENT:
+        direction.client_hash = client
+    if key == PRODUCE:
+        acks, _ = produce_acks(shared.known, window.data, window.at, window.end, header)
+        return acks != 0, (ACKS_UNKNOWN if acks == NOT_SEEN else 0)
+    if key == SASL_HANDSHAKE:
+        connection.sasl = mechanism(window.data, window.at + header, window.end)
+        connection.tokens_may_follow = direction.version == 0
+    return True, 0
+
+
+def _look_again(answers: Direction) -> None:
+    """A new request makes bytes of a searched response stream worth another look."""
+    if answers.mode == SEARCHING and answers.rescans < RESCANS:
+        answers.rescans += 1
+        again = max(answers.ordered.begin, answers.next_offset - RESCAN_BYTES)
+        answers.scanned = min(answers.scanned, again)

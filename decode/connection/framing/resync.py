@@ -1,0 +1,249 @@
+"""Finding message boundaries again: after a gap that swallowed one, and when a capture began in the middle.
+
+Knows: what a chain of headers looks like (a believable header at p, and at p + 4 + its size another one of the same
+client, later), and that responses carry the correlation ids of requests we have seen.
+Refuses to know: what messages mean. It never guesses one: a position is trusted only when its chain is confirmed.
+Rule: an earlier candidate that encloses later ones goes first, however many they are, so that traffic inside of
+records is not mistaken for the connection's own, and a connection's client is the one it was; bytes given up are
+counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from mypy_extensions import i64
+
+from wirecheck.decode.connection.connection import BY_CONTENT, KAFKA, OTHER, UNDECIDED
+from wirecheck.decode.connection.framing.candidates import (
+    CONFIRMED,
+    FAR,
+    NEAR,
+    REFUTED,
+    WAITING,
+    InFlightIds,
+    add_candidate,
+    confirm,
+)
+from wirecheck.decode.connection.framing.framing import RESCAN_BYTES
+from wirecheck.decode.connection.framing.recognise import (
+    DOUBT,
+    NO,
+    STRONG,
+    WAIT,
+    WEAK,
+    int32,
+    request_header,
+    taken_request,
+)
+from wirecheck.decode.connection.stream.chunks import DATA, Chunk, begins_packet, chunk_at, fills_packets, gathered
+from wirecheck.decode.connection.stream.direction import Candidate
+from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.modes import SEARCHING
+
+if TYPE_CHECKING:
+    from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.shared import Shared
+    from wirecheck.decode.connection.stream.direction import Direction
+
+WALK: Final = 8192  # chunks looked at, in one run of bytes, for a message that ends with a packet
+PATIENCE_BYTES: Final = 4 << 20  # after so much of an unrecognised connection, keep only what a candidate needs
+KNOWN_BY: Final = 4  # requests that make sure whose connection it is: a client's first ones may not name it yet
+
+
+def search(shared: Shared, connection: Connection, direction: Direction) -> bool:
+    """Look for a boundary in a direction; True if one was found."""
+    if connection.client < 0 or connection.carries_requests(direction):
+        found = _find(shared, connection, direction, None)
+    else:
+        asked = connection.other(direction)
+        found = False
+        if asked.mode != SEARCHING and not asked.has_hole():  # it is known which ids to look for
+            ids = InFlightIds(connection.in_flight.first)
+            if ids.count == 0:
+                direction.scanned = max(direction.scanned, direction.next_offset - 7)
+            else:
+                found = _find(shared, connection, direction, ids)
+    if not found:
+        _drop_useless(shared, connection, direction)
+    return found
+
+
+def last_chance(connection: Connection, direction: Direction) -> bool:
+    """Nothing follows: a candidate that ends exactly where the stream ends is trusted. True if there was one."""
+    if direction.mode == SEARCHING:
+        for candidate in direction.candidates:
+            if candidate.end == direction.next_offset and candidate.begin >= direction.ordered.begin:
+                _trust(connection, direction, candidate.begin)
+                return True
+    return False
+
+
+def _find(shared: Shared, connection: Connection, direction: Direction, ids: InFlightIds | None) -> bool:
+    found = Scan(shared, direction, ids).run(connection)
+    if found >= 0:
+        _trust(connection, direction, found)
+        return True
+    return _resolve(shared, connection, direction, ids)
+
+
+def _resolve(shared: Shared, connection: Connection, direction: Direction, ids: InFlightIds | None) -> bool:
+    """Confirm or refute candidates by what stands where they end; True if one is trusted now."""
+    kept: list[Candidate] = []
+    covered: i64 = -1
+    begin = direction.ordered.begin
+    for candidate in direction.candidates:
+        if candidate.end < begin:  # what stands there was given up
+            continue
+        state = confirm(shared, direction, candidate, ids)
+        if state == REFUTED:
+            continue
+        if state == CONFIRMED and candidate.begin >= covered:
+            _trust(connection, direction, candidate.begin if candidate.begin >= begin else candidate.end)
+            return True
+        if state == WAITING:
+            covered = max(covered, candidate.end)
+        kept.append(candidate)
+    direction.candidates = kept
+    return False
+
+
+def _trust(connection: Connection, direction: Direction, at: i64) -> None:
+    direction.find_boundary(at)
+    connection.resynchronised += 1
+    connection.protocol = KAFKA
+    if connection.client < 0:
+        connection.client = direction.side
+        connection.role_by = BY_CONTENT
+        answers = connection.other(direction)
+        answers.candidates = []
+        answers.scanned = answers.ordered.begin
+
+
+def _drop_useless(shared: Shared, connection: Connection, direction: Direction) -> None:
+    """Give up what no candidate needs."""
+    bounds, ordered = shared.bounds, direction.ordered
+    if connection.protocol == UNDECIDED and connection.searched_bytes > bounds.give_up_bytes:
+        connection.turn_off(OTHER)
+        return
+    is_response = connection.client >= 0 and not connection.carries_requests(direction)
+    if connection.client < 0:
+        keep_all = connection.searched_bytes < PATIENCE_BYTES
+    else:
+        asked = connection.other(direction)
+        keep_all = is_response and (asked.mode == SEARCHING or asked.has_hole())
+    if not keep_all:
+        upto = direction.scanned
+        if len(direction.candidates) > 0:
+            upto = min(upto, direction.candidates[0].begin)
+        if is_response:
+            upto = min(upto, max(ordered.begin, direction.next_offset - RESCAN_BYTES))
+        direction.drop(upto)
+    first = ordered.first
+    while first is not None and (ordered.kept > bounds.search_bytes or ordered.count > bounds.search_chunks):
+        direction.drop(first.end)
+        first = ordered.first
+
+
+@final
+class Scan:
+    """One look at every position of a direction that was not tested yet."""
+
+    def __init__(self, shared: Shared, direction: Direction, ids: InFlightIds | None) -> None:
+        self.shared: Shared = shared
+        self.direction: Direction = direction
+        self.ids: InFlightIds | None = ids
+        """Of a response's direction."""
+        self.steps: i64 = WALK
+        self.chunk: Chunk | None = None
+        """Where the position that is tested lies."""
+        far = direction.next_offset - direction.message_begin >= PATIENCE_BYTES
+        self.sure: bool = direction.client_hash >= 0 and direction.messages >= KNOWN_BY and not far
+        """Whose connection it is is known: requests of others are none of its own."""
+
+    def run(self, connection: Connection) -> i64:
+        """Candidates are remembered; the offset of a message that needs no further proof, or -1."""
+        direction = self.direction
+        chunk = direction.ordered.first
+        at = max(direction.scanned, direction.ordered.begin)
+        while chunk is not None:
+            if chunk.end <= at or chunk.kind != DATA:
+                at = max(at, chunk.end)
+                chunk = chunk.next
+                continue
+            at = max(at, chunk.begin)
+            self.chunk = chunk
+            data = gathered(chunk, at, NEVER)
+            while chunk is not None and chunk.kind == DATA:
+                chunk = chunk.next
+            tested, found = self._run(data, at, chunk is None)
+            if found >= 0:
+                return found
+            if connection.protocol == UNDECIDED:
+                connection.searched_bytes += tested
+            at += tested
+        direction.scanned = max(at, direction.scanned)
+        return -1
+
+    def _run(self, data: bytes, at: i64, last: bool) -> tuple[i64, i64]:
+        """(positions tested, offset of a message that needs no further proof or -1) of bytes that lie at `at`."""
+        self.steps = WALK
+        n = i64(len(data))
+        highest = self.shared.bounds.message_bytes >> 24
+        for i in range(n - 7):
+            if i64(data[i]) > highest:
+                continue
+            if self.ids is not None:
+                if self._is_response(data, i, at, self.ids):
+                    return i, at + i
+            elif i64(data[i + 4]) == 0 and i64(data[i + 6]) == 0:
+                found = self._is_request(data, i, at)
+                if found == WAIT and last:
+                    return i, -1
+                if found == STRONG:
+                    return i, at + i
+        return (max(n - 7, 0) if last else n), -1
+
+    def _is_response(self, data: bytes, i: i64, at: i64, ids: InFlightIds) -> bool:
+        size, correlation = int32(data, i), int32(data, i + 4)
+        if size < 4 or size > self.shared.bounds.message_bytes or ids.place(correlation) < 0:
+            return False
+        if self._fills_packets(at + i, at + i + 4 + size):
+            return True
+        add_candidate(self.direction, Candidate(at + i, at + i + 4 + size, correlation, 0))
+        return False
+
+    def _is_request(self, data: bytes, i: i64, at: i64) -> i64:
+        """STRONG: for certain, WAIT: too few bytes to say, NO: not, or a candidate."""
+        direction, known, largest = self.direction, self.shared.known, self.shared.bounds.message_bytes
+        n = i64(len(data))
+        verdict, _, client = request_header(known, data, i, n, largest)
+        if verdict == NO and self.sure:  # the client may be one whose id nobody else would use
+            verdict, _, client = taken_request(known, data, i, n, largest)
+            if verdict == DOUBT and client == direction.client_hash:
+                verdict = STRONG
+        if verdict == WAIT:
+            return WAIT
+        correlation: i64 = -1 if verdict in (NO, DOUBT) else int32(data, i + 8)
+        if correlation < 0:
+            return NO
+        is_known = direction.client_hash >= 0 and client == direction.client_hash
+        if self.sure and not is_known:
+            return NO
+        ahead = correlation - direction.last_correlation
+        end = at + i + 4 + int32(data, i)
+        if verdict == STRONG:
+            self.chunk = chunk_at(self.chunk, at + i)
+            if is_known and 0 < ahead <= FAR and begins_packet(self.chunk, at + i):
+                return STRONG
+            if self._fills_packets(at + i, end):
+                return STRONG
+        if verdict == STRONG or (verdict == WEAK and is_known and 0 < ahead <= NEAR):
+            add_candidate(direction, Candidate(at + i, end, correlation, client))
+        return NO
+
+    def _fills_packets(self, begin: i64, end: i64) -> bool:
+        self.chunk = chunk_at(self.chunk, begin)
+        fills, walked = fills_packets(self.chunk, begin, end, self.steps)
+        self.steps -= walked
+        return fills

@@ -1,0 +1,125 @@
+"""When a hole is final: bytes that a direction misses become a gap, and the stream goes on behind it.
+
+Knows: the evidence there is: the peer acknowledged past the hole some frames or some capture time ago, so that a packet
+shuffled by the capture would have come by now; the hole is old; too much waits behind it; the capture or the connection
+has ended. Where two agents show a connection, evidence counts once both have passed the hole.
+Refuses to know: what the bytes mean, and whose fault it is.
+Rule: a gap is a chunk of its own, never bytes, and it is declared at the time of the frame or the deadline that made it
+final: that time stands in the connection's facts. `declare_gaps` is the only place that gives up waiting for a hole
+while its connection is open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import i64
+
+from wirecheck.decode.connection.stream.bounds import BOTH, BOTH_HELD
+from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, GAP, LEFT, Chunk
+from wirecheck.decode.connection.stream.frame import NEVER, UNSET
+from wirecheck.decode.connection.stream.modes import HELD, OFF, RUNNING, UNSEEN
+
+if TYPE_CHECKING:
+    from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.shared import Shared
+    from wirecheck.decode.connection.stream.direction import Direction
+
+
+def declare_gaps(shared: Shared, connection: Connection, direction: Direction, now: i64) -> bool:
+    """Close every hole of a direction that is final by now; True if the stream moved."""
+    moved = False
+    both = shared.two_live(connection)
+    patient = both and connection.second_agent >= 0
+    while direction.stream != UNSEEN:
+        behind = direction.out_of_order.first
+        edge: i64 = NEVER if behind is None else behind.begin  # the hole ends here at the latest
+        acknowledged = acknowledged_long_ago(direction, both)
+        aged = behind is not None and now >= behind.ts_ns + hole_patience_ns(shared, both)
+        full = behind is not None and overfull(shared, direction, both)
+        if direction.stream == HELD:  # is anything missing before the first bytes seen?
+            if behind is None or not (acknowledged > edge or aged or full):
+                return moved
+            direction.begin_unseen(edge)
+        elif behind is not None and edge <= direction.next_offset:  # no hole: what one of two agents left out
+            passed = aged or full or direction.shown_by_both_before.old() >= behind.end
+            if patient and not passed:
+                return moved
+            if behind.kind == LEFT:
+                behind.left_by = BOTH_LEFT_OUT
+        elif acknowledged > direction.next_offset:
+            declare(connection, direction, min(acknowledged, edge), now)
+        elif aged or full:
+            declare(connection, direction, edge, now)
+        else:
+            return moved
+        if full and not aged and acknowledged <= edge:
+            connection.limits_hit += 1
+        direction.catch_up(patient)
+        moved = True
+    return moved
+
+
+def acknowledged_long_ago(direction: Direction, both: bool) -> i64:
+    """Up to where nothing that is missing is still under way, by what was acknowledged at least half the slack ago."""
+    at = direction.acknowledged_before.old()
+    if direction.fin != UNSET:
+        at = min(at, direction.fin)
+    return min(at, direction.shown_by_both_before.old()) if both else at
+
+
+def hole_patience_ns(shared: Shared, both: bool) -> i64:
+    return shared.bounds.hole_ns * (BOTH if both else 1)
+
+
+def overfull(shared: Shared, direction: Direction, both: bool) -> bool:
+    times: i64 = BOTH_HELD if both else 1
+    waiting = direction.out_of_order
+    return waiting.kept > times * shared.bounds.held_bytes or waiting.count > times * shared.bounds.held_chunks
+
+
+def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> None:
+    """What is missing up to this offset was never seen."""
+    at = direction.next_offset
+    if direction.mode != OFF:
+        direction.ordered.append(Chunk(at, to, GAP, b"", 0))
+    direction.next_offset = to
+    direction.newest = max(direction.newest, to)
+    direction.unseen_bytes += to - at
+    connection.note_gap(now, direction.side, to - at)
+
+
+def close_holes(connection: Connection, direction: Direction, now: i64) -> None:
+    """Nothing more will come: every hole is final, also that up to what was sent or acknowledged."""
+    wait_no_more(connection, direction, now)
+    end = max(direction.acknowledged, direction.newest)
+    if direction.fin != UNSET:
+        end = min(end, direction.fin)
+    if direction.stream == RUNNING and end > direction.next_offset:
+        declare(connection, direction, end, now)
+
+
+def wait_no_more(connection: Connection, direction: Direction, now: i64) -> None:
+    """Wait for nothing that lies before what came out of order."""
+    behind = direction.out_of_order.first
+    while behind is not None:
+        if direction.stream == HELD:
+            direction.begin_unseen(behind.begin)
+        elif behind.begin > direction.next_offset:
+            declare(connection, direction, behind.begin, now)
+        direction.catch_up(False)
+        behind = direction.out_of_order.first
+
+
+def hole_deadline(shared: Shared, connection: Connection, direction: Direction) -> i64:
+    """When the oldest hole becomes final if nothing more arrives; far away if there is none."""
+    at: i64 = NEVER
+    behind = direction.out_of_order.first
+    beyond: i64 = NEVER if behind is None else behind.begin
+    if direction.stream == RUNNING:
+        beyond = direction.next_offset
+    if direction.acknowledged > beyond:
+        at = (connection.half_slack + 1) * shared.bounds.half_slack_ns
+    if behind is not None:
+        at = min(at, behind.ts_ns + hole_patience_ns(shared, shared.two_live(connection)))
+    return at

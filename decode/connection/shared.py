@@ -1,0 +1,71 @@
+"""What all connections of a follower share: bounds, the frame that is looked at, agents, output, totals.
+
+Knows: one of each a follower.
+Refuses to know: any connection.
+Rule: what must outlive a call is stored with the connections (state/); all else is made anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from mypy_extensions import i64
+
+from wirecheck.decode.connection.output import Output
+from wirecheck.decode.connection.stream.bounds import BOTH, Bounds
+from wirecheck.decode.connection.stream.chunks import Window
+from wirecheck.decode.connection.stream.frame import Frame
+
+if TYPE_CHECKING:
+    from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.framing.recognise import Known
+    from wirecheck.decode.connection.limits import Limits
+    from wirecheck.decode.connection.without_records import WithoutRecords
+
+MOST_AGENTS: Final = 62  # agents with a bit
+
+
+@final
+class Shared:
+    def __init__(self, limits: Limits, known: Known, without_records: WithoutRecords | None) -> None:
+        self.bounds: Bounds = Bounds(limits)
+        self.known: Known = known
+        self.early: bool = without_records is not None
+        """Requests are handed out when they are complete, not when they are answered."""
+        self.frame: Frame = Frame()
+        self.window: Window = Window()
+        """For bytes that are looked at."""
+        self.output: Output = Output(without_records)
+        self.gone_agents: i64 = 0
+        """Bit per agent (index among the names) that is not waited for."""
+        self.agents: i64 = 0
+        """How many are."""
+        self.pending: i64 = 0
+        """Memory of all that waits: the sum over all connections."""
+        self.open: i64 = 0
+        """Connections that are followed or remembered."""
+        self.refused: i64 = 0
+        """Frames of connections that were not followed because too many were open."""
+        self.serial: i64 = 0
+        """Of the newest connection."""
+
+    def two_live(self, connection: Connection) -> bool:
+        """Whether a second agent may still show what is missing: one that has shown the connection, or one that may yet
+        show that it does, by another clock or in later files.
+        """
+        if connection.second_agent < 0:
+            return self.agents > 1 and self.frame.ts_ns - connection.started_ns < BOTH * self.bounds.hole_ns
+        return not (self._is_gone(connection.agent) or self._is_gone(connection.second_agent))
+
+    def _is_gone(self, agent: i64) -> bool:
+        return (self.gone_agents >> min(agent, MOST_AGENTS)) & 1 == 1
+
+    def patient(self, connection: Connection) -> bool:
+        """Whether what one of two agents left out may still be shown by the other."""
+        return connection.second_agent >= 0 and self.two_live(connection)
+
+    def recount(self, connection: Connection) -> None:
+        """What waits on the connection has changed."""
+        pending = connection.count_pending()
+        self.pending += pending - connection.pending
+        connection.pending = pending

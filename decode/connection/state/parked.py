@@ -1,0 +1,194 @@
+"""Connections that nothing happens to: rows of stored tables, made into objects when they are touched.
+
+Knows: blocks of connections as they were parked together, who of them is still parked, and how blocks become bytes.
+Refuses to know: what the columns mean, but for the few that say who falls due or gives way.
+Rule: parking costs as much as is parked, storing as much as its bytes, touching as much as is touched; a block of which
+most have left is written anew with its neighbours. STATE_VERSION (checkpoint.py) goes up when this layout changes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wirecheck.decode.connection.state.attributes import ALL, CHUNKS, CONNECTIONS, WIDTHS, Rows, connection_of
+from wirecheck.decode.connection.state.numbers import Table, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from wirecheck.decode.connection.connection import Connection
+
+    Ints = NDArray[np.int64]
+
+DATA_AT = 2  # column of CHUNKS
+MERGED = 2  # times as many as a new block has: smaller blocks before it are merged with it
+
+
+class Block:
+    """Connections that were parked together; `memory` is all of it as bytes."""
+
+    def __init__(self, memory: memoryview) -> None:
+        self.memory = memory
+        length = int.from_bytes(memory[:8], "little")
+        head = json.loads(bytes(memory[8 : 8 + length]))
+        self.keys: list[str] = head["keys"]
+        at = 8 + length
+        self.parked = np.frombuffer(memory, np.bool_, len(self.keys), at).copy()
+        """Which of its rows are parked still."""
+        self._parked_at = at
+        at += len(self.keys)
+        self.tables = []
+        for rows, width in zip(head["rows"], WIDTHS, strict=True):
+            self.tables.append(Table(memory[at:], rows, width))
+            at += self.tables[-1].size
+        self.data = memory[at:]
+        self._owners: list[Ints] | None = None
+
+    @classmethod
+    def of(cls, keys: list[str], numbers: Sequence[Ints], data: list[bytes]) -> Block:
+        head = json.dumps({"keys": keys, "rows": [len(rows) for rows in numbers]}).encode()
+        parked = np.ones(len(keys), np.bool_).tobytes()
+        tables = [stored(rows) for rows in numbers]
+        return cls(memoryview(b"".join([len(head).to_bytes(8, "little"), head, parked, *tables, *data])))
+
+    def stored(self) -> list[bytes | memoryview]:
+        begin = self._parked_at
+        return [self.memory[:begin], self.parked.tobytes(), self.memory[begin + len(self.keys) :]]
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.parked))
+
+    def column(self, name: str) -> Ints:
+        """Of the connections that are parked still."""
+        return self.tables[CONNECTIONS].column(ALL.index(name))[self.parked]
+
+    def take(self, rows: list[int]) -> list[Connection]:
+        """These connections as objects; they are not parked any more."""
+        if self._owners is None:
+            self._owners = [table.column(0) for table in self.tables[1:]]
+        self.parked[rows] = False
+        found = self.tables[CONNECTIONS].rows(np.array(rows, np.int64)).tolist()
+        taken = []
+        for row, numbers in zip(rows, found, strict=True):
+            owned = [[numbers]]
+            for table, owners in zip(self.tables[1:], self._owners, strict=True):
+                begin, end = np.searchsorted(owners, (row, row + 1)) if len(owners) else (0, 0)
+                owned.append(table.rows(np.arange(begin, end)).tolist() if end > begin else [])
+            taken.append(connection_of(self.keys[row], owned, self.data))
+        return taken
+
+    def left(self) -> tuple[list[str], list[Ints], list[bytes]]:
+        """Keys, tables and data of what is parked still, to be merged with others."""
+        keys = [key for key, parked in zip(self.keys, self.parked.tolist(), strict=True) if parked]
+        number = np.cumsum(self.parked) - 1
+        tables = [self.tables[CONNECTIONS].rows()[self.parked]]
+        for table in self.tables[1:]:
+            rows = table.rows()
+            rows = rows[self.parked[rows[:, 0]]]
+            rows[:, 0] = number[rows[:, 0]]
+            tables.append(rows)
+        return keys, tables, self._data_of(tables[CHUNKS])
+
+    def _data_of(self, chunks: Ints) -> list[bytes]:
+        """The bytes of these chunks, one behind the other; the rows say where they lie from now on."""
+        parts, at = [], 0
+        for row in chunks:
+            begin, length = int(row[DATA_AT]), int(row[4] - row[3]) if row[5] == 0 else 0
+            parts.append(bytes(self.data[begin : begin + length]))
+            row[DATA_AT] = at
+            at += length
+        return parts
+
+
+def merged(blocks: list[Block]) -> Block:
+    """One block of all that is parked in these."""
+    keys: list[str] = []
+    tables: list[list[Ints]] = [[] for _ in WIDTHS]
+    data: list[bytes] = []
+    size = 0
+    for block in blocks:
+        more_keys, more, more_data = block.left()
+        for number, rows in enumerate(more):
+            if number != CONNECTIONS:
+                rows[:, 0] += len(keys)
+            if number == CHUNKS:
+                rows[:, DATA_AT] += size
+            tables[number].append(rows)
+        keys += more_keys
+        data += more_data
+        size += sum(map(len, more_data))
+    return Block.of(keys, [np.concatenate(rows) for rows in tables], data)
+
+
+class Parked:
+    """All connections of a follower that are not objects."""
+
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self._blocks = list(blocks)
+        self._place: dict[str, tuple[Block, int]] = {}
+        for block in self._blocks:
+            self._note(block)
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def _note(self, block: Block) -> None:
+        places = zip([block] * len(block.keys), range(len(block.keys)), strict=True)
+        if block.parked.all():
+            self._place.update(zip(block.keys, places, strict=True))
+        else:
+            found = zip(block.keys, places, block.parked.tolist(), strict=True)
+            self._place.update((key, place) for key, place, parked in found if parked)
+
+    def take(self, keys: Iterable[str]) -> list[Connection]:
+        """Those of these connections that are parked, as objects."""
+        rows: dict[int, list[int]] = {}
+        blocks: dict[int, Block] = {}
+        for key in keys:
+            if (place := self._place.pop(key, None)) is not None:
+                block, row = place
+                blocks[id(block)] = block
+                rows.setdefault(id(block), []).append(row)
+        return [connection for number, block in blocks.items() for connection in block.take(rows[number])]
+
+    def column(self, name: str) -> Ints:
+        """An attribute of all that are parked, in the order of `keys`."""
+        return np.concatenate([np.zeros(0, np.int64), *(block.column(name) for block in self._blocks)])
+
+    def keys(self) -> list[str]:
+        return [
+            key
+            for block in self._blocks
+            for key, parked in zip(block.keys, block.parked.tolist(), strict=True)
+            if parked
+        ]
+
+    def park(self, connections: list[Connection]) -> None:
+        if connections:
+            rows = Rows(connections)
+            block = Block.of([connection.key for connection in connections], rows.numbers(), rows.data)
+            self._blocks.append(block)
+        self._merge()
+        if connections and self._blocks[-1] is block:
+            self._note(block)
+
+    def _merge(self) -> None:
+        """Few blocks, each at least as large as those behind it together: a row is written anew seldom."""
+        kept = [block for block in self._blocks if len(block)]
+        last: list[Block] = []
+        count = 0
+        while kept and (not last or len(kept[-1]) <= MERGED * count or 2 * len(kept[-1]) < len(kept[-1].keys)):
+            last.append(kept.pop())
+            count += len(last[-1])
+        if len(last) > 1 or (last and 2 * len(last[0]) < len(last[0].keys)):
+            last = [merged(last[::-1])]
+            self._note(last[0])
+        self._blocks = kept + last
+
+    def stored(self) -> list[list[bytes | memoryview]]:
+        return [block.stored() for block in self._blocks]

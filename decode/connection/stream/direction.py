@@ -1,0 +1,366 @@
+"""One direction of a connection: packets in any order become bytes in order.
+
+Knows: sequence numbers (32 bits, wrapping, RFC 9293 3.4), where the stream begins, how far it was sent, acknowledged
+and shown, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
+Refuses to know: what the bytes mean, the other direction, and when a hole is final (gaps.py).
+Rule: an offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from mypy_extensions import i64
+
+from wirecheck.decode.connection.stream.chunks import DATA, LEFT, Chunk, Chunks
+from wirecheck.decode.connection.stream.frame import UNSET
+from wirecheck.decode.connection.stream.modes import (
+    BOUNDARY_FOUND,
+    BOUNDARY_LOST,
+    BYTES_FIRST,
+    FIN_FIRST,
+    IS_KAFKA,
+    NOT_KAFKA,
+    OFF,
+    OPENING,
+    RUNNING,
+    START_SEEN,
+    START_UNSEEN,
+    UNSEEN,
+    Event,
+    Mode,
+    after,
+)
+from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
+
+if TYPE_CHECKING:
+    from wirecheck.decode.connection.stream.frame import Frame
+
+BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
+NEAR: Final = BELIEVABLE >> 6
+MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
+# what can be read of the message that a direction stands in
+READABLE: Final = 0
+HEADER_UNSEEN: Final = 1
+GIVEN_UP: Final = 2  # it could wait no longer (eviction.py): only its end is still of interest
+DOUBTED: Final = 3  # an opening that the server's answer or the next request has to confirm
+
+
+@final
+class Aging:
+    """How far a direction had come half a slack ago and a whole one, by time and by frames."""
+
+    def __init__(self) -> None:
+        self.time_middle: i64 = UNSET
+        self.time_old: i64 = UNSET
+        self.frames_middle: i64 = UNSET
+        self.frames_old: i64 = UNSET
+
+    def time_passed(self, now: i64, half_slacks: i64) -> None:
+        self.time_old = self.time_middle if half_slacks == 1 else now
+        self.time_middle = now
+
+    def frames_passed(self, now: i64) -> None:
+        self.frames_old = self.frames_middle
+        self.frames_middle = now
+
+    def old(self) -> i64:
+        """What it was for certain at least half a slack ago."""
+        return max(self.time_old, self.frames_old)
+
+    def limit(self, at: i64) -> None:
+        self.time_middle = min(self.time_middle, at)
+        self.time_old = min(self.time_old, at)
+        self.frames_middle = min(self.frames_middle, at)
+        self.frames_old = min(self.frames_old, at)
+
+
+@final
+class Candidate:
+    """Where a message may begin in a stream without boundaries, and what its header says."""
+
+    def __init__(self, begin: i64, end: i64, correlation: i64, client: i64) -> None:
+        self.begin: i64 = begin
+        self.end: i64 = end
+        self.correlation: i64 = correlation
+        self.client: i64 = client
+        """Hash of its client id; 0 of a response."""
+
+
+@final
+class Direction:
+    def __init__(self, side: i64) -> None:
+        self.side: i64 = side
+        """0 from the lower endpoint, 1 from the higher."""
+        # --- the stream
+        self.stream: Mode = UNSEEN
+        self.base: i64 = 0
+        """Sequence number of offset 0."""
+        self.next_offset: i64 = 0
+        """Of the next byte in order."""
+        self.newest: i64 = 0
+        """End of the newest byte seen."""
+        self.acknowledged: i64 = UNSET
+        """What the peer has, by its acknowledgements."""
+        self.acknowledged_before: Aging = Aging()
+        self.shown: i64 = UNSET
+        """How far each of two agents has shown this direction, data or acknowledgements."""
+        self.shown_by_second: i64 = UNSET
+        self.shown_by_both_before: Aging = Aging()
+        self.fin: i64 = UNSET
+        """Offset of FIN."""
+        self.start_seen: bool = False
+        self.out_of_order: OutOfOrder = OutOfOrder()
+        self.ordered: Chunks = Chunks()
+        self.frames: i64 = 0
+        self.payload_bytes: i64 = 0
+        self.unseen_bytes: i64 = 0
+        self.skipped_bytes: i64 = 0
+        # --- its framing
+        self.mode: Mode = OPENING
+        self.need: i64 = 0
+        """Offset below which there is nothing to frame."""
+        self.message_begin: i64 = 0
+        self.message_end: i64 = -1
+        """-1: not known yet."""
+        self.message_state: i64 = READABLE
+        self.key: i64 = 0
+        self.version: i64 = 0
+        self.correlation: i64 = 0
+        self.last_correlation: i64 = 0
+        self.client_hash: i64 = -1
+        """Of the client id that requests name; -1 unknown."""
+        self.scanned: i64 = 0
+        """Searched for a boundary up to here."""
+        self.rescans: i64 = 0
+        self.candidates: list[Candidate] = []
+        self.messages: i64 = 0
+        self.raw_frames: i64 = 0
+
+    # --- sequence numbers
+
+    def offset_of(self, seq: i64) -> i64:
+        """Where a sequence number lies: the place nearest to the newest byte."""
+        ahead: i64 = (seq - self.base - self.newest) & 0xFFFFFFFF
+        if ahead >= 0x80000000:
+            ahead -= 0x100000000
+        return self.newest + ahead
+
+    def begin(self, seq: i64) -> None:
+        """The stream is known to begin at this sequence number."""
+        self._happened(START_SEEN)
+        self.base = seq & 0xFFFFFFFF
+        self.newest = 0
+        self._start_at(0)
+        self.start_seen = True
+        self.expect_message(0)
+
+    def begin_late(self, seq: i64, most: i64) -> bool:
+        """SYN after first data, which is held, by a shuffled capture: True if it fits; the stream then begins there."""
+        at = self.offset_of(seq)
+        first = self.out_of_order.first
+        if first is None or at > first.begin or first.begin - at > most:
+            return False
+        self._happened(START_SEEN)
+        self._start_at(at)
+        self.start_seen = True
+        self.expect_message(at)
+        return True
+
+    def begin_at_fin(self, seq: i64) -> None:
+        self._happened(FIN_FIRST)
+        self.base = seq
+        self.newest = MIDDLE
+        self._start_at(MIDDLE)
+
+    def begin_unseen(self, at: i64) -> None:
+        """What precedes the first bytes seen is not waited for."""
+        self._happened(START_UNSEEN)
+        self._start_at(at)
+
+    def _start_at(self, at: i64) -> None:
+        self.next_offset = at
+        self.ordered.begin = at
+        self.scanned = at
+
+    def _happened(self, event: Event) -> None:
+        self.stream = after(self.stream, event)
+        if event != START_UNSEEN:
+            self.mode = after(self.mode, event)
+
+    def is_near(self, seq: i64) -> bool:
+        """Whether this number is close to the next byte."""
+        return -NEAR < self.offset_of(seq) - self.next_offset < NEAR
+
+    # --- how far it is
+
+    def went_on(self, seq: i64) -> None:
+        """A frame without payload goes on at this number: whatever comes before it was sent, seen or not."""
+        if self.stream == RUNNING:
+            at = self.offset_of(seq)
+            if at - self.newest < NEAR:
+                self.newest = max(self.newest, at)
+
+    def acknowledge(self, seq: i64, by_second: bool) -> None:
+        """The peer has everything below this number."""
+        if self.stream == UNSEEN:
+            return
+        at = self.offset_of(seq)
+        if self.fin != UNSET:
+            at = min(at, self.fin)
+        if at - self.newest < BELIEVABLE:
+            self.acknowledged = max(self.acknowledged, at)
+            self.show(at, by_second)
+
+    def show(self, at: i64, by_second: bool) -> None:
+        """The agent of the frame that is looked at has shown it up to this offset."""
+        if by_second:
+            self.shown_by_second = max(self.shown_by_second, at)
+        else:
+            self.shown = max(self.shown, at)
+
+    def time_passed(self, half_slacks: i64) -> None:
+        self.acknowledged_before.time_passed(self.acknowledged, half_slacks)
+        self.shown_by_both_before.time_passed(min(self.shown, self.shown_by_second), half_slacks)
+
+    def frames_passed(self) -> None:
+        self.acknowledged_before.frames_passed(self.acknowledged)
+        self.shown_by_both_before.frames_passed(min(self.shown, self.shown_by_second))
+
+    def finish_at(self, at: i64) -> None:
+        """FIN stands here; what acknowledged it came first in a shuffled capture."""
+        self.fin = at
+        self.acknowledged = min(self.acknowledged, at)
+        self.acknowledged_before.limit(at)
+
+    def has_hole(self) -> bool:
+        """Something is still missing and may still come."""
+        if self.stream == RUNNING:
+            return self.out_of_order.first is not None or self.acknowledged > self.next_offset
+        return self.stream != UNSEEN
+
+    # --- bytes
+
+    def receive(self, frame: Frame, seq: i64, agent_bit: i64, patient: bool) -> None:
+        """The frame's payload begins at this sequence number. `patient`: what one of two agents left out may still be
+        shown by the other.
+        """
+        if self.stream == UNSEEN:
+            self._happened(BYTES_FIRST)
+            self.base = seq
+            self.newest = MIDDLE
+        begin = self.offset_of(seq)
+        end = begin + frame.length
+        frame.offset = begin
+        if self.stream == RUNNING and not -BELIEVABLE <= begin - self.next_offset <= BELIEVABLE:
+            return
+        self.newest = max(self.newest, end)
+        self.show(end, agent_bit == 2)
+        whole = frame.first_left == frame.end_left
+        in_order = self.stream == RUNNING and begin == self.next_offset and self.out_of_order.first is None
+        if in_order and (whole or self.mode == OFF):
+            self.extend(frame, begin, end)
+        else:
+            self._store(frame, begin, end, agent_bit)
+            self.catch_up(patient)
+
+    def extend(self, frame: Frame, begin: i64, end: i64) -> None:
+        """The frame's payload, all of which we have, is what comes next."""
+        self.next_offset = end
+        if self.mode == OFF:
+            return
+        chunk = self.ordered.last
+        if (
+            chunk is not None
+            and end <= self.message_end
+            and chunk.data is frame.payload
+            and chunk.start + begin - chunk.begin == frame.start
+            and chunk.kind == DATA
+        ):  # within a message chunks need not be told apart
+            chunk.end = end
+            chunk.ts_last_ns = max(chunk.ts_last_ns, frame.ts_ns)
+            chunk.number_last = max(chunk.number_last, frame.number)
+            self.ordered.kept += end - begin
+            return
+        chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
+        chunk.stamp(frame)
+        self.ordered.append(chunk)
+
+    def _store(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
+        """Put the payload among what is out of order: what is kept of it, and what was left out."""
+        at, start = begin, frame.start
+        for k in range(frame.first_left, frame.end_left):
+            left = min(max(begin + frame.left_offset(k), at), end)
+            behind = min(max(left, begin + frame.left_offset(k) + frame.left_length(k)), end)
+            self._add(frame, Chunk(at, left, DATA, frame.payload, start))
+            missing = Chunk(left, behind, LEFT, b"", 0)
+            missing.left_by = agent_bit
+            self._add(frame, missing)
+            start += left - at
+            at = behind
+        self._add(frame, Chunk(at, end, DATA, frame.payload, start))
+
+    def _add(self, frame: Frame, chunk: Chunk) -> None:
+        """What of a chunk of this frame is not part of the stream yet."""
+        if self.stream == RUNNING and chunk.begin < self.next_offset:
+            chunk.start += self.next_offset - chunk.begin
+            chunk.begin = self.next_offset
+        if chunk.begin < chunk.end:
+            chunk.stamp(frame)
+            self.out_of_order.add(chunk)
+
+    def catch_up(self, patient: bool) -> None:
+        """Chunks that now continue the stream become part of it; not, if we are patient, what one of two agents left
+        out.
+        """
+        if self.stream != RUNNING:
+            return
+        chunk = self.out_of_order.first
+        while chunk is not None and chunk.begin <= self.next_offset:
+            if patient and not left_out_for_good(chunk):
+                return
+            self.out_of_order.pop()
+            self.next_offset = chunk.end  # nothing is out of order that begins before it
+            if self.mode != OFF:
+                self.ordered.append(chunk)
+            chunk = self.out_of_order.first
+
+    # --- message boundaries
+
+    def expect_message(self, at: i64) -> None:
+        """A message begins at this offset."""
+        self.message_begin = at
+        self.message_end = -1
+        self.need = at + 4
+        self.candidates = []
+
+    def find_boundary(self, at: i64) -> None:
+        self.mode = after(self.mode, BOUNDARY_FOUND)
+        self.drop(at)
+        self.expect_message(at)
+
+    def lose_boundary(self) -> None:
+        self.mode = after(self.mode, BOUNDARY_LOST)
+        self.scanned = self.ordered.begin if self.ordered.first is not None else self.next_offset
+        self.message_end = -1
+        self.candidates = []
+        self.rescans = 0
+
+    def is_kafka(self) -> None:
+        self.mode = after(self.mode, IS_KAFKA)
+
+    def turn_off(self) -> None:
+        """Not Kafka, or not readable: count its bytes, keep none."""
+        self.mode = after(self.mode, NOT_KAFKA)
+        self.drop(self.next_offset)
+        self.ordered.clear()
+
+    def drop(self, upto: i64) -> None:
+        """Give up the bytes before this offset: seen, and not understood."""
+        unseen, begin = self.ordered.unseen_before(upto), self.ordered.begin
+        if self.ordered.detach(upto) is not None:
+            self.skipped_bytes += upto - begin - unseen
+
+    def losses(self) -> i64:
+        """Bytes of which we do not know what they were: whatever needed them is not to blame."""
+        return self.unseen_bytes + self.skipped_bytes

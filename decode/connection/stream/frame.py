@@ -1,0 +1,103 @@
+"""The segment that is looked at: one row of a call's columns at a time.
+
+Knows: where the columns lie (bytes of little-endian int64), and which of them a segment has.
+Refuses to know: which connection a segment belongs to, and what it changes there.
+Rule: there is one Frame a follower, and `look` moves it on; whoever needs it later copies what it needs (chunks.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from librt.strings import read_i64_le
+from mypy_extensions import i64
+
+NEVER: Final = (1 << 62) - 1  # a time behind all others, and the largest number that costs nothing (mypyc)
+UNSET: Final = 1 - (1 << 62)  # a position or a time that is not known
+FIN: Final = 1
+SYN: Final = 2
+RST: Final = 4
+PSH: Final = 8
+ACK: Final = 16
+
+
+@final
+class Columns:
+    """A call's segments."""
+
+    def __init__(self, count: i64, numbers: bytes, payload: bytes, left: bytes) -> None:
+        self.count: i64 = count
+        self.numbers: bytes = numbers
+        """One int64 a segment: pair, side, ts_ns, number, source, agent, seq, ack, flags, length on the wire, where its
+        kept bytes begin and end in the payload, where its spans begin and end in those left out; column by column.
+        """
+        self.payload: bytes = payload
+        self.left: bytes = left
+        """Offset and length of every span left out."""
+
+
+WIDTH: Final = 14  # columns
+NOTHING: Final = Columns(0, b"", b"", b"")
+
+
+@final
+class Frame:
+    def __init__(self) -> None:
+        self.columns: Columns = NOTHING
+        self.payload: bytes = b""
+        self.pair: i64 = 0
+        self.side: i64 = 0
+        """0 from the lower endpoint, 1 from the higher."""
+        self.ts_ns: i64 = 0
+        self.number: i64 = 0
+        self.source: i64 = 0
+        self.agent: i64 = 0
+        self.seq: i64 = 0
+        self.ack: i64 = 0
+        self.flags: i64 = 0
+        self.length: i64 = 0
+        """Of its payload on the wire."""
+        self.start: i64 = 0
+        """Where its kept bytes begin in the call's payload, and end."""
+        self.end: i64 = 0
+        self.first_left: i64 = 0
+        """Its spans left out."""
+        self.end_left: i64 = 0
+        self.offset: i64 = -1
+        """Of its first byte in its direction, once it is known."""
+
+    def begin(self, columns: Columns) -> None:
+        self.columns = columns
+        self.payload = columns.payload
+
+    def look(self, i: i64) -> None:
+        numbers = self.columns.numbers
+        column = 8 * self.columns.count
+        at: i64 = 8 * i
+        self.pair = read_i64_le(numbers, at)
+        self.side = read_i64_le(numbers, at + column)
+        self.ts_ns = read_i64_le(numbers, at + 2 * column)
+        self.number = read_i64_le(numbers, at + 3 * column)
+        self.source = read_i64_le(numbers, at + 4 * column)
+        self.agent = read_i64_le(numbers, at + 5 * column)
+        self.seq = read_i64_le(numbers, at + 6 * column)
+        self.ack = read_i64_le(numbers, at + 7 * column)
+        self.flags = read_i64_le(numbers, at + 8 * column)
+        self.length = read_i64_le(numbers, at + 9 * column)
+        self.start = read_i64_le(numbers, at + 10 * column)
+        self.end = read_i64_le(numbers, at + 11 * column)
+        self.first_left = read_i64_le(numbers, at + 12 * column)
+        self.end_left = read_i64_le(numbers, at + 13 * column)
+        self.offset = -1
+
+    def left_offset(self, k: i64) -> i64:
+        """Where its span k begins in the payload as on the wire."""
+        return read_i64_le(self.columns.left, 16 * k)
+
+    def left_length(self, k: i64) -> i64:
+        return read_i64_le(self.columns.left, 16 * k + 8)
+
+    def forget(self) -> None:
+        """The call is over: its bytes are nobody's any more. Its time stays the newest that was looked at."""
+        self.columns = NOTHING
+        self.payload = b""

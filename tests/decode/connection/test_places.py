@@ -1,0 +1,88 @@
+"""Where packets belong in their streams, and up to where all is decided: what trimming works with."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.decode.connection.conversations import FETCH, produce, request, response, segments
+from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower
+
+SECRET = bytes(range(0xE0, 0xED))  # values that stand nowhere else
+
+
+def streams(frames, placed):
+    """Every byte that a packet carried, by its stream and its offset there: (packet, byte of its payload)."""
+    where = {}
+    rows = zip(frames, placed.serial.tolist(), placed.direction.tolist(), placed.offset.tolist(), strict=True)
+    for number, (frame, serial, direction, offset) in enumerate(rows):
+        for k in range(len(frame.payload) if offset >= 0 else 0):
+            where.setdefault((serial, direction, offset + k), []).append((number, k))
+    return where
+
+
+def found(where, results) -> set[tuple[int, int]]:
+    """(packet, byte of its payload) of every place where a message holds the secret."""
+    marked = set()
+    for result in results:
+        m = result.messages
+        for i in range(len(m)):
+            data = m.data[m.at[i] : m.at[i + 1]].tobytes()
+            begin = int(result.stream_offset[i]) + 4
+            for at in (at for at in range(len(data)) if data.startswith(SECRET, at)):
+                for k in range(at, at + len(SECRET)):
+                    marked |= set(where[int(result.serial[i]), int(result.direction[i]), begin + k])
+    return marked
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.sampled_from([1, 5, 64, 1448]), st.integers(0, 80), st.lists(st.integers(0, 10**6), max_size=8))
+def test_leaving_out_the_found_bytes_leaves_no_secret_in_any_packet(mss, before, again):
+    talk = Talk(mss=mss).open().request(request(FETCH, 12, 1, bytes(before) + SECRET)).response(response(1, SECRET * 2))
+    talk.request(produce(2)).response(response(2, bytes(before) + SECRET))
+    frames = list(talk.segments)
+    for place in again:
+        frames.insert(place % len(frames) + 1, frames[place % len(frames)])
+    follower = Follower(early=True)
+    results = [follower.receive(segments(frames))]
+    where = streams(frames, follower.placed)
+    results.append(follower.drain())
+    marked = found(where, results)
+    whole = b"".join(bytes(frames[n].payload[k : k + 1]) for n, k in sorted(marked))
+    assert len(whole) >= 4 * len(SECRET)
+    carried = {(n, k) for n, frame in enumerate(frames) for k in range(len(frame.payload))}
+    kept = {place: frames[place[0]].payload[place[1]] for place in carried - marked}
+    assert set(kept.values()) & set(SECRET) == set()
+
+
+def test_every_byte_of_a_packet_is_decided_when_its_message_is_handed_out():
+    talk = Talk(mss=10).open().request(request(FETCH, 12, 1, bytes(40)))
+    follower, waiting = Follower(early=True), []
+    for number, frame in enumerate(talk.segments):
+        follower.receive(segments([frame]))
+        (serial,), (direction,), (offset,) = (
+            column.tolist() for column in (follower.placed.serial, follower.placed.direction, follower.placed.offset)
+        )
+        if offset >= 0:
+            waiting.append((number, serial, direction, offset + len(frame.payload)))
+    assert [number for number, *_ in waiting] == [3, 4, 5, 6, 7, 8, 9]
+    upto = {(serial, direction): at for serial, direction, at in follower.decided().tolist()}
+    assert all(end <= upto[serial, direction] for _, serial, direction, end in waiting)
+
+
+def test_a_request_handed_out_early_gives_its_answer_key_and_version():
+    talk = Talk().open().request(request(FETCH, 12, 7)).response(response(7))
+    result = Follower(early=True).receive(segments(talk.segments))
+    assert result.messages.key.tolist() == [FETCH, FETCH]
+    assert result.messages.side.tolist() == [0, 1]
+    assert [result.request.tolist(), result.response.tolist()] == [[0, -1], [-1, 1]]
+
+
+@pytest.mark.parametrize("payload", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
+def test_what_is_not_kafka_is_decided_at_once(payload):
+    talk = Talk().open().request(payload)
+    follower = Follower(early=True)
+    follower.receive(segments(talk.segments))
+    assert sorted(offset for _, _, offset in follower.decided()) == [0, len(payload)]
+    assert np.array_equal(np.unique(follower.decided()[:, 0]), [1])
