@@ -39,7 +39,25 @@ INSIDE = {
     "decode/interpret": set(),
     "decode/layouts": {"decode/interpret", "decode/schemas", "decode"},
     "decode/log": {"decode/interpret", "decode/layouts", "decode/schemas", "decode"},
-    "decode/connection": {"decode/connection/state", "decode/interpret", "decode/layouts", "decode/log", "decode"},
+    "decode/connection": {
+        "decode/connection/stream",
+        "decode/connection/framing",
+        "decode/connection/state",
+        "decode/interpret",
+        "decode/layouts",
+        "decode/log",
+        "decode",
+    },
+    "decode/connection/stream": {"decode/connection/limits.py"},
+    "decode/connection/framing": {
+        "decode/connection/stream",
+        "decode/connection",
+        "decode/interpret",
+        "decode/layouts",
+        "decode/log",
+        "decode",
+    },
+    "decode/connection/state": {"decode/connection/stream", "decode/connection"},
     "decode/show": {"decode/connection", "decode/layouts", "decode/schemas", "decode"},
 }
 """The walls inside the rooms: which folders, or single modules, of its own room the modules of a folder may

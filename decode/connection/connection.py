@@ -35,57 +35,41 @@ MESSAGE_BYTES: Final = 152
 @final
 class Connection:
     def __init__(self, key: str, serial: i64) -> None:
-        self.key: str = key
-        """Its endpoints, and the agent where addresses are not unique (follower.py)."""
-        self.serial: i64 = serial
-        """Number of the connection, never used again."""
+        self.key: str = key  # its endpoints, and the agent where addresses are not unique (follower.py)
+        self.serial: i64 = serial  # number of the connection, never used again
         self.lower: Direction = Direction(0)
         self.higher: Direction = Direction(1)
         self.life: Mode = OPEN
-        self.client: i64 = -1
-        """Side of the client, -1 unknown."""
+        self.client: i64 = -1  # side of the client, -1 unknown
         self.role_by: i64 = BY_NOTHING
         self.protocol: i64 = UNDECIDED
         self.sasl: i64 = 0
-        self.tokens_may_follow: bool = False
-        """SaslHandshake v0 was seen (KIP-43)."""
+        self.tokens_may_follow: bool = False  # saslHandshake v0 was seen (KIP-43)
         self.started_ns: i64 = 0
         self.last_ns: i64 = 0
         self.frames: i64 = 0
-        self.frames_remembered: i64 = 0
-        """How many there were when acknowledgements were remembered."""
-        self.half_slack: i64 = 0
-        """Half slacks since 1970 when they were."""
-        self.deadline_ns: i64 = NEVER
-        """When something falls due if no frame comes."""
-        self.due_ns: i64 = NEVER
-        """When one that is closing is over."""
+        self.frames_remembered: i64 = 0  # how many there were when acknowledgements were remembered
+        self.half_slack: i64 = 0  # half slacks since 1970 when they were
+        self.deadline_ns: i64 = NEVER  # when something falls due if no frame comes
+        self.due_ns: i64 = NEVER  # when one that is closing is over
         self.closed_by: i64 = NOT_CLOSED
         self.close_ns: i64 = 0
-        self.in_flight: MessageQueue = MessageQueue()
-        """Requests without response."""
-        self.early_responses: MessageQueue = MessageQueue()
-        """Responses without request."""
+        self.in_flight: MessageQueue = MessageQueue()  # requests without response
+        self.early_responses: MessageQueue = MessageQueue()  # responses without request
         self.unmatched_responses: i64 = 0
         """In a row, of responses, then of requests, those whose other half was not where it should be."""
         self.unmatched_requests: i64 = 0
         self.answered_out_of_order: i64 = 0
-        self.tls_records: i64 = 0
-        """Segments that look like one."""
-        self.payloads: i64 = 0
-        """Segments with payload, while the protocol is undecided."""
+        self.tls_records: i64 = 0  # segments that look like one
+        self.payloads: i64 = 0  # segments with payload, while the protocol is undecided
         self.searched_bytes: i64 = 0
         self.resynchronised: i64 = 0
         self.limits_hit: i64 = 0
         self.agent: i64 = -1
-        self.second_agent: i64 = -1
-        """The other agent that showed the connection, -1 none."""
-        self.gaps: list[tuple[int, int, int]] = []
-        """(time, side, bytes) of the first ones."""
-        self.pending: i64 = 0
-        """Memory of what waits, as it was counted last (eviction.py)."""
-        self.touched: i64 = -1
-        """Its place among the connections touched in this call."""
+        self.second_agent: i64 = -1  # the other agent that showed the connection, -1 none
+        self.gaps: list[tuple[int, int, int]] = []  # (time, side, bytes) of the first ones
+        self.pending: i64 = 0  # memory of what waits, as it was counted last (eviction.py)
+        self.touched: i64 = -1  # its place among the connections touched in this call
 
     def direction(self, side: i64) -> Direction:
         return self.lower if side == 0 else self.higher

@@ -19,6 +19,8 @@ from wirecheck.decode.connection.agents import Agents
 from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
+from wirecheck.decode.connection.framing.structure import without_records
+from wirecheck.decode.connection.lifetime import decided, due, expire, flush
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.connection.places import Placed
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
@@ -27,8 +29,7 @@ from wirecheck.decode.connection.state import checkpoint
 from wirecheck.decode.connection.state.parked import Parked
 from wirecheck.decode.connection.stream.frame import NEVER, WIDTH, Columns
 from wirecheck.decode.connection.stream.modes import OPEN, RELEASED
-from wirecheck.decode.connection.structure import without_records
-from wirecheck.decode.connection.tracker import decided, due, expire, flush, follow
+from wirecheck.decode.connection.tracker import follow
 from wirecheck.decode.wire import known
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Follower:
         early: bool = False,
     ) -> None:
         """`early`: hand out a request when it is complete, its response alone later, no facts about connections,
-        and large messages without their records (decode/connection/without_records.py).
+        and large messages without their records (decode/connection/framing/without_records.py).
 
         That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
         """

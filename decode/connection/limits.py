@@ -5,9 +5,9 @@ Rule: a bound that is hit is counted on its connection (`limits_hit`), never sil
 they only decide when we stop waiting for one. What a connection gives up is skipped (bytes seen), a gap (bytes not seen
 before them), or a request whose response is unseen; nobody is blamed for it.
 
-What a follower holds: some 2 KB for every connection that was touched since it was stored, a few hundred bytes for every
-other, its pending bytes at one byte each, and what eviction counts for every chunk out of order or unrecognised and
-every message that waits (connection.py). Beside it, one call needs room for its payload and what it hands out.
+What a follower holds: some 2 KB for every connection that was touched since it was stored, a few hundred bytes for
+every other, its pending bytes at one byte each, and what eviction counts for every chunk out of order or unrecognised
+and every message that waits (connection.py). Beside it, one call needs room for its payload and what it hands out.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.framing.without_records import WithoutRecords
     from wirecheck.decode.connection.waiting import Message
-    from wirecheck.decode.connection.without_records import WithoutRecords
 
 # columns of a message
 M_CONNECTION: Final = 0  # place of its connection among those touched

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.output import Output
-from wirecheck.decode.connection.stream.bounds import BOTH, Bounds
 from wirecheck.decode.connection.stream.chunks import Window
+from wirecheck.decode.connection.stream.follower_bounds import BOTH, Bounds
 from wirecheck.decode.connection.stream.frame import Frame
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.framing.recognise import Known
+    from wirecheck.decode.connection.framing.without_records import WithoutRecords
     from wirecheck.decode.connection.limits import Limits
-    from wirecheck.decode.connection.without_records import WithoutRecords
 
 MOST_AGENTS: Final = 62  # agents with a bit
 

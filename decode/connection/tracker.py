@@ -1,7 +1,8 @@
 """Frame by frame: which connection a frame belongs to, and everything that follows from it.
 
-Knows: SYN, ACK, FIN, RST, port reuse, who is the client, when a connection is over, and what falls due with time.
-Refuses to know: ordering (stream/), gaps (gaps.py), cutting and searching (framing/), matching (matching.py).
+Knows: SYN, ACK, FIN, RST, port reuse, who is the client.
+Refuses to know: ordering (stream/), gaps (gaps.py), cutting and searching (framing/), matching (matching.py), what
+falls due with time and how a connection ends (lifetime.py).
 Rule: everything is decided by the frames of one connection, one after the other, and by capture time that passed
 between them; never by how frames are cut into calls. What falls due is done before the next frame is looked at.
 """
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from librt.vecs import vec
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import (
@@ -26,11 +26,10 @@ from wirecheck.decode.connection.connection import (
 from wirecheck.decode.connection.fast_path import ANYTHING, ENDS, kind_of, settle, take
 from wirecheck.decode.connection.framing.framing import cut
 from wirecheck.decode.connection.framing.recognise import tls_record
-from wirecheck.decode.connection.framing.resync import last_chance, search
-from wirecheck.decode.connection.gaps import close_holes, declare_gaps, hole_deadline
-from wirecheck.decode.connection.matching import finish, give_up_response, response_deadline
-from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, UNSET
-from wirecheck.decode.connection.stream.modes import HELD, LINGERING, OFF, OPEN, RELEASED, RUNNING, SEARCHING, UNSEEN
+from wirecheck.decode.connection.gaps import declare_gaps
+from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
+from wirecheck.decode.connection.stream.frame import ACK, FIN, RST, SYN, UNSET
+from wirecheck.decode.connection.stream.modes import HELD, LINGERING, OPEN, RELEASED, RUNNING, SEARCHING, UNSEEN
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.shared import Shared
@@ -218,7 +217,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         moved = declare_gaps(shared, connection, other, ts_ns) or moved
     if moved:
         progress(shared, connection)
-    _closing(shared, connection, ts_ns)
+    set_closing(shared, connection, ts_ns)
     set_deadline(shared, connection)
 
 
@@ -254,158 +253,3 @@ def _note_close(connection: Connection, by: i64, ts_ns: i64) -> None:
     if connection.closed_by == NOT_CLOSED:
         connection.closed_by = by
         connection.close_ns = ts_ns
-
-
-def _closing(shared: Shared, connection: Connection, ts_ns: i64) -> None:
-    """Both sides have sent all they had: over, as soon as late packets had their chance."""
-    if connection.closed_by != NOT_CLOSED and _sent_all(connection.lower) and _sent_all(connection.higher):
-        connection.due_ns = min(connection.due_ns, ts_ns + shared.bounds.slack_ns)
-
-
-def _sent_all(direction: Direction) -> bool:
-    return direction.fin != UNSET and direction.stream == RUNNING and direction.next_offset >= direction.fin
-
-
-def progress(shared: Shared, connection: Connection) -> None:
-    """Cut and match whatever can be, requests first; once more if that told who the client is, or that it is Kafka."""
-    client, protocol = connection.client, connection.protocol
-    _cut_both(shared, connection)
-    if connection.client != client or connection.protocol != protocol:
-        _cut_both(shared, connection)
-
-
-def _cut_both(shared: Shared, connection: Connection) -> None:
-    direction = connection.direction(max(connection.client, 0))
-    _cut_all(shared, connection, direction)
-    _cut_all(shared, connection, connection.other(direction))
-
-
-def _cut_all(shared: Shared, connection: Connection, direction: Direction) -> None:
-    cut(shared, connection, direction)
-    while direction.mode == SEARCHING and direction.stream == RUNNING and search(shared, connection, direction):
-        cut(shared, connection, direction)
-
-
-# --- what falls due
-
-
-def set_deadline(shared: Shared, connection: Connection) -> None:
-    """When something about this connection falls due if no frame comes."""
-    at = min(connection.last_ns + _patience_ns(shared, connection), connection.due_ns)
-    if _misses_something(connection.lower):
-        at = min(at, hole_deadline(shared, connection, connection.lower))
-    if _misses_something(connection.higher):
-        at = min(at, hole_deadline(shared, connection, connection.higher))
-    response = connection.early_responses.first
-    if response is not None:
-        at = min(at, response_deadline(shared, connection, response))
-    connection.deadline_ns = at
-
-
-def _misses_something(direction: Direction) -> bool:
-    return direction.out_of_order.first is not None or direction.acknowledged > direction.next_offset
-
-
-def _patience_ns(shared: Shared, connection: Connection) -> i64:
-    """Silence after which a connection is over: a side that was seen and has not said FIN may still answer the other's
-    (RFC 9293 3.6: a half-closed connection).
-    """
-    if connection.closed_by == NOT_CLOSED or _may_go_on(connection.lower) or _may_go_on(connection.higher):
-        return shared.bounds.idle_ns
-    return shared.bounds.linger_ns
-
-
-def _may_go_on(direction: Direction) -> bool:
-    return direction.frames > 0 and direction.fin == UNSET
-
-
-def expire(shared: Shared, connection: Connection, now: i64) -> None:
-    """Do what fell due up to now, each at its own time."""
-    while connection.life != RELEASED and connection.deadline_ns <= now:
-        at = connection.deadline_ns
-        if connection.life == LINGERING:
-            forget(shared, connection)
-            return
-        shared.output.touch(connection)
-        if at >= connection.due_ns or at >= connection.last_ns + _patience_ns(shared, connection):
-            close(shared, connection, at)
-            continue
-        connection.remember_acknowledged(at, shared.bounds.half_slack_ns, shared.bounds.half_slack_frames)
-        moved = declare_gaps(shared, connection, connection.lower, at)
-        moved = declare_gaps(shared, connection, connection.higher, at) or moved
-        if moved:
-            progress(shared, connection)
-        response = connection.early_responses.first
-        if response is not None and response_deadline(shared, connection, response) <= at:
-            give_up_response(shared, connection)
-        _closing(shared, connection, at)
-        set_deadline(shared, connection)
-
-
-def close(shared: Shared, connection: Connection, now: i64) -> None:
-    """Nothing more is expected of this connection: write what is open, keep nothing."""
-    close_holes(connection, connection.lower, now)
-    close_holes(connection, connection.higher, now)
-    progress(shared, connection)
-    first = connection.direction(max(connection.client, 0))
-    for direction in (first, connection.other(first)):
-        if last_chance(connection, direction):
-            progress(shared, connection)
-    if connection.client >= 0:
-        finish(shared, connection)
-    connection.over(shared.bounds.linger_ns)
-    shared.output.touch(connection)
-
-
-def forget(shared: Shared, connection: Connection) -> None:
-    """It leaves the follower after the call, once its facts have been read."""
-    connection.forget()
-    shared.output.touch(connection)
-
-
-def flush(shared: Shared, connection: Connection) -> None:
-    """The capture has ended, or others need its room: it is over now."""
-    if connection.life == OPEN:
-        close(shared, connection, connection.last_ns)
-    if connection.life == LINGERING:
-        forget(shared, connection)
-    shared.recount(connection)
-
-
-def due(connections: list[Connection], shown: list[int], now: i64) -> tuple[list[tuple[int, int, Connection]], int]:
-    """Those of the connections that fall due, each as (up to when, serial, itself), and the soonest deadline there is.
-    `shown`: up to when each agent has shown what it captured, NEVER where it is not waited for; the last: no agent.
-    """
-    found: list[tuple[int, int, Connection]] = []
-    soonest: i64 = NEVER
-    times = vec[i64](shown)
-    none: i64 = i64(len(shown)) - 1
-    for connection in connections:
-        second = connection.second_agent
-        upto = min(times[connection.agent], times[second if second >= 0 else none])
-        if upto == NEVER:
-            upto = now
-        if connection.deadline_ns <= upto:
-            found.append((upto, connection.serial, connection))
-        soonest = min(soonest, connection.deadline_ns)
-    return found, soonest
-
-
-def decided(connections: list[Connection]) -> list[tuple[int, int, int]]:
-    """Rows (connection, direction, offset) of those that are open: what lies before it waits for nothing any more."""
-    rows: list[tuple[int, int, int]] = []
-    for connection in connections:
-        if connection.life == OPEN:
-            rows.append((connection.serial, 0, _decided(connection, connection.lower)))
-            rows.append((connection.serial, 1, _decided(connection, connection.higher)))
-    return rows
-
-
-def _decided(connection: Connection, direction: Direction) -> i64:
-    at = direction.next_offset
-    if direction.mode != OFF and direction.ordered.first is not None:
-        at = direction.ordered.begin
-    response = connection.early_responses.first  # its request may still come, and both are handed out together
-    if response is not None and not connection.carries_requests(direction):
-        at = min(at, response.offset)
-    return at

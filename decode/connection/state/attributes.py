@@ -16,13 +16,15 @@ import numpy as np
 
 from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
-from wirecheck.decode.connection.stream.direction import Candidate, Direction
+from wirecheck.decode.connection.stream.marks import Candidate
 from wirecheck.decode.connection.waiting import Message, MessageQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
+
+    from wirecheck.decode.connection.stream.direction import Direction
 
     Ints = NDArray[np.int64]
     Row = Sequence[int]

@@ -14,6 +14,7 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.stream.chunks import DATA, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import UNSET
+from wirecheck.decode.connection.stream.marks import READABLE, Aging, Candidate
 from wirecheck.decode.connection.stream.modes import (
     BOUNDARY_FOUND,
     BOUNDARY_LOST,
@@ -39,76 +40,23 @@ if TYPE_CHECKING:
 BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
 NEAR: Final = BELIEVABLE >> 6
 MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
-# what can be read of the message that a direction stands in
-READABLE: Final = 0
-HEADER_UNSEEN: Final = 1
-GIVEN_UP: Final = 2  # it could wait no longer (eviction.py): only its end is still of interest
-DOUBTED: Final = 3  # an opening that the server's answer or the next request has to confirm
-
-
-@final
-class Aging:
-    """How far a direction had come half a slack ago and a whole one, by time and by frames."""
-
-    def __init__(self) -> None:
-        self.time_middle: i64 = UNSET
-        self.time_old: i64 = UNSET
-        self.frames_middle: i64 = UNSET
-        self.frames_old: i64 = UNSET
-
-    def time_passed(self, now: i64, half_slacks: i64) -> None:
-        self.time_old = self.time_middle if half_slacks == 1 else now
-        self.time_middle = now
-
-    def frames_passed(self, now: i64) -> None:
-        self.frames_old = self.frames_middle
-        self.frames_middle = now
-
-    def old(self) -> i64:
-        """What it was for certain at least half a slack ago."""
-        return max(self.time_old, self.frames_old)
-
-    def limit(self, at: i64) -> None:
-        self.time_middle = min(self.time_middle, at)
-        self.time_old = min(self.time_old, at)
-        self.frames_middle = min(self.frames_middle, at)
-        self.frames_old = min(self.frames_old, at)
-
-
-@final
-class Candidate:
-    """Where a message may begin in a stream without boundaries, and what its header says."""
-
-    def __init__(self, begin: i64, end: i64, correlation: i64, client: i64) -> None:
-        self.begin: i64 = begin
-        self.end: i64 = end
-        self.correlation: i64 = correlation
-        self.client: i64 = client
-        """Hash of its client id; 0 of a response."""
 
 
 @final
 class Direction:
     def __init__(self, side: i64) -> None:
-        self.side: i64 = side
-        """0 from the lower endpoint, 1 from the higher."""
+        self.side: i64 = side  # 0 from the lower endpoint, 1 from the higher
         # --- the stream
         self.stream: Mode = UNSEEN
-        self.base: i64 = 0
-        """Sequence number of offset 0."""
-        self.next_offset: i64 = 0
-        """Of the next byte in order."""
-        self.newest: i64 = 0
-        """End of the newest byte seen."""
-        self.acknowledged: i64 = UNSET
-        """What the peer has, by its acknowledgements."""
+        self.base: i64 = 0  # sequence number of offset 0
+        self.next_offset: i64 = 0  # of the next byte in order
+        self.newest: i64 = 0  # end of the newest byte seen
+        self.acknowledged: i64 = UNSET  # what the peer has, by its acknowledgements
         self.acknowledged_before: Aging = Aging()
-        self.shown: i64 = UNSET
-        """How far each of two agents has shown this direction, data or acknowledgements."""
+        self.shown: i64 = UNSET  # how far each of two agents has shown this direction, data or acknowledgements
         self.shown_by_second: i64 = UNSET
         self.shown_by_both_before: Aging = Aging()
-        self.fin: i64 = UNSET
-        """Offset of FIN."""
+        self.fin: i64 = UNSET  # offset of FIN
         self.start_seen: bool = False
         self.out_of_order: OutOfOrder = OutOfOrder()
         self.ordered: Chunks = Chunks()
@@ -118,20 +66,16 @@ class Direction:
         self.skipped_bytes: i64 = 0
         # --- its framing
         self.mode: Mode = OPENING
-        self.need: i64 = 0
-        """Offset below which there is nothing to frame."""
+        self.need: i64 = 0  # offset below which there is nothing to frame
         self.message_begin: i64 = 0
-        self.message_end: i64 = -1
-        """-1: not known yet."""
+        self.message_end: i64 = -1  # -1: not known yet
         self.message_state: i64 = READABLE
         self.key: i64 = 0
         self.version: i64 = 0
         self.correlation: i64 = 0
         self.last_correlation: i64 = 0
-        self.client_hash: i64 = -1
-        """Of the client id that requests name; -1 unknown."""
-        self.scanned: i64 = 0
-        """Searched for a boundary up to here."""
+        self.client_hash: i64 = -1  # of the client id that requests name; -1 unknown
+        self.scanned: i64 = 0  # searched for a boundary up to here
         self.rescans: i64 = 0
         self.candidates: list[Candidate] = []
         self.messages: i64 = 0
@@ -269,19 +213,8 @@ class Direction:
         self.next_offset = end
         if self.mode == OFF:
             return
-        chunk = self.ordered.last
-        if (
-            chunk is not None
-            and end <= self.message_end
-            and chunk.data is frame.payload
-            and chunk.start + begin - chunk.begin == frame.start
-            and chunk.kind == DATA
-        ):  # within a message chunks need not be told apart
-            chunk.end = end
-            chunk.ts_last_ns = max(chunk.ts_last_ns, frame.ts_ns)
-            chunk.number_last = max(chunk.number_last, frame.number)
-            self.ordered.kept += end - begin
-            return
+        if end <= self.message_end and self.ordered.grow(frame, begin, end):
+            return  # within a message chunks need not be told apart
         chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
         chunk.stamp(frame)
         self.ordered.append(chunk)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from librt.vecs import vec
 from mypy_extensions import u8
 
-from wirecheck.decode.connection.without_records import WithoutRecords
+from wirecheck.decode.connection.framing.without_records import WithoutRecords
 from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
