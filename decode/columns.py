@@ -33,7 +33,7 @@ from wirecheck.decode.interpret.scatter import BEGINS_ROWS, Columns, RunParts
 from wirecheck.decode.layouts.form import ROWS, SIZED, Form, Kind, Slot
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
-from wirecheck.decode.vectors import bytes_of, int32s, int64s
+from wirecheck.decode.vectors import bytes_of, int32s, int64s, vec32, vec64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -241,8 +241,8 @@ def _parts() -> RunParts:
 def _put(columns: Columns, decoded: Decoded, mine: Ints) -> None:
     """Puts in what is on the wire."""
     columns.put(
-        bytes_of(decoded.messages.data), vec[i64](mine), vec[i64](decoded.token_at),
-        vec[i32](decoded.field), vec[i32](decoded.row), vec[i64](decoded.value), vec[i32](decoded.length),
+        bytes_of(decoded.messages.data), vec64(mine), vec64(decoded.token_at),
+        vec32(decoded.field), vec32(decoded.row), vec64(decoded.value), vec32(decoded.length),
         _parts(), len(programs().slots),
     )  # fmt: skip
 

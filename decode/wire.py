@@ -106,7 +106,7 @@ def pack(
     flat = [cut for cuts in spans for cut in cuts]
     correlation = [_correlation_id(k, s) for k, s in zip(payloads, sides, strict=True)]
     return Messages(
-        np.frombuffer(bytearray().join(kept), np.uint8),  # writable, as all messages are: one type for the kernels
+        np.frombuffer(b"".join(kept), np.uint8),
         _offsets([len(k) for k in kept]),
         np.array([len(p) for p in payloads], np.int64),
         _offsets([len(cuts) for cuts in spans]),
