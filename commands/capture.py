@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, place, told_if_compiling, write_frames
+from wirecheck.commands.inputs import NOT_WHOLE, place, tell_if_plain, told_if_compiling, write_frames
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
             keep_records=choices["keep_records"],
         )
         stamp, counts = Stamp(cluster, agent or host_name()), Counts()
+        tell_if_plain()
         with served(counts, choices["metrics_address"], choices["metrics_port"]):
             listen(what, out, stamp, lambda line: click.echo(f"wirecheck: {line}", err=True), counts)
     return summary_line(counts, out)

@@ -46,10 +46,9 @@ def show(line: Line) -> str:
 
 def of_code() -> Line:
     """Whether what is slow runs compiled (setup.py)."""
-    why = extension_modules.PLAIN
-    if not why:
+    if not extension_modules.PLAIN:
         return "code", "ok", "compiled", ""
-    return "code", "warn", f"plain source ({why}), some 100 times slower than compiled", extension_modules.remedy(why)
+    return "code", "warn", extension_modules.cost(), extension_modules.remedy(extension_modules.PLAIN)
 
 
 def of_streaming() -> list[Line]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wirecheck import extension_modules
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import legible, progress
 
@@ -50,6 +51,12 @@ def tell_unless(compiled: bool) -> None:
     """A minute or two of silence would look like a hang."""
     if not compiled:
         click.echo("wirecheck: first start of this version: compiling for two minutes or so, this once", err=True)
+
+
+def tell_if_plain() -> None:
+    """Who listens to a cluster, or judges it all the time, must know what this carries."""
+    if line := extension_modules.slow():
+        click.echo(f"wirecheck: {line}", err=True)
 
 
 def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> list[Path]:

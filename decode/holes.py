@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i64
 
-from wirecheck.decode.compiled import cached_njit
+from wirecheck.decode.hole_search import hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,21 +22,9 @@ if TYPE_CHECKING:
 NO_HOLES = np.zeros((0, 2), np.int64)
 
 
-@cached_njit
-def hidden(holes: np.ndarray, begin: int, end: int) -> int:
-    """How many bytes of [begin, end) lie in holes: rows of (begin, end), sorted and disjoint."""
-    low, high = 0, len(holes)
-    while low < high:
-        middle = (low + high) // 2
-        if holes[middle, 1] <= begin:
-            low = middle + 1
-        else:
-            high = middle
-    total = 0
-    while low < len(holes) and holes[low, 0] < end:
-        total += min(end, holes[low, 1]) - max(begin, holes[low, 0])
-        low += 1
-    return total
+def pairs(holes: np.ndarray) -> vec[i64]:
+    """The same numbers in a row, as compiled code takes them."""
+    return vec[i64](holes.ravel())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +35,7 @@ class Field:
     holes: np.ndarray  # int64[n, 2]: (begin, end), sorted and disjoint
 
     def known(self, begin: int, end: int) -> bool:
-        return not len(self.holes) or hidden(self.holes, begin, end) == 0
+        return not len(self.holes) or hidden(pairs(self.holes), begin, end) == 0
 
     def bytes(self, begin: int, end: int) -> bytes:
         return self.data[begin:end].tobytes()

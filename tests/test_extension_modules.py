@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from prometheus_client import CollectorRegistry, generate_latest
 
 import wirecheck
 from wirecheck import door, extension_modules
+from wirecheck.capture.agent.agent_metrics import AgentCollector
+from wirecheck.capture.agent.counts import Counts
 from wirecheck.commands import doctor
+from wirecheck.streaming.run.metrics_page import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIX = extension_modules.SUFFIX
@@ -145,7 +149,7 @@ def test_without_mypyc_it_is_a_line_or_an_error(checkout, insisted, code):
     assert used(checkout) == (["42", "py"], 0, 0)
 
 
-PLAINLY = "plain source (WIRECHECK_PURE=1), some 100 times slower than compiled"
+PLAINLY = "plain source (WIRECHECK_PURE=1), some 100 times slower than compiled: carries about 900 frames/s"
 
 
 @pytest.mark.parametrize(
@@ -158,6 +162,35 @@ PLAINLY = "plain source (WIRECHECK_PURE=1), some 100 times slower than compiled"
 def test_the_doctor_says_which_runs(why, line, monkeypatch):
     monkeypatch.setattr(extension_modules, "PLAIN", why)
     assert doctor.of_code() == line
+
+
+def told(monkeypatch, *arguments):
+    """The lines of a command that would listen, or judge, until it is told to stop."""
+    monkeypatch.setattr("wirecheck.capture.agent.live_agent.listen", lambda *_: None)
+    monkeypatch.setattr("wirecheck.streaming.run.monitor.run", lambda *_: None)
+    monkeypatch.setattr("wirecheck.capture.agent.warm.reads_frames_compiled", lambda: True)
+    return CliRunner().invoke(door.main, arguments).stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    "command", [("capture", "-i", "lo", "--out", "frames"), ("monitor", "--frames", "frames", "--out", "verdicts")]
+)
+def test_who_listens_or_judges_all_the_time_says_in_one_line_that_it_is_slow(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(extension_modules, "PLAIN", "")
+    before = told(monkeypatch, *command)
+    monkeypatch.setattr(extension_modules, "PLAIN", "WIRECHECK_PURE=1")
+    assert told(monkeypatch, *command) == [f"wirecheck: {PLAINLY}; fix: unset WIRECHECK_PURE", *before]
+
+
+@pytest.mark.parametrize(("why", "shown"), [("", "1.0"), ("nothing was compiled", "0.0")])
+def test_the_metrics_say_which_runs(why, shown, monkeypatch):
+    monkeypatch.setattr(extension_modules, "PLAIN", why)
+    agent, monitor = CollectorRegistry(), CollectorRegistry()
+    agent.register(AgentCollector(Counts()))
+    monitor.register(Page())
+    assert f"\nwirecheck_agent_compiled {shown}\n" in generate_latest(agent).decode()
+    assert f"\nwirecheck_compiled {shown}\n" in generate_latest(monitor).decode()
 
 
 def test_the_version_says_which_runs():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
+from wirecheck import extension_modules
 from wirecheck.capture.agent.counts import ROLL_SECONDS, Counts
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ class AgentCollector:
         last = [((), counts.last_frame_ns / 1e9)]
         yield _gauge("last_frame_timestamp_seconds", "Time of the last TCP segment; 0 before the first.", [], last)
         yield _gauge("build_info", "1, labelled with the version.", ["version"], [((version("wirecheck"),), 1)])
+        yield _gauge(
+            "compiled",
+            "1 where its code is compiled, 0 where plain source runs.",
+            [],
+            [((), 0 if extension_modules.PLAIN else 1)],
+        )
         yield self._rolls()
 
     def _rolls(self) -> Metric:

@@ -16,7 +16,8 @@ import numpy as np
 from wirecheck.decode.errors import BadCompression, BadLength, BadMagic, LeftoverBytes, Truncated, UnexpectedNull
 from wirecheck.decode.holes import Field, laid_out
 from wirecheck.decode.log import compression
-from wirecheck.decode.log.record import COLUMNS, CONTENT_UNSEEN, NOTHING_UNSEEN, STRUCTURE_UNSEEN, Records
+from wirecheck.decode.log.record import Records
+from wirecheck.decode.log.record_table import COLUMNS, CONTENT_UNSEEN, NOTHING_UNSEEN, STRUCTURE_UNSEEN
 
 OVERHEAD_BYTES = 12  # offset and size, before what the size counts
 SMALLEST_BYTES = (14, 22)  # crc, magic, attributes, (timestamp), two lengths; by magic

@@ -20,8 +20,9 @@ from wirecheck.decode import schemas
 from wirecheck.decode.errors import BadChecksum, BadMagic, DecodeError
 from wirecheck.decode.holes import Field, laid_out
 from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
-from wirecheck.decode.log.metadata_record import BODY_AT, BODY_END, IN_HOLE, OK, REASONS, STATUS, TYPE, VERSION, frames
-from wirecheck.decode.log.record import OFFSET, TIMESTAMP_MS
+from wirecheck.decode.log.frame_table import BODY_AT, BODY_END, FRAME_COLUMNS, IN_HOLE, OK, STATUS, TYPE, VERSION
+from wirecheck.decode.log.metadata_record import REASONS, frames
+from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, Records, read_batches
 from wirecheck.decode.wire import DATA, RECORD, Messages
 
@@ -180,7 +181,7 @@ def _part(batch: Batch, budget: int) -> _Part:
 
 def _bodies(parts: list[_Part]) -> Messages:
     """The bodies behind good frames, as a batch for the machine."""
-    frames = np.concatenate([np.zeros((0, 5), np.int64), *(p.frames[p.good()] for p in parts)])
+    frames = np.concatenate([np.zeros((0, FRAME_COLUMNS), np.int64), *(p.frames[p.good()] for p in parts)])
     control = np.concatenate([np.zeros(0, np.bool_), *(np.full(p.good().sum(), p.control) for p in parts)])
     cuts = [cut for p in parts for cut in _cuts(p)]
     flat = np.array([span for spans in cuts for span in spans], np.int64).reshape(-1, 2)

@@ -28,16 +28,8 @@ from wirecheck.decode.log.legacy_records import (
     Message,
     legacy_records,
 )
-from wirecheck.decode.log.record import (
-    COLUMNS,
-    OFFSET,
-    STRUCTURE_UNSEEN,
-    TIMESTAMP_MS,
-    UNSEEN,
-    Record,
-    Records,
-    walk_records,
-)
+from wirecheck.decode.log.record import Record, Records, walk_records
+from wirecheck.decode.log.record_table import COLUMNS, OFFSET, STRUCTURE_UNSEEN, TIMESTAMP_MS, UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,14 +16,12 @@ from typing import TypeAlias
 import numpy as np
 
 from wirecheck.decode.columns import tables
-from wirecheck.decode.compiled import cached_njit
 from wirecheck.decode.errors import BadMagic, DecodeError
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.layouts.form import Kind, Slot
 from wirecheck.decode.layouts.layout import Field, layouts
 from wirecheck.decode.log import compression
-from wirecheck.decode.log.metadata_record import FRAME_VERSION, read_uvarint
-from wirecheck.decode.log.record import TRUNCATED, VARINT_BYTES, VARLONG_BYTES, read_zigzag
+from wirecheck.decode.log.frame_table import CUT_OFF, NO_FRAME, WHOLE, RecordHead
 from wirecheck.decode.log.records import HEADER_BYTES, TO_MAGIC_BYTES, Batch, header, size_and_magic
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.wire import RECORD, pack
@@ -35,9 +33,7 @@ Spans: TypeAlias = list[tuple[int, int]]  # (offset, length), ascending, disjoin
 # A record's own structure and frame take some 40 bytes, and a key, which metadata records have not.
 MOST_CARRIED_BYTES = 4096
 
-_WHOLE, _CUT_OFF, _BROKEN = 0, 1, 2
 _UNKNOWN = 0x7FFF  # a version that no layout has
-_NO_FRAME, _FOREIGN = -1, -2  # in place of a type: nothing in it can be secret, anything can
 
 
 @cache
@@ -52,7 +48,7 @@ def secret_types() -> frozenset[int]:
 
 @cache
 def _harmless_types() -> frozenset[int]:
-    return frozenset(layout.key for layout in layouts("metadata_records")) - secret_types() | {_NO_FRAME}
+    return frozenset(layout.key for layout in layouts("metadata_records")) - secret_types() | {NO_FRAME}
 
 
 def _any_secret(fields: tuple[Field, ...]) -> bool:
@@ -91,20 +87,20 @@ class LogSecrets:
 
     def feed(self, piece: bytes) -> Spans:
         """The spans to leave out of this piece, in its own coordinates."""
-        data = np.frombuffer(bytearray(self.carried + piece), np.uint8)  # writable: one type for the kernels
+        data = self.carried + piece
         before, at = len(self.carried), 0
         self.carried, self.spans, self.bodies, self.budget = b"", [], [], compression.LARGEST_OUTPUT_BYTES
         while at < len(data):
             place = self._step(data, at)
             if place is None:
-                self.carried = data[at:].tobytes()
+                self.carried = data[at:]
                 break
             at = place
         spans = sorted(self.spans + _within(data, self.bodies)) if self.bodies else self.spans
         clipped = ((max(offset - before, 0), offset + length - before) for offset, length in spans)
         return [(begin, end - begin) for begin, end in clipped if end > begin]
 
-    def _step(self, data: np.ndarray, at: int) -> int | None:
+    def _step(self, data: bytes, at: int) -> int | None:
         """Where the walk goes on; None if it takes more bytes to tell."""
         if self.lost or self.passing:
             count = len(data) - at if self.lost else min(self.passing, len(data) - at)
@@ -116,7 +112,7 @@ class LogSecrets:
             return at + count
         return self._record(data, at) if self.in_batch else self._batch(data, at)
 
-    def _batch(self, data: np.ndarray, at: int) -> int | None:
+    def _batch(self, data: bytes, at: int) -> int | None:
         if len(data) - at < TO_MAGIC_BYTES:
             return None
         seen = laid_out(data[at : at + HEADER_BYTES])
@@ -130,7 +126,7 @@ class LogSecrets:
             return None
         batch = header(seen, 0)
         if batch.codec:
-            self._compressed(data[at + HEADER_BYTES : at + batch.size].tobytes(), batch)
+            self._compressed(data[at + HEADER_BYTES : at + batch.size], batch)
         else:
             self.in_batch, self.control = batch.size - HEADER_BYTES, batch.control
         return at + HEADER_BYTES
@@ -148,31 +144,32 @@ class LogSecrets:
             within = LogSecrets(in_batch=len(inner), control=batch.control)
             self.hiding = bool(within.feed(inner)) or within.in_batch > 0
 
-    def _record(self, data: np.ndarray, at: int) -> int | None:
+    def _record(self, data: bytes, at: int) -> int | None:
         here = min(len(data), at + self.in_batch)
-        status, end, body_at, body_end, kind, version = map(int, _head(data, at, here, self.control))
-        if status == _CUT_OFF and here - at < min(self.in_batch, MOST_CARRIED_BYTES):
+        head = RecordHead(data, at, here)
+        status = head.status(self.control)
+        if status == CUT_OFF and here - at < min(self.in_batch, MOST_CARRIED_BYTES):
             return None
-        if status != _WHOLE or end > at + self.in_batch:
+        if status != WHOLE or head.end > at + self.in_batch:
             self.passing, self.hiding, self.in_batch = self.in_batch, True, 0
             return at
-        self.in_batch -= end - at
-        if kind in _harmless_types():
-            self.passing, self.hiding = end - at, False
+        self.in_batch -= head.end - at
+        if head.type in _harmless_types():
+            self.passing, self.hiding = head.end - at, False
             return at
-        if body_end <= len(data):
-            self.bodies.append(_Body(body_at, body_end, kind, version))
-            self.passing, self.hiding = end - body_end, False
-            return body_end
-        self.behind = 1 if end == body_end + 1 else 0  # no headers: metadata records have none
-        self.passing, self.hiding = end - body_at - self.behind, True
-        return body_at
+        if head.body_end <= len(data):
+            self.bodies.append(_Body(head.body_at, head.body_end, head.type, head.version))
+            self.passing, self.hiding = head.end - head.body_end, False
+            return head.body_end
+        self.behind = 1 if head.end == head.body_end + 1 else 0  # no headers: metadata records have none
+        self.passing, self.hiding = head.end - head.body_at - self.behind, True
+        return head.body_at
 
 
-def _within(data: np.ndarray, bodies: list[_Body]) -> Spans:
+def _within(data: bytes, bodies: list[_Body]) -> Spans:
     """The secret fields of whole bodies, and unknown tags; all of a body that cannot be read."""
     messages = pack(
-        [data[body.at : body.end].tobytes() for body in bodies],
+        [data[body.at : body.end] for body in bodies],
         [RECORD] * len(bodies),
         [body.type if body.type in secret_types() else -1 for body in bodies],
         [min(body.version, _UNKNOWN) for body in bodies],
@@ -192,29 +189,3 @@ def _within(data: np.ndarray, bodies: list[_Body]) -> Spans:
 
 def _of_unknown_tag(slot: Slot) -> bool:
     return slot.kind == Kind.BYTES and slot.parent is not None and slot.parent.kind == Kind.UNKNOWN_TAG
-
-
-@cached_njit
-def _head(data: np.ndarray, at: int, here: int, control: bool) -> tuple[int, int, int, int, int, int]:
-    """(status, end, body, its end, type, version) of the record at `at`, of which the bytes up to `here` are seen."""
-    length, at, status = read_zigzag(data, at, here, VARINT_BYTES)
-    end, number = at + length, 0
-    at += 1  # attributes
-    for i in range(4):  # two deltas, the key's length, the value's
-        if status != 0 or length < 1:
-            return (_CUT_OFF if status == TRUNCATED else _BROKEN), 0, 0, 0, 0, 0
-        if i == 3:
-            at += max(number, 0)
-        number, at, status = read_zigzag(data, at, here, VARLONG_BYTES if i == 0 else VARINT_BYTES)
-    if status != 0 or number >= end - at:
-        return (_CUT_OFF if status == TRUNCATED else _BROKEN), 0, 0, 0, 0, 0
-    if control or number < 0:
-        return _WHOLE, end, at, at, _NO_FRAME, 0
-    body_end = at + number
-    stop = min(here, body_end)
-    frame, at = read_uvarint(data, at, stop)
-    kind, at = read_uvarint(data, at, stop)
-    version, at = read_uvarint(data, at, stop)
-    if min(frame, kind, version) < 0:
-        return (_CUT_OFF if stop < body_end else _BROKEN), 0, 0, 0, 0, 0
-    return _WHOLE, end, at, body_end, kind if frame == FRAME_VERSION else _FOREIGN, version

@@ -27,6 +27,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import ThreadingWSGIServer, _SilentHandler
 from prometheus_client.registry import Collector
 
+from wirecheck import extension_modules
 from wirecheck.decode import api_names
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.topology.releases import removed_in_4
@@ -189,6 +190,7 @@ class Page(Collector):
             "last_batch_timestamp_seconds": {(): self.last_batch_s} if self.last_batch_s else {},
             "backlog_files": {(): self.query.backlog_files},
             "backlog_bytes": {(): self.query.backlog_bytes},
+            "compiled": {(): 0.0 if extension_modules.PLAIN else 1.0},
             "state_bytes": {(step,): size for step, size in self.query.state_bytes.items()},
         }
 

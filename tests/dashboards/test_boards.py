@@ -34,6 +34,7 @@ AGENT_METRICS = {  # made by capture/agent/agent_metrics.py, which a monitor's e
     "disk_bytes": (),
     "last_frame_timestamp_seconds": (),
     "build_info": ("version",),
+    "compiled": (),
 }
 TARGET = {"job", "instance"}
 """Labels that Prometheus puts on every series."""

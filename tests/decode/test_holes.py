@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirecheck.decode.holes import NO_HOLES, Field, hidden, laid_out
+from wirecheck.decode.hole_search import hidden
+from wirecheck.decode.holes import NO_HOLES, Field, laid_out, pairs
 
 
 @st.composite
@@ -35,7 +36,7 @@ def test_what_was_kept_is_where_it_was_and_the_rest_is_hidden(cut, a, b):
     assert len(field) == len(data)
     assert field.bytes(0, len(data)) == bytes(b * there for b, there in zip(data, kept, strict=True))
     assert field.known(begin, end) == all(kept[begin:end])
-    assert hidden(field.holes, begin, end) == kept[begin:end].count(False)
+    assert hidden(pairs(field.holes), begin, end) == kept[begin:end].count(False)
 
 
 def test_whole_bytes_have_no_holes_and_are_not_copied():

@@ -16,7 +16,7 @@ NAMES = {
     "agent_frames_total", "agent_bytes_total", "agent_kept_frames_total", "agent_left_out_bytes_total",
     "agent_lost_frames_total", "agent_skipped_frames_total", "agent_file_roll_seconds", "agent_files_total",
     "agent_ring_fill_ratio", "agent_connections", "agent_disk_bytes", "agent_last_frame_timestamp_seconds",
-    "agent_build_info",
+    "agent_build_info", "agent_compiled",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.decode.log.batches import entry, record, uvarint
 from wirecheck.decode.errors import BadVarint, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
 from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log import frame_table as t
 from wirecheck.decode.log import metadata_record as f
 from wirecheck.decode.log.record import walk_records
 
@@ -24,15 +25,15 @@ def frame(value, *, key=None, control=False, left_out=None):
 
 def test_the_frame_is_version_type_and_version():
     row, field = frame(entry(300, b"body", version=2))
-    assert row[f.STATUS] == f.OK
-    assert (row[f.TYPE], row[f.VERSION]) == (300, 2)
-    assert field.bytes(row[f.BODY_AT], row[f.BODY_END]) == b"body"
+    assert row[t.STATUS] == t.OK
+    assert (row[t.TYPE], row[t.VERSION]) == (300, 2)
+    assert field.bytes(row[t.BODY_AT], row[t.BODY_END]) == b"body"
 
 
 def test_a_control_records_type_is_in_its_key_and_its_version_in_its_value():
     row, field = frame(struct.pack(">h", 1) + b"body", key=struct.pack(">hh", 0, 2), control=True)
-    assert (row[f.STATUS], row[f.TYPE], row[f.VERSION]) == (f.OK, 2, 1)
-    assert field.bytes(row[f.BODY_AT], row[f.BODY_END]) == b"\x00\x01body"
+    assert (row[t.STATUS], row[t.TYPE], row[t.VERSION]) == (t.OK, 2, 1)
+    assert field.bytes(row[t.BODY_AT], row[t.BODY_END]) == b"\x00\x01body"
 
 
 REFUSED = {
@@ -55,7 +56,7 @@ REFUSED = {
 def test_what_opens_no_entry_is_refused_for_what_it_is(case):
     value, reason = REFUSED[case]
     row, _ = frame(value)
-    assert f.REASONS[row[f.STATUS]] is reason
+    assert f.REASONS[row[t.STATUS]] is reason
 
 
 @pytest.mark.parametrize(
@@ -70,25 +71,25 @@ def test_what_opens_no_entry_is_refused_for_what_it_is(case):
 )
 def test_what_is_no_control_record_of_a_metadata_log_is_refused(key, value, reason):
     row, _ = frame(value, key=key, control=True)
-    assert f.REASONS[row[f.STATUS]] is reason
+    assert f.REASONS[row[t.STATUS]] is reason
 
 
 def test_a_hole_in_the_frame_hides_the_entry_and_one_in_the_body_does_not():
     value = entry(2, b"some body")
     at = record(value).index(value)
     for offset in range(3):
-        assert frame(value, left_out=(at + offset, 1))[0][f.STATUS] == f.IN_HOLE
-    assert frame(value, left_out=(at + 3, 4))[0][f.STATUS] == f.OK
-    assert frame(b"\xff" * 9, left_out=(at, 9))[0][f.STATUS] == f.IN_HOLE
+        assert frame(value, left_out=(at + offset, 1))[0][t.STATUS] == t.IN_HOLE
+    assert frame(value, left_out=(at + 3, 4))[0][t.STATUS] == t.OK
+    assert frame(b"\xff" * 9, left_out=(at, 9))[0][t.STATUS] == t.IN_HOLE
 
 
 def test_a_hole_in_a_control_key_or_version_hides_the_entry():
     key, value = struct.pack(">hh", 0, 2), struct.pack(">h", 0) + b"body"
     data = record(value, key=key)
     for offset in (data.index(key), data.index(key) + 3, data.index(value), data.index(value) + 1):
-        assert frame(value, key=key, control=True, left_out=(offset, 1))[0][f.STATUS] == f.IN_HOLE
-    assert frame(value, key=key, control=True, left_out=(data.index(value) + 2, 2))[0][f.STATUS] == f.OK
+        assert frame(value, key=key, control=True, left_out=(offset, 1))[0][t.STATUS] == t.IN_HOLE
+    assert frame(value, key=key, control=True, left_out=(data.index(value) + 2, 2))[0][t.STATUS] == t.OK
 
 
 def test_a_hidden_structure_hides_the_entry():
-    assert frame(entry(2, b""), left_out=(1, 1))[0][f.STATUS] == f.IN_HOLE
+    assert frame(entry(2, b""), left_out=(1, 1))[0][t.STATUS] == t.IN_HOLE

@@ -1,0 +1,28 @@
+"""How much of a stretch of bytes is missing.
+
+Knows: holes (decode.holes) as pairs of numbers in a row: begin, end, begin, end, sorted and disjoint.
+Does not know what lies around them. Rule: a search costs the logarithm of their number, however many there are.
+"""
+
+from __future__ import annotations
+
+from librt.vecs import vec
+from mypy_extensions import i64
+
+
+def hidden(holes: vec[i64], begin: i64, end: i64) -> i64:
+    """How many bytes of [begin, end) lie in holes."""
+    low: i64 = 0
+    high = i64(len(holes)) >> 1
+    while low < high:
+        middle = (low + high) >> 1
+        if holes[2 * middle + 1] <= begin:
+            low = middle + 1
+        else:
+            high = middle
+    total: i64 = 0
+    at = 2 * low
+    while at < i64(len(holes)) and holes[at] < end:
+        total += min(end, holes[at + 1]) - max(begin, holes[at])
+        at += 2
+    return total

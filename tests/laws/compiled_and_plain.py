@@ -1,0 +1,114 @@
+"""What compiled code and its plain source must both say: `python -m tests.laws.compiled_and_plain` prints it.
+
+A case gives one result for each of its inputs, in an order that never changes. Results are compared by their text, so
+numbers of numpy are turned into Python's. Seeds are fixed: two processes bend the same bytes.
+"""
+
+import gzip
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from wirecheck.decode.errors import DecodeError
+from wirecheck.decode.holes import laid_out
+from wirecheck.decode.log.checksum import crc32c
+from wirecheck.decode.log.metadata_log import entries
+from wirecheck.decode.log.metadata_record import frames
+from wirecheck.decode.log.records import read_batches
+from wirecheck.decode.log.secrets import LogSecrets
+
+GOLDEN = Path(__file__).parents[1] / "decode/golden"
+
+
+def golden(name: str) -> list[bytes]:
+    with gzip.open(GOLDEN / name, "rt") as lines:
+        return [bytes.fromhex(json.loads(line)["hex"]) for line in lines]
+
+
+def bent(data: bytes, chance: random.Random) -> bytes:
+    """With one to four bytes changed, or a stretch of them doubled or left out."""
+    out = bytearray(data or b"\0")
+    for _ in range(chance.randint(1, 4)):
+        out[chance.randrange(len(out))] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+    begin, length = chance.randrange(len(out)), chance.randint(0, 9)
+    match chance.randrange(4):
+        case 0:
+            del out[begin : begin + length]
+        case 1:
+            out[begin:begin] = out[begin : begin + length]
+    return bytes(out)
+
+
+def with_holes(data: bytes, chance: random.Random) -> tuple[bytes, list[tuple[int, int]]]:
+    """Without up to three spans (offset, length), and those."""
+    kept, spans, at = b"", [], 0
+    for _ in range(chance.randint(1, 3)):
+        begin = min(at + chance.randint(0, len(data) // 2), len(data))
+        length = min(chance.randint(1, 30), len(data) - begin)
+        kept, at = kept + data[at:begin], begin + length
+        spans += [(begin, length)] if length else []
+    return kept + data[at:], spans
+
+
+def checksums() -> Iterator[Any]:
+    data = random.Random(1).randbytes(3_000)
+    for begin in range(17):
+        for end in (begin, begin + 1, begin + 7, begin + 8, begin + 9, begin + 100, 3_000):
+            yield crc32c(data[begin:end])
+
+
+def fields() -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
+    """Records fields as they are, bent, and with holes."""
+    chance = random.Random(2)
+    for data in golden("record-batches.jsonl.gz"):
+        yield data, []
+        for _ in range(8):
+            some = bent(data, chance)
+            yield some, []
+            yield with_holes(some, chance)
+
+
+def read(data: bytes, left_out: list[tuple[int, int]]) -> list[Any]:
+    """The records of every batch, the frames in them, and why one is refused."""
+    out: list[Any] = []
+    for batch in read_batches(laid_out(data, left_out)).batches:
+        try:
+            records = batch.records(1 << 20)
+            rows = (records.table.tolist(), records.unseen, list(records))
+            out.append([*rows, *(frames(records, control=control).tolist() for control in (False, True))])
+        except DecodeError as error:
+            out.append((type(error).__name__, error.at))
+    return out
+
+
+def records() -> Iterator[Any]:
+    for data, left_out in fields():
+        yield read(data, left_out)
+
+
+def log_entries() -> Iterator[Any]:
+    for data, left_out in fields():
+        found = entries(data, left_out=left_out)
+        yield found.offset.tolist(), found.messages.key.tolist(), found.refused, found.unseen
+
+
+def secrets() -> Iterator[Any]:
+    for data, _ in fields():
+        walk, half = LogSecrets(), len(data) // 2
+        yield walk.feed(data[:half]), walk.feed(data[half:]), walk.carried
+
+
+CASES: dict[str, Callable[[], Iterator[Any]]] = {
+    "checksums": checksums,
+    "records": records,
+    "log_entries": log_entries,
+    "secrets": secrets,
+}
+
+if __name__ == "__main__":
+    for name, case in CASES.items():
+        for number, result in enumerate(case()):
+            print(name, number, f"{crc32(repr(result).encode()):08x}")
