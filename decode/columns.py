@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from wirecheck.decode.interpret import instruction
 from wirecheck.decode.interpret.interpreter import OK
 from wirecheck.decode.interpret.scatter import BEGINS_ROWS, Columns, RunParts
+from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec32, vec64
 from wirecheck.decode.layouts.form import ROWS, SIZED, Form, Kind, Slot
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
-from wirecheck.decode.vectors import bytes_of, int32s, int64s, vec32, vec64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

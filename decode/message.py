@@ -28,10 +28,10 @@ from wirecheck.decode.interpret import interpreter
 from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.interpret.kept_bytes import Kept, one_message
 from wirecheck.decode.interpret.outcomes import Attempts, Outcomes, walk_all
+from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
 from wirecheck.decode.layouts.form import SIZED
 from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.reading_plan import Tolerance, entries_of, planned
-from wirecheck.decode.vectors import bytes_of, int32s, int64s, vec64
 from wirecheck.decode.wire import Ints, Messages, known, pack
 
 if TYPE_CHECKING:

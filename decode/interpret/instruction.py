@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i64  # noqa: TC002 -- compiled code has to find it
+from mypy_extensions import i64
 
 # -- values of fixed width: size. float64 is INT64 ------------------------------------------------------------------
 INT8: Final = 0

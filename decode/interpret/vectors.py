@@ -34,12 +34,12 @@ def int32s(numbers: vec[i32], count: int = -1) -> NDArray[np.int32]:
 def vec64(array: NDArray[np.int64]) -> vec[i64]:
     """The array's numbers, and maybe more behind them: of one that `int64s` made, the vec it came from."""
     base: object = array.base
-    return cast("vec[i64]", base) if isinstance(base, VEC64) else vec[i64](array)
+    return base if isinstance(base, VEC64) else vec[i64](array)
 
 
 def vec32(array: NDArray[np.int32]) -> vec[i32]:
     base: object = array.base
-    return cast("vec[i32]", base) if isinstance(base, VEC32) else vec[i32](array)
+    return base if isinstance(base, VEC32) else vec[i32](array)
 
 
 def bytes_of(data: NDArray[np.uint8]) -> bytes:
