@@ -7,7 +7,7 @@ Rule: what is unique is made a Python string once; a place below zero means that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from librt.vecs import vec
@@ -132,12 +132,11 @@ class Lists:
 
 def uuids(data: NDArray[np.uint8], at: Ints) -> NDArray[np.uint8]:
     """uint8[rows, 16] of these places; zeros for a place below zero."""
-    places = np.maximum(at, 0)
-    if not len(at) or len(data) < 16:
-        return np.zeros((len(at), 16), np.uint8)
-    everywhere = np.ndarray((len(data) - 15,), "V16", data, strides=(1,))
-    out = everywhere[places].view(np.uint8).reshape(-1, 16)
-    out[at < 0] = 0
+    out = np.zeros((len(at), 16), np.uint8)
+    rows = np.flatnonzero(at >= 0)
+    if len(rows):
+        everywhere: NDArray[Any] = np.ndarray((len(data) - 15,), "V16", data, strides=(1,))
+        out[rows] = everywhere[at[rows]].view(np.uint8).reshape(-1, 16)
     return out
 
 
