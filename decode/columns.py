@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,9 +201,8 @@ def _always_said(entry: int) -> frozenset[int]:
     entry: one of `Programs.entries`.
     """
     said, behind = set(), None
-    for now in programs().instructions[entry:]:
-        if now.op == instruction.END:
-            break
+    program = programs().instructions[entry:]
+    for now in takewhile(lambda now: now.op != instruction.END, program):
         if behind is not None and now is not behind:
             continue
         behind = now.target if now.op in {instruction.TAGS, instruction.NULLABLE_STRUCT} else None

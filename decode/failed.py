@@ -7,6 +7,7 @@ Rule: the programs themselves are never changed; what is walked here is a copy o
 from __future__ import annotations
 
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from librt.vecs import vec
@@ -40,14 +41,12 @@ def _until_array(entry: int) -> Instruction:
     """A copy of a program that ends where its first array, of whatever, begins: its instructions stand in the order
     of the fields.
     """
-    copies: dict[Instruction, Instruction] = {}
-    for now in programs().instructions[entry:]:
-        array = now.op == END or FIXED <= now.op <= COMPACT_ARRAY
-        copies[now] = Instruction(END) if array else now.copy()
-        if array:
-            break
+    program = programs().instructions[entry:]
+    first = next(now for now in program if now.op == END or FIXED <= now.op <= COMPACT_ARRAY)
+    copies = {now: now.copy() for now in takewhile(lambda now: now is not first, program)}
+    copies[first] = Instruction(END)
     for now in copies.values():
         now.next, now.target = copies.get(now.next, now.next), copies.get(now.target, now.target)
         now.first_tag = None if now.first_tag is None else copies.get(now.first_tag, now.first_tag)
         now.next_tag = None if now.next_tag is None else copies.get(now.next_tag, now.next_tag)
-    return copies[programs().instructions[entry]]
+    return copies[program[0]]

@@ -163,11 +163,9 @@ class Columns:
 
 
 def fixed(data: bytes, op: i64, at: i64) -> i64:
-    """A value of fixed width."""
+    """A value of fixed width, but for int32, which nearly all are."""
     number: i64 = at
-    if op == INT32:
-        number = i64(read_i32_be(data, at))
-    elif op == INT16:
+    if op == INT16:
         number = i64(read_i16_be(data, at))
     elif op == INT64:
         number = read_i64_be(data, at)
