@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COMPILED := build/compiled/made
 SET_UP := $(READY) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
-PLAIN := WIRECHECK_PURE=1
+PLAIN := WIRECHECK_PURE=1 WIRECHECK_COMPILED=  # for who wants plain source where CI insists on compiled
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
@@ -37,8 +37,6 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	@$(BIN)/python -m wirecheck.capture.agent.warm >/dev/null
 	$(call step,compiling what judges)
 	@$(BIN)/python -m wirecheck.streaming.steps.warm
-	$(call step,an archive for Java to start faster)
-	@$(BIN)/python -m wirecheck.streaming.run.make_class_archive >/dev/null 2>&1 || true  # Java starts without it, too
 	@touch $@
 	$(call step,ready)
 
@@ -66,20 +64,20 @@ check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py
 
-laws: $(SET_UP) ## properties that hold for all inputs
-	@$(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws
+laws: $(SET_UP) ## properties that hold for all inputs, by the plain source
+	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) $(DEEP) tests/laws
 
-unit: $(SET_UP) ## one test module per module
-	@$(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/test_awaited.py tests/test_extension_modules.py tests/test_pages.py tests/test_wirecheck.py
+unit: $(SET_UP) ## one test module per module, by the plain source
+	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) tests/capture tests/commands tests/decode tests/streaming tests/dashboards tests/judge tests/test_awaited.py tests/test_extension_modules.py tests/test_pages.py tests/test_wirecheck.py
 
-scenarios: $(SET_UP) ## real captures by two roads: a plain loop and the Spark query
+scenarios: $(SET_UP) ## real captures, compiled, by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
 
-coverage: $(SET_UP) ## branch coverage of decode/ from its own tests, without JIT
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
+coverage: $(SET_UP) ## branch coverage of decode/ from its own tests, by the plain source
+	@$(PLAIN) NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
 	@$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=100
 
-docs: $(SET_UP) ## write the generated pages (CHECKS.md, boards)
+docs: $(SET_UP) ## write the generated pages (CHECKS.md, dashboards)
 	@$(BIN)/python -m tools.documents
 
 schemas: $(SET_UP) ## import Kafka's layouts anew: make schemas FACTS=folder
@@ -113,7 +111,7 @@ pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of 
 	@$(BIN)/python -m tools.hashes
 
 .PHONY: release
-release: $(SET_UP) ## wheel and sdist in dist/, built twice and alike, the wheel tried in fresh environments
+release: $(SET_UP) ## wheels (compiled, plain) and sdist in dist/, built twice and alike, the wheels tried in fresh environments
 	@$(BIN)/python -m tools.release
 
 .PHONY: fresh

@@ -24,6 +24,10 @@ MYPY = ["--config-file=", "--cache-dir=build/mypyc/cache", "--ignore-missing-imp
 """`make check` is strict, with all that is imported; here what a build environment lacks must not matter."""
 
 
+ONLY_ASKED = {"egg_info", "dist_info", "sdist"}
+"""What builds nothing, and is asked before something is built."""
+
+
 def plainly(error: BaseException) -> None:
     """Go on without, or not."""
     if os.environ.get("WIRECHECK_COMPILED") == "1":
@@ -32,12 +36,14 @@ def plainly(error: BaseException) -> None:
 
 
 def extensions() -> list[Extension]:
-    if os.environ.get("WIRECHECK_PURE") == "1":
+    if os.environ.get("WIRECHECK_PURE") == "1" or ONLY_ASKED & {*sys.argv}:
         return []
     try:
+        import mypyc
         from mypyc.build import mypycify
 
         files = [f"wirecheck/{path}" for path in MODULES["listed"]()]
+        places = (ROOT, Path(mypyc.__file__).parent)
         found: list[Extension] = mypycify([*MYPY, *files], group_name=MODULES["GROUP"], target_dir="build/mypyc")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - mypycify ends the process where it finds an error
         plainly(error)
@@ -45,7 +51,7 @@ def extensions() -> list[Extension]:
     for extension in found:
         # a compiler of next year warns of more, and the bytes are the same wherever it is built
         kept = [word for word in extension.extra_compile_args if word != "-Werror"]
-        extension.extra_compile_args = [*kept, f"-ffile-prefix-map={ROOT}=."]
+        extension.extra_compile_args = [*kept, *(f"-ffile-prefix-map={place}=." for place in places)]
     return found
 
 

@@ -100,7 +100,7 @@ def frames_of(folder: Path) -> list[Path]:
     pcap = folder / "busy.pcap"
     write_capture(pcap, 12_000_000, "small", 40)
     busy = write_frames([pcap], folder / "source", "busy", agent="b", roll_bytes=80_000).files
-    real = CAPTURES / "zk28-recreate" / "wirecheck.capture.source.pcap.gz"
+    real = CAPTURES / "zk28-recreate" / "capture.pcap.gz"
     other = write_frames([real], folder / "source", "real", agent="a", roll_bytes=60_000).files
     longer = max(len(busy), len(other))
     return sorted(

@@ -89,7 +89,7 @@ class Submitted(Monitor):
         command = [str(SPARK / "bin" / "spark-submit"), "--master", f"spark://127.0.0.1:{MASTER}"]
         command += ["--archives", f"{archive}#environment"]
         command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-        command += [str(ROOT / "wirecheck.py"), "monitor", "--frames", str(folder / "frames"), "--out"]
+        command += [str(ROOT / "wirecheck" / "__main__.py"), "monitor", "--frames", str(folder / "frames"), "--out"]
         command += [str(folder / "out"), "--interval", "1s", "--metrics-port", str(PORT)]
         environment = {**os.environ, "JAVA_HOME": str(find_java(folder).home), "SPARK_LOCAL_IP": "127.0.0.1"}
         with (folder / "words").open("ab") as words:
@@ -135,7 +135,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="wirecheck-cluster-") as name:
         folder = Path(name)
         archive = given.archive or packed(folder)
-        capture = CAPTURES / "zk28-recreate" / "wirecheck.capture.source.pcap.gz"
+        capture = CAPTURES / "zk28-recreate" / "capture.pcap.gz"
         files = write_frames([capture], folder / "source", "L", agent="a", roll_bytes=60_000).files
         loop = Loop(Settings(agents=agents_of(files)))
         loop.batch(files)

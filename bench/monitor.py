@@ -48,7 +48,7 @@ def measure() -> list[dict]:
 
 def cut(folder: Path, count: int) -> int:
     """Files of as many frames as arrive between two, without their times; how many there are."""
-    pcap = folder / "wirecheck.capture.source.pcap"
+    pcap = folder / "capture.pcap"
     write_capture(pcap, count * RATE * FILE_S * BYTES_PER_FRAME, "small")
     (folder / "source").mkdir()
     held, number = [], 0

@@ -299,7 +299,7 @@ def measure() -> list[dict]:
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
         folder = Path(name)
         for mix in ("records", "small"):
-            path = folder / "wirecheck.capture.source.pcap"
+            path = folder / "capture.pcap"
             write_capture(path, SYNTHETIC_BYTES if mix == "records" else SYNTHETIC_BYTES // 4, mix, 40)
             rows += measured(f"40 connections of {mix}", Capture.read(path), folder)
         real = os.environ.get("WIRECHECK_CAPTURES")

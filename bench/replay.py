@@ -30,7 +30,7 @@ import json, sys, time
 from pathlib import Path
 began = time.perf_counter()
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.streaming import replay
+from wirecheck.streaming.run import replay
 pcap, work = Path(sys.argv[1]), Path(sys.argv[2])
 marks = {}
 def mark(name):
@@ -57,10 +57,10 @@ def measure() -> list[dict]:
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
         folder = Path(name)
         for size, mix in ((TINY, "records"), (SMALL, "records"), (LARGE, "records"), (SMALL, "small")):
-            pcap = folder / "wirecheck.capture.source.pcap"
+            pcap = folder / "capture.pcap"
             write_capture(pcap, size, mix, CONNECTIONS)
             rows += compared(pcap, f"{size // 1_000_000} MB of {mix}", size, folder)
-        return [*rows, *slope(folder / "wirecheck.capture.source.pcap", rows)]
+        return [*rows, *slope(folder / "capture.pcap", rows)]
 
 
 def slope(pcap: Path, rows: list[dict]) -> list[dict]:

@@ -11,7 +11,7 @@ the first as negative numbers and refuses the second. Ports are int32, times are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,33 +35,57 @@ MOST_PAYLOAD_BYTES = 1 << 20  # of a segment; offloading joins segments up to 51
 
 SPAN = pa.struct([pa.field("offset", pa.int32(), nullable=False), pa.field("length", pa.int32(), nullable=False)])
 
-# One sentence per column; the documentation is generated from it.
-COLUMNS: tuple[tuple[str, pa.DataType, str], ...] = (
-    ("kind", pa.int8(), "0 for a frame, else the kind of mark."),
-    ("cluster", pa.string(), "Label of the cluster, as given to the agent."),
-    ("agent", pa.string(), "Name of the agent that wrote the row."),
-    ("file_seq", pa.int32(), "Number of the file: 1-based, contiguous per agent and folder."),
-    ("source", pa.string(), "Capture file as given on the command line, or interface."),
-    ("frame_no", pa.int64(), "1-based number of the packet in its source: the number Wireshark shows."),
-    ("ts_ns", pa.int64(), "Capture time in nanoseconds since 1970, UTC."),
-    ("src_ip", pa.string(), "Source address."),
-    ("src_port", pa.int32(), "Source port."),
-    ("dst_ip", pa.string(), "Destination address."),
-    ("dst_port", pa.int32(), "Destination port."),
-    ("tcp_seq", pa.int64(), "TCP sequence number as on the wire."),
-    ("tcp_ack", pa.int64(), "TCP acknowledgement number as on the wire."),
-    ("tcp_flags", pa.int32(), "TCP flags, nine bits: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE, CWR, NS."),
-    ("payload", pa.binary(), "The kept bytes of the segment, concatenated."),
-    ("payload_len", pa.int32(), "Length of the segment's payload on the wire."),
-    ("left_out", pa.list_(SPAN), "Spans of the payload as on the wire that are not kept, a snaplen cut included."),
-    ("count", pa.int64(), "Of a mark: how many packets were dropped or skipped."),
-    ("reason", pa.string(), "Of a mark: why."),
+
+class Column(NamedTuple):
+    """A column of the frames table; nothing else about it is declared anywhere."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    """One sentence."""
+    least: int | None = None
+    most: int | None = None
+    """Which numbers a reader believes; None for what is no number."""
+    null_in_marks: bool = False
+    """Whether a mark may lack it."""
+
+
+COLUMNS = (
+    Column("kind", pa.int8(), "0 for a frame, else the kind of mark.", FRAME, INPUT_ERROR),
+    Column("cluster", pa.string(), "Label of the cluster, as given to the agent."),
+    Column("agent", pa.string(), "Name of the agent that wrote the row."),
+    Column("file_seq", pa.int32(), "Number of the file: 1-based, contiguous per agent and folder.", 1, (1 << 31) - 1),
+    Column("source", pa.string(), "Capture file as given on the command line, or interface.", null_in_marks=True),
+    Column(
+        "frame_no", pa.int64(), "1-based number of the packet in its source: the number Wireshark shows.", 0, 1 << 53
+    ),
+    Column("ts_ns", pa.int64(), "Capture time in nanoseconds since 1970, UTC.", EARLIEST_NS, LATEST_NS),
+    Column("src_ip", pa.string(), "Source address.", null_in_marks=True),
+    Column("src_port", pa.int32(), "Source port.", 0, 65535),
+    Column("dst_ip", pa.string(), "Destination address.", null_in_marks=True),
+    Column("dst_port", pa.int32(), "Destination port.", 0, 65535),
+    Column("tcp_seq", pa.int64(), "TCP sequence number as on the wire.", 0, (1 << 32) - 1),
+    Column("tcp_ack", pa.int64(), "TCP acknowledgement number as on the wire.", 0, (1 << 32) - 1),
+    Column(
+        "tcp_flags",
+        pa.int32(),
+        "TCP flags, nine bits: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE, CWR, NS.",
+        0,
+        511,
+    ),
+    Column("payload", pa.binary(), "The kept bytes of the segment, concatenated."),
+    Column("payload_len", pa.int32(), "Length of the segment's payload on the wire.", 0, MOST_PAYLOAD_BYTES),
+    Column(
+        "left_out", pa.list_(SPAN), "Spans of the payload as on the wire that are not kept, a snaplen cut included."
+    ),
+    Column("count", pa.int64(), "Of a mark: how many packets were dropped or skipped.", 0, MOST_COUNT),
+    Column("reason", pa.string(), "Of a mark: why."),
 )
-FRAMES = pa.schema([pa.field(name, kind) for name, kind, _ in COLUMNS])
-STRINGS = tuple(name for name, kind, _ in COLUMNS if kind == pa.string())
+FRAMES = pa.schema([pa.field(column.name, column.type) for column in COLUMNS])
+STRINGS = tuple(column.name for column in COLUMNS if column.type == pa.string())
 CODED = pa.dictionary(pa.int32(), pa.string())
 # The same rows in memory: strings as codes, which is how they are written and how a reader should ask for them.
-FRAMES_CODED = pa.schema([pa.field(name, CODED if name in STRINGS else kind) for name, kind, _ in COLUMNS])
+FRAMES_CODED = pa.schema([pa.field(c.name, CODED if c.name in STRINGS else c.type) for c in COLUMNS])
 
 
 @dataclass(frozen=True)
@@ -86,9 +110,9 @@ class Stamp:
 def mark_rows(marks: Sequence[Mark], stamp: Stamp) -> pa.RecordBatch:
     n = len(marks)
     columns = {name: pa.nulls(n, kind) for name, kind in zip(FRAMES_CODED.names, FRAMES_CODED.types, strict=True)}
-    numbers = ("file_seq", "frame_no", "src_port", "dst_port", "tcp_seq", "tcp_ack", "tcp_flags", "payload_len")
-    for name in numbers:
-        columns[name] = pa.array(np.zeros(n, np.int64)).cast(FRAMES_CODED.field(name).type)
+    for column in COLUMNS:
+        if pa.types.is_integer(column.type):
+            columns[column.name] = pa.array(np.zeros(n, np.int64)).cast(column.type)
     columns["kind"] = pa.array([mark.kind for mark in marks], pa.int8())
     columns["cluster"] = constant(stamp.cluster, n)
     columns["agent"] = constant(stamp.agent, n)

@@ -33,21 +33,8 @@ LARGEST_BYTES = 1 << 30  # unpacked
 LONGEST_TEXT_BYTES = 1 << 16
 MOST_GROUPS = 4096  # an agent begins one every 16 MB
 _THRIFT_BYTES = 16 << 20  # of one text, or elements of one list, in Parquet's own headers
-RANGES = {
-    "kind": (frames.FRAME, frames.INPUT_ERROR),
-    "file_seq": (1, (1 << 31) - 1),
-    "frame_no": (0, 1 << 53),
-    "ts_ns": (frames.EARLIEST_NS, frames.LATEST_NS),
-    "src_port": (0, 65535),
-    "dst_port": (0, 65535),
-    "tcp_seq": (0, (1 << 32) - 1),
-    "tcp_ack": (0, (1 << 32) - 1),
-    "tcp_flags": (0, 511),
-    "payload_len": (0, frames.MOST_PAYLOAD_BYTES),
-    "count": (0, frames.MOST_COUNT),
-}
-OF_FRAMES = ("source", "src_ip", "dst_ip")
-"""What a mark may lack."""
+RANGES = {c.name: (c.least, c.most) for c in frames.COLUMNS if c.least is not None and c.most is not None}
+BY_NAME = {column.name: column for column in frames.COLUMNS}
 ONE_IN_A_FILE = ("cluster", "agent", "file_seq")
 SPANNED = ("payload", "payload_len", "left_out")
 
@@ -170,7 +157,7 @@ def _has_no_null(name: str, column: pa.ChunkedArray, is_mark: pa.ChunkedArray | 
     if name == "reason" or not column.null_count:
         return
     lacking = pc.is_null(column).to_numpy()
-    if name in OF_FRAMES:
+    if BY_NAME[name].null_in_marks:
         lacking &= ~is_mark.to_numpy() if is_mark is not None else False
     if lacking.any():
         raise NotFramesError(f"no {name} in row {int(np.argmax(lacking)) + 1}")

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, place, tell_if_plain, told_if_compiling, write_frames
+from wirecheck.commands.inputs import NOT_WHOLE, place, told_if_compiling, write_frames
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 @click.command(short_help="The agent: packets of interfaces or pcaps into frames.")
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
-@click.option("-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, packed ones, - too).")
+@click.option(
+    "-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, compressed ones, - too)."
+)
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--out", required=True, type=options.TARGET, help="Folder for the frames (Parquet).")
 @options.cluster()
@@ -138,7 +140,6 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
             keep_records=choices["keep_records"],
         )
         stamp, counts = Stamp(cluster, agent or host_name()), Counts()
-        tell_if_plain()
         with served(counts, choices["metrics_address"], choices["metrics_port"]):
             listen(what, out, stamp, lambda line: click.echo(f"wirecheck: {line}", err=True), counts)
     return summary_line(counts, out)

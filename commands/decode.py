@@ -47,9 +47,9 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of pcaps or of folders of an agent's frames, or one message in hex.
 
-    Files may be packed; - is what is piped in. A topic asked for by its name is found by its id too, once a message has
-    said both. A message in hex is a header and a body, with or without its size. A request says its API and version
-    itself; of a response, give --side, --api and --version.
+    Files may be compressed; - is standard input. A topic is found by its name and by its id too, once a message has
+    both. A message in hex is a header and a body, with or without its size. A request has its API and version; of a
+    response, give --side, --api and --version.
 
     Exit codes: 0 decoded, 1 the message in hex is malformed, 2 wrong use, no Kafka message, or (with --strict)
     something that could not be read.
@@ -176,7 +176,7 @@ def tables(inputs: list[Path]) -> "Iterator[pa.Table]":
 def written(folders: list[Path]) -> "Iterator[pa.Table]":
     """Frames as agents wrote them, of several agents side by side: what they all saw is one.
 
-    A file that is none of frames is named and left out. Stop where no other is there.
+    A file that is none of frames is named and skipped. Stop where no other is there.
     """
     from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
@@ -223,7 +223,7 @@ def beginning(path: Path, wrong: list[str]) -> int | None:
 def left_out(wrong: list[str]) -> None:
     """A line for each file that is not read, once."""
     for line in wrong:
-        click.echo(legible(f"wirecheck: {line}; it is left out"), err=True)
+        click.echo(legible(f"wirecheck: {line}; it is skipped"), err=True)
     wrong.clear()
 
 

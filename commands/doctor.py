@@ -1,11 +1,11 @@
-"""`wirecheck doctor`: what this machine lacks, and the command that mends it.
+"""`wirecheck doctor`: what this machine lacks, and the command that fixes it.
 
 Knows: which rooms have something to look at, and that a failure is exit code 1. Refuses to know what they look at.
 """
 
 import sys
 from contextlib import suppress
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -19,7 +19,7 @@ Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-@click.command(short_help="What this machine lacks, and how to mend it.")
+@click.command(short_help="What this machine lacks, and how to fix it.")
 @click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Look at this interface (repeatable).")
 @click.option("--out", type=options.PATH, help="Look at this folder, where frames will go.")
 def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
@@ -52,13 +52,18 @@ def of_code() -> Line:
 
 
 def of_streaming() -> list[Line]:
-    """What replay and monitor need; one line where they are not installed. A worker is tried, which may compile."""
-    try:
-        streaming_room = import_module("wirecheck.streaming.run.query_requirements")
-    except ImportError:  # that extra is not installed
-        return [("judging", "ok", "not installed here: replay and monitor need pip install 'wirecheck[monitor]'", "")]
+    """What Spark needs, for monitor and for replay by it; one line where it is not installed. A worker is tried, which
+    may compile.
+    """
+    if find_spec("pyspark") is None:
+        said = (
+            "locally; Spark is not installed: monitor and replay --engine spark need pip install 'wirecheck[monitor]'"
+        )
+        return [("judging", "ok", said, "")]
+    from wirecheck.streaming.run.query_requirements import checks
+
     with suppress(RuntimeError):  # where nothing can be stored, the lines say so
         from wirecheck.capture.agent.warm import reads_frames_compiled
 
         tell_unless(reads_frames_compiled())
-    return list(streaming_room.checks())
+    return checks()

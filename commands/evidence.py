@@ -16,7 +16,16 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import answers, frames_of, holds_tables, judged_frames, tell_unread, write_frames
+from wirecheck.commands.inputs import (
+    answers,
+    files_of,
+    frames_of,
+    holds_tables,
+    judged_frames,
+    judged_locally,
+    tell_unread,
+    write_frames,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +57,8 @@ def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Pa
       wirecheck evidence lltrvgv2 --from verdict/ -o finding.pcapng
       wirecheck evidence lltrvgv2 frames/ --from verdict/ -o finding.pcapng
     """
+    from wirecheck.streaming.steps.settings import Settings
+
     folders_of_tables = [name for name in inputs if holds_tables(Path(name))]
     if folders_of_tables:
         raise click.UsageError(f"{folders_of_tables[0]} holds tables: say --from {folders_of_tables[0]}")
@@ -59,11 +70,14 @@ def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Pa
             inputs = inputs or sources_of(found)
         elif not inputs:
             raise click.UsageError("say where it was found: pcaps, folders of frames, or --from OUT")
-        files = frame_files(inputs, room / "frames", **reading)
-        if found is None:
-            result = judged_frames(files)
-            tell_unread(result)
-            found = chosen(result, finding)
+        with frames_of(inputs, room / "frames", **reading) as coming:
+            if found is None:
+                result = judged_locally(coming, Settings()).result()
+                tell_unread(result)
+                found = chosen(result, finding)
+            else:
+                coming.wait()
+            files = files_of(coming)
         frames, connections = Search(found, files, room / "try", reading["keep_records"]).proven(target)
     click.echo(
         f"{found['code']} {found['id']}: {frames:,} frames of {connections} connections in {target}; "
@@ -97,15 +111,6 @@ def sources_of(finding: Row) -> tuple[str, ...]:
         what = f"{missing[0]} is not here" if missing else "the finding names no capture file"
         raise Stop(f"{what}: name the pcaps or the folder of frames it was found in")
     return tuple(sorted(named))
-
-
-def frame_files(inputs: tuple[str, ...], scratch: Path, cluster: str, keep_records: bool) -> list[Path]:
-    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
-
-    try:
-        return frames_files(frames_of(inputs, scratch, cluster, keep_records))
-    except FramesError as error:
-        raise Stop(str(error)) from error
 
 
 @dataclass

@@ -1,29 +1,36 @@
 """What the user named, as folders of frames, or as the answers that lie in result tables.
 
-Knows: which input is a pcap, which a folder of frames and which the --out of a replay or a monitor, and that whatever
-cannot be read ends in one line. Refuses to know what is in them.
+Knows: which input is a pcap, which a folder of frames and which the --out of a replay or a monitor, that captures are
+read in a process beside this one, and that whatever cannot be read ends in one line. Refuses to know what is in them.
 """
 
+import stat
 import sys
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck import extension_modules
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import legible, progress
 
 if TYPE_CHECKING:
+    from wirecheck.capture.agent.reading import Reading
+    from wirecheck.streaming.run.local_replay import LocalReplay
+    from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
 ROLL_BYTES = 4 << 20
 """Of rows as they are judged: 50 MB of capture, a MB of Parquet. A worker holds a few files at a time."""
 BATCH_BYTES = 12 << 20
 """Of payload read at a time. Twice as much is a tenth faster and holds 60 MB more, while the query runs beside it."""
+
+FEW_BYTES = 8 << 20
+"""Of captures: they are read in this process, which has loaded all that takes. Another begins with half a second."""
 
 
 def place(name: str) -> Path:
@@ -53,25 +60,69 @@ def tell_unless(compiled: bool) -> None:
         click.echo("wirecheck: first start of this version: compiling for two minutes or so, this once", err=True)
 
 
-def tell_if_plain() -> None:
-    """Who listens to a cluster, or judges it all the time, must know what this carries."""
-    if line := extension_modules.slow():
-        click.echo(f"wirecheck: {line}", err=True)
+@dataclass(frozen=True)
+class Frames:
+    """What the inputs come to: files of frames, some of which may still be on their way."""
+
+    folders: tuple[Path, ...]
+    """Of files that are there."""
+    reading: "Reading | None" = None
+    """What makes more of them, of the pcaps among the inputs."""
+
+    @property
+    def all_folders(self) -> list[Path]:
+        return [*self.folders, *([self.reading.out] if self.reading is not None else [])]
+
+    def appearing(self, on_progress: Any = None) -> Iterator[Path]:
+        """Those that are on their way, once each. Stop where a pcap cannot be read."""
+        from wirecheck.capture.agent.reading import ReadingError
+
+        try:
+            yield from self.reading.files(on_progress) if self.reading is not None else ()
+        except ReadingError as error:
+            raise Stop(str(error)) from error
+
+    def wait(self) -> None:
+        """Until all are there."""
+        with progress("reading") as advance:
+            for _ in self.appearing(advance):
+                pass
 
 
-def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> list[Path]:
-    """Folders of frames: those given, and one that is made here of the pcaps given."""
+@contextmanager
+def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> Iterator[Frames]:
+    """Frames of all inputs: in the folders given, and in one that is made here of the pcaps given."""
     told_if_compiling()
     given = [place(name) for name in inputs]
-    folders = [path for path in given if path.is_dir()]
+    folders = tuple(path for path in given if path.is_dir())
     pcaps = [path for path in given if not path.is_dir()]
     if not pcaps:
-        return folders
-    write_frames(pcaps, folder, cluster, keep_records=keep_records)
-    return [*folders, folder]
+        yield Frames(folders)
+    elif are_few_bytes(pcaps):
+        write_frames(pcaps, folder, cluster, keep_records=keep_records)
+        yield Frames((*folders, folder))
+    else:
+        from wirecheck.capture.agent.reading import Reading
+
+        sizes = {"roll_bytes": ROLL_BYTES, "batch_bytes": BATCH_BYTES}
+        with Reading(pcaps, folder, cluster, keep_records=keep_records, **sizes) as reading:
+            yield Frames(folders, reading)
+
+
+def are_few_bytes(pcaps: Iterable[Path]) -> bool:
+    """Whether they are read in less time than a process takes to start; what a pipe will bring, nobody knows."""
+    size = 0
+    for path in pcaps:
+        with suppress(OSError):
+            there = path.stat()
+            if not stat.S_ISREG(there.st_mode):
+                return False
+            size += there.st_size
+    return size <= FEW_BYTES
 
 
 def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bool) -> Any:
+    """Captures into a folder of frames, in this process."""
     from wirecheck.capture.agent import offline_agent
     from wirecheck.capture.source import pcap
 
@@ -164,26 +215,55 @@ def holds_tables(path: Path) -> bool:
 
 def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
     """What pcaps and folders of frames say, with nothing kept; where none was Kafka's, which ports were busy."""
+    from wirecheck.streaming.steps.settings import Settings
+
+    with (
+        TemporaryDirectory(prefix="wirecheck-") as scratch,
+        frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False) as frames,
+    ):
+        found = judged_locally(frames, Settings()).result()
+        return found, busy(found, files_of(frames))
+
+
+def files_of(frames: Frames) -> list[Path]:
+    """All that are there by now. Stop where there are none."""
     from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
-    with TemporaryDirectory(prefix="wirecheck-") as scratch:
-        try:
-            files = frames_files(frames_of(inputs, Path(scratch) / "frames", cluster, keep_records=False))
-            found = judged_frames(files)
-            return found, busy(found, files)
-        except FramesError as error:
-            raise Stop(str(error)) from error
+    try:
+        return frames_files(frames.all_folders)
+    except FramesError as error:
+        raise Stop(str(error)) from error
+
+
+def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
+    """Without Spark: of pcaps alone each file as it appears, while the next is made."""
+    from wirecheck.streaming.run.local_replay import LocalReplay
+
+    if frames.folders or frames.reading is None:
+        frames.wait()
+        return judged_files(files_of(frames), settings)
+    run = LocalReplay(settings)
+    with progress("judging") as advance:
+        for file in frames.appearing(advance):
+            run.judge([file])
+    return run
+
+
+def judged_files(files: list[Path], settings: "Settings") -> "LocalReplay":
+    """Files of frames that are all there."""
+    from wirecheck.streaming.run.local_replay import batches_of, of_files
+
+    run = of_files(files, settings)
+    done = 0
+    with progress("judging") as advance:
+        for batch in batches_of(files):
+            run.judge(batch)
+            done += len(batch)
+            advance(done, len(files))
+    return run
 
 
 def judged_frames(files: list[Path]) -> "Result":
-    """Judged in this process, one file of frames after the other: no Spark to wait for, and no tables to keep."""
-    from wirecheck.streaming.steps.frames_folder import agents_of
-    from wirecheck.streaming.steps.plain_loop import Loop
     from wirecheck.streaming.steps.settings import Settings
 
-    loop = Loop(replace(Settings(), agents=agents_of(files)))
-    with progress("judging") as advance:
-        for number, file in enumerate(files):
-            loop.batch([file])
-            advance(number + 1, len(files))
-    return loop.result()
+    return judged_files(files, Settings()).result()

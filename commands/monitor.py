@@ -15,7 +15,7 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop, need_fitting
-from wirecheck.commands.inputs import tell_if_plain, tell_unless
+from wirecheck.commands.inputs import tell_unless
 from wirecheck.commands.outputs import for_its_user_alone
 from wirecheck.commands.units import duration, size
 
@@ -96,7 +96,6 @@ def monitor(
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     plan = Plan(frames, out, checkpoint, interval_s=interval, retain_s=choices.pop("retain"), **choices)
     tell_unless(reads_frames_compiled())
-    tell_if_plain()
     try:
         with for_its_user_alone():
             job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))

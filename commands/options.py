@@ -11,6 +11,7 @@ import click
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
 DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
+ENGINES = ("spark", "local")
 Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 
@@ -56,6 +57,14 @@ def tables() -> Decorator:
 def dialect() -> Decorator:
     return click.option(
         "--dialect", type=click.Choice(DIALECTS), default="auto", show_default=True, help="Layouts to read by."
+    )
+
+
+def engine() -> Decorator:
+    return click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        help="Judge by Spark, or in this process.  [default: spark, if installed]",
     )
 
 

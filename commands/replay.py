@@ -6,6 +6,7 @@ is done.
 
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
-from wirecheck.commands.inputs import busy, frames_of, need_kafka, need_whole
+from wirecheck.commands.inputs import Frames, busy, files_of, frames_of, judged_locally, need_kafka, need_whole
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
 from wirecheck.commands.screen import as_json, console, legible, progress
 
 if TYPE_CHECKING:
+    from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 @options.cluster()
 @options.ports()
 @options.dialect()
+@options.engine()
 @click.option(
     "--fail-on",
     type=click.Choice(options.FAIL_ON),
@@ -37,12 +40,19 @@ if TYPE_CHECKING:
 )
 @options.form("json")
 @options.strict()
-@click.option("--keep-records", is_flag=True, help="Do not leave out records and secrets while judging.")
+@click.option("--keep-records", is_flag=True, help="Do not redact records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
 def replay(
-    inputs: tuple[str, ...], form: str, fail_on: str, report: Path | None, *, strict: bool, **choices: Any
+    inputs: tuple[str, ...],
+    form: str,
+    fail_on: str,
+    report: Path | None,
+    engine: str | None,
+    *,
+    strict: bool,
+    **choices: Any,
 ) -> None:
-    """Judge pcaps (packed or not, - for what is piped in), or folders of an agent's frames, as if captured now.
+    """Judge pcaps (compressed or not, - for standard input), or folders of an agent's frames, as if captured now.
 
     Exit codes: 0 nothing found of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
     something that could not be read, whatever was found in the rest.
@@ -54,9 +64,10 @@ def replay(
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
     """
+    engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
-        found, ports = judged(inputs, **choices)
-        result = found.json()
+        found, ports = judged(inputs, engine, **choices)
+        result = {**found.json(), "engine": engine}
         if report is not None:
             from wirecheck.dashboards.report.page import page
 
@@ -67,35 +78,60 @@ def replay(
             click.echo(legible(f"wirecheck: {line}"), err=True)
     else:
         from wirecheck.dashboards import terminal
+        from wirecheck.streaming.store.run_result import LISTINGS
 
-        terminal.show(legible(result), console())
+        terminal.show(legible(result), console(), LISTINGS)
     need_kafka(result["coverage"], ports)
     need_whole(result["coverage"], strict=strict)
     kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]
     sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
 
 
+def default_engine() -> str:
+    """Spark, where it is installed."""
+    return "spark" if find_spec("pyspark") is not None else "local"
+
+
 def judged(
-    inputs: tuple[str, ...], out: Path | None, cluster: str, ports: tuple[int, ...], keep_records: bool, **switches: Any
+    inputs: tuple[str, ...],
+    engine: str,
+    out: Path | None,
+    *,
+    cluster: str,
+    ports: tuple[int, ...],
+    keep_records: bool,
+    **switches: Any,
 ) -> "tuple[Result, str]":
-    """Frames of all inputs, through the query; where none was Kafka's, which ports were busy."""
-    from wirecheck.streaming.run import replay as query
-    from wirecheck.streaming.steps.frames_folder import frames_files
+    """What the frames of all inputs say; where none was Kafka's, which ports were busy."""
     from wirecheck.streaming.steps.settings import Settings
 
     settings = Settings(ports=frozenset(ports), **switches)
-    with tempfile.TemporaryDirectory(prefix="wirecheck-") as folder, tables_at(out, Path(folder) / "tables") as tables:
-        frames, work = Path(folder) / "frames", Path(folder) / "work"
-        query.prepare(work, settings)
-        captures = not any(Path(name).is_dir() for name in inputs)
-        early = query.ahead(frames, tables, work, settings) if captures else None
-        try:
-            need_fitting()  # while Java starts
-            folders = frames_of(inputs, frames, cluster, keep_records)
-            with progress("judging") as advance:
-                found = query.run(folders, tables, work, settings, advance, early=early)
-            return found, busy(found, frames_files(folders), ports)
-        except query.ReplayError as error:
-            raise Stop(str(error)) from error
-        finally:
-            query.give_up(early)
+    with (
+        tempfile.TemporaryDirectory(prefix="wirecheck-") as folder,
+        tables_at(out, Path(folder) / "tables") as tables,
+        frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as frames,
+    ):
+        if engine == "spark":
+            found = by_spark(frames, tables, Path(folder) / "work", settings)
+        else:
+            run = judged_locally(frames, settings)
+            found = run.result()
+            if out is not None:
+                run.write(tables)
+        return found, busy(found, files_of(frames), ports)
+
+
+def by_spark(frames: Frames, tables: Path, work: Path, settings: "Settings") -> "Result":
+    """Through the query."""
+    need_fitting()
+    from wirecheck.streaming.run import replay as query
+
+    query.prepare(work, settings)
+    try:
+        frames.wait()
+        with progress("judging") as advance:
+            return query.run(frames.all_folders, tables, work, settings, advance)
+    except query.ReplayError as error:
+        raise Stop(str(error)) from error
+    finally:
+        query.give_up()

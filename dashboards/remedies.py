@@ -12,7 +12,7 @@ from importlib import resources
 @cache
 def remedies() -> dict[str, str]:
     """By code, in the order of the catalogue."""
-    lines = resources.files("dashboards").joinpath("remedies.tsv").read_text("ascii").splitlines()[1:]
+    lines = resources.files("wirecheck.dashboards").joinpath("remedies.tsv").read_text("ascii").splitlines()[1:]
     return dict(line.split("\t") for line in lines)
 
 

@@ -8,7 +8,8 @@ Rule: nothing is shown that is not in the object, or known of its check, and eve
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from rich.text import Text
 
 from wirecheck.dashboards.remedies import remedy
 from wirecheck.dashboards.report.timeline import Axis, axis_of
-from wirecheck.dashboards.terminal_tables import put
+from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.topic_id import hex_id
 from wirecheck.dashboards.verdict import KINDS, beyond, by_kind, heading, named_cluster, not_read, rank, share
 
@@ -37,12 +38,14 @@ READ_ON = (
 Row = Mapping[str, Any]
 
 
-def show(result: Row, console: Console) -> None:
-    """Print a whole result: coverage, findings, topics, clusters."""
+def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = MappingProxyType({})) -> None:
+    """Print a whole result: coverage, findings, topics, clusters, and of further tables these columns."""
     axis = axis_of(result)
     console.print(coverage_text(result["coverage"]))
     if result["clusters"]:
         console.print(Text("Captured  ", style="bold").append(axis.span(), style="not bold"))
+    if "engine" in result:
+        console.print(Text("Judged    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
     for error in result["coverage"]["input_errors"]:
         console.print(Text(f"  not all was readable: {error}", style="yellow"))
     for cluster in result["clusters"]:
@@ -51,6 +54,10 @@ def show(result: Row, console: Console) -> None:
     if result["topics"]:
         many = len(result["clusters"]) > 1
         put(topics_table(result["topics"], axis, many=many, wide=console.width >= WIDE), console)
+    for name, columns in listings.items():
+        if result[name]:
+            console.print(Text(f"\n{name.capitalize()}", style="bold"))
+            put(rows_table(result[name], columns), console)
     for others in result.get("others", ()):
         console.print(Text(f"and {beyond(others)}", style="magenta"))
     console.print(tally_text(result["findings"], result["coverage"]))
@@ -66,6 +73,10 @@ def show(result: Row, console: Console) -> None:
         advised.add(finding["code"])
     if result["findings"]:
         console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
+
+
+def engine_text(engine: str) -> str:
+    return "by Spark" if engine == "spark" else "locally, without Spark"
 
 
 def coverage_text(coverage: Row) -> Text:

@@ -7,7 +7,7 @@ Rule: nothing is shown that is not in the objects; a cell that nobody said anyth
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -48,6 +48,21 @@ def put(made: Table, console: Console) -> None:
         console.print(made, crop=False)
     finally:
         console.width = width
+
+
+def rows_table(rows: Iterable[Row], columns: Sequence[str]) -> Table:
+    """Rows of any table of a result, by these of its columns."""
+    made = table(*(column.replace("_", " ") for column in columns))
+    for row in rows:
+        made.add_row(*(Text(value_text(row[column])) for column in columns))
+    return made
+
+
+def value_text(value: Any) -> str:
+    """What is null is empty."""
+    if isinstance(value, list):
+        return ", ".join(map(value_text, value))
+    return "" if value is None else str(value)
 
 
 def list_topics(topics: list[Row], console: Console) -> None:

@@ -69,7 +69,7 @@ def about(findings: Iterable[Row]) -> str:
 
 
 def beyond(others: Row) -> str:
-    """What bounds by number left out: one `others` of a result."""
+    """What bounds by number omit: one `others` of a result."""
     return f"{others['count']:,} more {others['table']} of {others['cluster']} that were seen and are not kept"
 
 

@@ -29,9 +29,8 @@ from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.interpret.kept_bytes import Kept, one_message
 from wirecheck.decode.interpret.outcomes import Attempts, Outcomes, walk_all
 from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
-from wirecheck.decode.layouts.form import SIZED
 from wirecheck.decode.layouts.program import Dialect, form, programs
-from wirecheck.decode.reading_plan import Tolerance, entries_of, planned
+from wirecheck.decode.reading_plan import Tolerance, planned
 from wirecheck.decode.wire import Ints, Messages, known, pack
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ __all__ = [
     "known",
     "only",
     "pack",
-    "read_so_far",
 ]
 
 
@@ -205,21 +203,6 @@ def _met(tokens: Tokens, count: int) -> tuple[NDArray[np.int32], NDArray[np.int3
         int32s(tokens.field, count), int32s(tokens.row, count),
         int64s(tokens.value, count), int32s(tokens.length, count),
     )  # fmt: skip
-
-
-def read_so_far(decoded: Decoded, row: int, wanted: Projection) -> list[tuple[int, int, int]]:
-    """(slot, place in the data, length) of the content that a message held before the place where it failed."""
-    entry, *_ = entries_of(decoded.messages, decoded.dialect)
-    walk = Interpreter(vec[u8](_wanted(wanted)), programs().levels)
-    walk.walk(programs().instructions[entry[row]], kept_message(decoded.messages, row), 0, 0)
-    begin, kinds = int(decoded.messages.at[row]), [slot.kind for slot in programs().slots]
-    slots, _, places, lengths = (column.tolist() for column in _met(walk.tokens, walk.met))
-    content = (
-        (slot, place, length)
-        for slot, place, length in zip(slots, places, lengths, strict=True)
-        if length > 0 and slot < len(kinds) and kinds[slot] in SIZED
-    )
-    return [(slot, place + begin if place >= 0 else place - begin, length) for slot, place, length in content]
 
 
 def _wanted(projection: Projection) -> NDArray[np.uint8]:

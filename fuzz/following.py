@@ -6,7 +6,7 @@ Knows: what must hold of any frames. Nothing is raised, whatever the bounds and 
 A canary that is kept is looked at again in what trim gave: in a message that decodes the damage itself moved it into a
 field that is kept (counted as moved, and listed); in a header it is the client id; anywhere else it is a breach.
 Rule: ends by itself after the sequences it was told, says seed, counts and time, and exits 1 on a breach, with the
-frames in a file. The same seed damages the same frames.
+frames in a file under build/fuzz. The same seed damages the same frames.
 """
 
 # ruff: noqa: T201 -- a report on the terminal is what it is for
@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from fuzz.damage import damaged
+from fuzz.files import BUILD
 from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent
 from wirecheck.capture.trim.may_be_kept import header_bytes
@@ -234,9 +235,7 @@ def run(options: argparse.Namespace) -> int:
                 tried(rng, rows, seen, early=bool(number & 1))
         except Exception:  # noqa: BLE001 -- whatever it is, it is the finding
             breaches += 1
-            name = Path(f"following-{options.damage}-{options.seed}-{number}.pickle")
-            name.write_bytes(pickle.dumps(rows))
-            print(f"BREACH in sequence {number}, frames in {name}:", flush=True)
+            print(f"BREACH in sequence {number}, frames in {keep(options, number, rows)}:", flush=True)
             traceback.print_exc(limit=-3)
         if (number + 1) % REPORT_EVERY == 0:
             print(f"  {number + 1} in {time.monotonic() - begin:.0f} s, {breaches} breaches", flush=True)
@@ -245,6 +244,14 @@ def run(options: argparse.Namespace) -> int:
     for place, count in Counter(seen.moved).most_common():
         print(f"  canary {place}: {count}")
     return 1 if breaches else 0
+
+
+def keep(options: argparse.Namespace, number: int, rows: list[Row]) -> Path:
+    folder = BUILD / "fuzz"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"following-{options.damage}-{options.seed}-{number}.pickle"
+    path.write_bytes(pickle.dumps(rows))
+    return path
 
 
 def arguments() -> argparse.Namespace:

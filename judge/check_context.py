@@ -1,6 +1,6 @@
 """What a check is given besides its subject: the ledger, the clusters, the settings and the watermark.
 
-Knows: how far capture time has come, and which cells must be judged again once it has come further. Knows no check.
+Knows: how far capture time has come, and which subjects must be judged again once it has come further. Knows no check.
 Rule: a check asks `passed` and never compares with the watermark itself; so a verdict that waits is never forgotten.
 An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
-from wirecheck.judge.claims.claim import Cell, Claim, merged
+from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import SORTING, Failure, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
@@ -26,7 +26,7 @@ STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
 @dataclass
 class Filed:
-    """One cell of the ledger, as checks ask for it."""
+    """One subject of the ledger, as checks ask for it."""
 
     groups: list[Group] = field(default_factory=list)
     claims: dict[tuple[int, str], list[Claim]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Filed:
     """Hosts that spoke in it and were granted nothing so far: whether they are heard may change."""
 
 
-class Scene:
+class CheckContext:
     def __init__(
         self,
         ledger: Ledger,
@@ -48,62 +48,66 @@ class Scene:
     ) -> None:
         self.ledger, self.clusters, self.settings, self.watermark_ns = ledger, clusters, settings, watermark_ns
         self.strangers = strangers or Strangers(ledger)
-        self.due: dict[Cell, int] = {}
-        """Cells that wait for the watermark, with the earliest time they wait for."""
-        self.pending: set[Cell] = set()
-        """Cells that wait for the high watermark of the metadata log, or watch what lies in other cells."""
+        self.due: dict[Subject, int] = {}
+        """Subjects that wait for the watermark, with the earliest time they wait for."""
+        self.pending: set[Subject] = set()
+        """Subjects that wait for the high watermark of the metadata log, or watch what lies in other subjects."""
         self.logs: dict[int, LogOrder] = {}
         self.known_senders: dict[int, set[str]] = {}
         self.agents: dict[str, tuple[int, bool]] = {}
         """How far each agent has shown its traffic, and whether it has ended."""
-        self.cell: Cell = ()
+        self.subject: Subject = ()
         self.failed: list[Failure] = []
-        """What raised about the cell in hand."""
+        """What raised about the subject in hand."""
         self.failures: Iterable[Failure] = ()
         """All that cannot be judged now."""
-        self.filed: dict[Cell, Filed] = {}
+        self.filed: dict[Subject, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}
         """Topics made so far (`topic_of`)."""
-        self.writers: dict[str, list[Cell]] | None = None
+        self.writers: dict[str, list[Subject]] | None = None
         """Clients that write to each name, once a check has asked for them."""
 
     def passed(self, due_ns: int) -> bool:
-        """Whether capture time has passed this; if not, the cell in hand is judged again when it has."""
+        """Whether capture time has passed this; if not, the subject in hand is judged again when it has."""
         if self.watermark_ns >= due_ns:
             return True
-        self.due[self.cell] = min(due_ns, self.due.get(self.cell, due_ns))
+        self.due[self.subject] = min(due_ns, self.due.get(self.subject, due_ns))
         return False
 
     def watch(self) -> None:
-        """The cell in hand looks beyond its neighbours: judge it again whenever anything is learned of the servers."""
-        self.pending.add(self.cell)
+        """The subject in hand looks beyond its neighbours: judge it again whenever servers say anything new."""
+        self.pending.add(self.subject)
 
-    def claims(self, kind: str, group: Group, *cell: str) -> list[Claim]:
+    def claims(self, kind: str, group: Group, *subject: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
-        filed = self.asked(cell)
+        filed = self.asked(subject)
         if filed.waits:
-            self.pending.add(self.cell)
+            self.pending.add(self.subject)
         return filed.claims.get((id(group), kind), [])
 
-    def groups(self, cell: Cell) -> list[Group]:
+    def groups(self, subject: Subject) -> list[Group]:
         """The groups in which something was said about a subject, in a stable order."""
-        filed = self.asked(cell)
+        filed = self.asked(subject)
         if filed.waits:
-            self.pending.add(self.cell)
+            self.pending.add(self.subject)
         return filed.groups
 
-    def heard(self, cell: Cell) -> list[Claim]:
+    def heard(self, subject: Subject) -> list[Claim]:
         """All claims about a subject but those of strangers, whichever cluster they are of."""
-        return [claim for claim in self.ledger.cell(*cell).values() if self.hears(claim, self.strangers.speaker(claim))]
+        return [
+            claim
+            for claim in self.ledger.claims_of(*subject).values()
+            if self.hears(claim, self.strangers.speaker(claim))
+        ]
 
     def hears(self, claim: Claim, host: str | None) -> bool:
         return not self.strangers.silenced(claim, host)
 
-    def asked(self, cell: Cell) -> Filed:
-        """A cell's claims for the cell in hand, which is judged again once strangers among them are none any more."""
-        filed = self.filed_in(cell)
+    def asked(self, subject: Subject) -> Filed:
+        """A subject's claims for the one in hand, which is judged again once strangers among them are none any more."""
+        filed = self.filed_in(subject)
         if filed.ungranted:
-            self.strangers.rests(filed.ungranted, self.cell)
+            self.strangers.rests(filed.ungranted, self.subject)
         return filed
 
     def counts(self, order: Claim, group: Group) -> bool:
@@ -130,35 +134,35 @@ class Scene:
             self.known_senders[id(group)] = told | group.hosts
         return self.known_senders[id(group)]
 
-    def filed_in(self, cell: Cell) -> Filed:
-        """A cell's claims by group and kind: sorted once, however many checks ask."""
-        filed = self.filed.get(cell)
+    def filed_in(self, subject: Subject) -> Filed:
+        """A subject's claims by group and kind: sorted once, however many checks ask."""
+        filed = self.filed.get(subject)
         if filed is None:
             filed = Filed()
             groups: dict[int, Group] = {}
             late: set[tuple[int, str]] = set()
-            for claim in in_order(self.ledger.cell(*cell).values()):
+            for claim in in_order(self.ledger.claims_of(*subject).values()):
                 try:
-                    for group, said in self.sorted_into(claim, cell, filed):
+                    for group, said in self.sorted_into(claim, subject, filed):
                         groups[id(group)] = group
                         if ordered(claim):
                             late.add((id(group), said.kind))
                 except Exception as error:  # noqa: BLE001 - a claim that nobody can place does not hide the others
-                    self.failed.append(failure(SORTING, cell, error, seen=[claim.last]))
+                    self.failed.append(failure(SORTING, subject, error, seen=[claim.last]))
             for place in late & filed.claims.keys():
                 filed.claims[place] = in_order(merged(claim.copy() for claim in filed.claims[place]))
             if not self.clusters.alone:
                 filed.claims = {kind: in_order(claims) for kind, claims in filed.claims.items()}
             filed.groups = sorted(groups.values(), key=lambda group: (group.key, group.endpoints))
-            self.filed[cell] = filed  # whole, or, where this raises, not at all
+            self.filed[subject] = filed  # whole, or, where this raises, not at all
         return filed
 
-    def sorted_into(self, claim: Claim, cell: Cell, filed: Filed) -> Iterator[tuple[Group, Claim]]:
+    def sorted_into(self, claim: Claim, subject: Subject, filed: Filed) -> Iterator[tuple[Group, Claim]]:
         """File a claim under the groups it was made in; not what a stranger says, nor an order nobody may give."""
-        host = self.strangers.speaker(claim) if cell[0] != "host" else None
+        host = self.strangers.speaker(claim) if subject[0] != "host" else None
         if host is not None:
             filed.ungranted.add(host)
-        if cell[0] != "host" and not self.hears(claim, host):
+        if subject[0] != "host" and not self.hears(claim, host):
             return
         for group, part in self.clusters.parts(claim):
             said = part

@@ -3,8 +3,8 @@
 Knows: which check (or other step of judging) raised, about which subject, with what kind of exception and where. Does
 not log, and knows no check.
 Rule: an exception ends what it happened in and nothing else. It is caught once per level: a check about one subject
-(`units.py`), a claim that is filed, a snapshot, the clusters, ageing (`step.py`). Memory of them is bounded; what is
-beyond the bound is still counted in the batch in which it happens.
+(`evaluate.py`), a claim that is filed, a snapshot, the clusters, ageing (`judge.py`). Memory of them is bounded; those
+beyond the bound still count in the batch in which they happen.
 """
 
 import traceback
@@ -12,25 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from wirecheck.judge.claims.claim import Cell, Sighting
+from wirecheck.judge.claims.claim import Sighting, Subject
 
-Told = TypeVar("Told")
+Made = TypeVar("Made")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
 STRANGERS = "strangers"
-STEPS = (
-    FILING,
-    ASSEMBLY,
-    CLUSTERS,
-    AGEING,
-    SORTING,
-    STRANGERS,
-    "topics",
-    "descriptions",
-    "clients",
-    "coverage",
-    "rows",
-)
-"""What may fail besides checks; with their codes the closed set of what a failure is counted under."""
+STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, STRANGERS, "rows")
+"""What may fail besides checks and tables; with their codes and names the closed set of what failures count under."""
 MOST = 4096
 """So many subjects are remembered."""
 
@@ -40,23 +28,25 @@ class Failure(NamedTuple):
 
     check: str
     """Code of the check, or one of STEPS."""
-    cell: Cell
+    subject: Subject
     cluster: str
     error: str
     """Kind of the exception, and where: ValueError in leadership.py:128."""
     seen: Sighting | None
     """The last thing said of the subject."""
     trace: str = ""
-    """For whoever mends it; not kept."""
+    """For whoever fixes it; not kept."""
 
     @property
     def about(self) -> str:
-        return " ".join(filter(None, self.cell)) or "all"
+        return " ".join(filter(None, self.subject)) or "all"
 
 
-def failure(check: str, cell: Cell, error: Exception, *, cluster: str = "", seen: Iterable[Sighting] = ()) -> Failure:
+def failure(
+    check: str, subject: Subject, error: Exception, *, cluster: str = "", seen: Iterable[Sighting] = ()
+) -> Failure:
     trace = "".join(traceback.format_exception(error))
-    return Failure(check, cell, cluster, described(error), max(seen, default=None), trace)
+    return Failure(check, subject, cluster, described(error), max(seen, default=None), trace)
 
 
 def described(error: BaseException) -> str:
@@ -66,10 +56,10 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{place}"
 
 
-def attempted(tell: Callable[..., Iterable[Told]], *about: Any) -> tuple[list[Told], Exception | None]:
-    """All that something tells, or nothing of it and why."""
+def attempted(make: Callable[..., Iterable[Made]], *about: Any) -> tuple[list[Made], Exception | None]:
+    """All that something makes, or nothing of it and why."""
     try:
-        return list(tell(*about)), None
+        return list(make(*about)), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         return [], error
 
@@ -78,9 +68,9 @@ class Failures:
     """What cannot be judged now, by subject, and what failed since it was last asked."""
 
     def __init__(self, stored: Iterable[Any] = ()) -> None:
-        self.standing: dict[Cell, dict[str, Failure]] = {}
-        for check, cell, cluster, error, seen in stored:
-            self.stand(Failure(check, tuple(cell), cluster, error, Sighting(*seen) if seen else None))
+        self.standing: dict[Subject, dict[str, Failure]] = {}
+        for check, subject, cluster, error, seen in stored:
+            self.stand(Failure(check, tuple(subject), cluster, error, Sighting(*seen) if seen else None))
         self.changed = False
         self.new: list[Failure] = []
 
@@ -90,28 +80,28 @@ class Failures:
             self.stand(one)
 
     def stand(self, one: Failure) -> None:
-        if one.cell in self.standing or len(self.standing) < MOST:
-            self.standing.setdefault(one.cell, {})[one.check] = one._replace(trace="")
+        if one.subject in self.standing or len(self.standing) < MOST:
+            self.standing.setdefault(one.subject, {})[one.check] = one._replace(trace="")
             self.changed = True
 
-    def judged(self, cell: Cell, failed: Iterable[Failure]) -> None:
+    def judged(self, subject: Subject, failed: Iterable[Failure]) -> None:
         """A subject was judged again: what failed now is all that fails there."""
-        self.changed |= self.standing.pop(cell, None) is not None
+        self.changed |= self.standing.pop(subject, None) is not None
         self.add(*failed)
 
     def forget(self, step: str) -> None:
         """Before a step is tried again that is about no subject of a check's."""
-        for cell in [cell for cell in self.standing if cell[0] == step]:
-            self.judged(cell, ())
+        for subject in [subject for subject in self.standing if subject[0] == step]:
+            self.judged(subject, ())
 
     def __iter__(self) -> Iterator[Failure]:
         for _, by_check in sorted(self.standing.items()):
             yield from by_check.values()
 
-    def taken(self) -> list[Failure]:
+    def new_ones(self) -> list[Failure]:
         """What failed since the last call."""
         new, self.new = self.new, []
         return new
 
     def stored(self) -> list[Any]:
-        return [[one.check, one.cell, one.cluster, one.error, one.seen] for one in self]
+        return [[one.check, one.subject, one.cluster, one.error, one.seen] for one in self]

@@ -1,10 +1,10 @@
 """The judge of one cluster label: claims and progress in, revisions of rows out.
 
 Knows: what must be judged again (what was touched, what waited for the watermark, what moved to another cluster), and
-which rows were told before. Does not know what a finding is: that is each check's affair.
-Rule: what is told is a pure function of the ledger, the settings and the watermark; a row is told again only if it
-differs, and withdrawn when nothing says it any more. Time is capture time. What raises is a value (`failures.py`): it
-ends nothing else, and what was told of its subject stands.
+which rows were emitted before. Does not know what a finding is: that is each check's affair.
+Rule: rows are a pure function of the ledger, the settings and the watermark; one is emitted again only if it differs,
+and withdrawn when nothing makes it any more. Time is capture time. What raises is a value (`failures.py`): it
+ends nothing else, and the rows of its subject stand.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -13,32 +13,32 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from wirecheck.capture import frames
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
 from wirecheck.judge.ledger import ageing
-from wirecheck.judge.ledger.emitted_rows import NEVER, Before, withdrawn
+from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, unversioned, versioned
 from wirecheck.judge.results.overflow import Overflow
-from wirecheck.judge.results.table_rows import Body
+from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.subject_eviction import Room
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters
-from wirecheck.judge.topology.clusters_apart import told_apart
+from wirecheck.judge.topology.clusters_apart import separate
 from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
-SERVERS: Cell = ("server",)
+SERVERS: Subject = ("server",)
 EMPTY: Any = {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
 
 
-class Row(NamedTuple):
+class EmittedRow(NamedTuple):
     """One revision of one row of a result table."""
 
-    route: str
+    table: str
     key: str
     revision: int
     body: Body
@@ -64,7 +64,7 @@ MARKS = {
 """Marks that are counted, and the measure of coverage each adds to."""
 
 
-class Front(NamedTuple):
+class Frontier(NamedTuple):
     """How far one agent has shown its traffic."""
 
     ts_ns: int
@@ -77,12 +77,12 @@ class Judge:
         self.load: Load = load or (lambda _name: None)
         self.overflow = Overflow(self.settings, self.stored(BEYOND))
         self.ledger = Ledger(self.load, self.overflow.sizes)
-        self.before = Before(self.stored)
-        self.room = Room(self.ledger, self.before, self.overflow)
+        self.emitted = EmittedRows(self.stored)
+        self.room = Room(self.ledger, self.emitted, self.overflow)
         stored = self.stored(MAIN) or EMPTY
-        self.agents = {agent: Front(*front) for agent, front in stored["agents"].items()}
-        self.due: dict[Cell, int] = {tuple(cell): due_ns for cell, due_ns in stored["due"]}
-        self.pending: set[Cell] = {tuple(cell) for cell in stored["pending"]}
+        self.agents = {agent: Frontier(*frontier) for agent, frontier in stored["agents"].items()}
+        self.due: dict[Subject, int] = {tuple(subject): due_ns for subject, due_ns in stored["due"]}
+        self.pending: set[Subject] = {tuple(subject) for subject in stored["pending"]}
         self.late: int = stored["late"]
         self.aged_ns: int = stored["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
@@ -92,7 +92,7 @@ class Judge:
         """The endpoint that had to be left out to tell who belongs together."""
         self.strangers = Strangers(self.ledger, stored["strangers"])
         self.clusters = Clusters(label)
-        self.tell_apart()
+        self.separate_clusters()
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
@@ -107,8 +107,8 @@ class Judge:
         if claim.last.ts_ns < oldest_ns:
             self.late += 1
         elif claim.kind == CHUNK:
-            for said in self.snapshots.receive(claim):
-                self.ledger.absorb(said)
+            for part in self.snapshots.receive(claim):
+                self.ledger.absorb(part)
         else:
             self.ledger.absorb(claim)
 
@@ -131,47 +131,50 @@ class Judge:
 
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
         """The agent has shown everything up to this capture time (in every bucket); one that ended may begin again."""
-        before = self.agents.get(agent, Front(0, ended=False))
-        self.agents[agent] = Front(max(before.ts_ns, last_ts_ns), ended)
+        before = self.agents.get(agent, Frontier(0, ended=False))
+        self.agents[agent] = Frontier(max(before.ts_ns, last_ts_ns), ended)
 
     @property
     def watermark_ns(self) -> int:
         """Up to where all agents have shown their traffic; ended and silent agents are not waited for."""
-        newest = max((front.ts_ns for front in self.agents.values()), default=0)
+        newest = max((frontier.ts_ns for frontier in self.agents.values()), default=0)
         silent_ns = newest - self.settings.agent_silent_s * 1_000_000_000
-        waited = [front.ts_ns for front in self.agents.values() if not front.ended and front.ts_ns >= silent_ns]
+        waited = [one.ts_ns for one in self.agents.values() if not one.ended and one.ts_ns >= silent_ns]
         return min(waited, default=newest)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[EmittedRow]:
         """The revisions of rows that are new or have changed since the last call."""
-        left = [row for cell in self.room.crowd() for row in self.left(cell)]
+        left = [row for subject in self.room.crowd() for row in self.left(subject)]
         lessened = self.room.lessen()
         unsaid = self.strange(self.ledger.touched)
-        before, without, scene = self.clusters, self.without, self.scene()
+        before, without, context = self.clusters, self.without, self.context()
         everything = unsaid is None or self.clusters.moved(before) or self.without != without
-        cells = self.every_cell() if everything else self.stirred() | self.beside(unsaid or set())
+        subjects = self.every_subject() if everything else self.dirty() | self.beside(unsaid or set())
         self.ledger.touched.clear()
-        told = [*self.judged(cells, scene, settled=lessened), *self.aged()]
-        return [*left, *told, *(Row(*row) for row in self.overflow.rows(self.label, self.clusters.unknown.cluster))]
+        changed = [*self.judged(subjects, context, forget=lessened), *self.aged()]
+        others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
+        return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
-    def left(self, cell: Cell) -> Iterator[Row]:
-        """What a topic or client that there is no room for told is withdrawn."""
-        self.due.pop(cell, None)
-        self.pending.discard(cell)
-        for name, number, body in self.room.withdraw(cell):
-            route, _, key = name.partition("|")
-            yield Row(route, key, number, body)
+    def left(self, subject: Subject) -> Iterator[EmittedRow]:
+        """The rows of a topic or client that there is no room for are withdrawn."""
+        self.due.pop(subject, None)
+        self.pending.discard(subject)
+        for name, number, body in self.room.withdraw(subject):
+            table, _, key = name.partition("|")
+            yield EmittedRow(table, key, number, body)
 
-    def judged(self, cells: set[Cell], scene: Scene, *, settled: Container[Cell] = ()) -> Iterator[Row]:
+    def judged(
+        self, subjects: set[Subject], context: CheckContext, *, forget: Container[Subject] = ()
+    ) -> Iterator[EmittedRow]:
         """The servers come last: with them stands what could not be judged of all others."""
-        for cell in sorted(cells - {SERVERS}):
-            yield from self.retold(cell, scene, settle=cell in settled)
-        if SERVERS in cells or self.failures.changed:
-            yield from self.retold(SERVERS, scene, settle=SERVERS in cells and SERVERS in settled)
+        for subject in sorted(subjects - {SERVERS}):
+            yield from self.re_evaluate(subject, context, forget=subject in forget)
+        if SERVERS in subjects or self.failures.changed:
+            yield from self.re_evaluate(SERVERS, context, forget=SERVERS in subjects and SERVERS in forget)
             self.failures.changed = False
-        self.waiting(scene)
+        self.waiting(context)
 
-    def strange(self, touched: Iterable[Cell]) -> set[Cell] | None:
+    def strange(self, touched: Iterable[Subject]) -> set[Subject] | None:
         """What to judge again since who is a stranger has changed; where that cannot be told, it stays as it was."""
         self.failures.forget(STRANGERS)
         try:
@@ -180,12 +183,12 @@ class Judge:
             self.failures.add(failure(STRANGERS, (STRANGERS,), error))
             return set()
 
-    def every_cell(self) -> set[Cell]:
-        return {cell for space in SPACES for cell in self.ledger.cells(space)}
+    def every_subject(self) -> set[Subject]:
+        return {subject for space in SPACES for subject in self.ledger.subjects(space)}
 
-    def tell_apart(self) -> None:
-        stated = self.ledger.cell(*SERVERS).values()
-        self.clusters, self.without = told_apart(self.label, stated, self.connections, self.failures)
+    def separate_clusters(self) -> None:
+        stated = self.ledger.claims_of(*SERVERS).values()
+        self.clusters, self.without = separate(self.label, stated, self.connections, self.failures)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
         """When the connections to an endpoint that carried requests began, and were seen last."""
@@ -193,21 +196,21 @@ class Judge:
             if claim.peak.get("requests"):
                 yield claim.first.ts_ns, claim.last.ts_ns
 
-    def scene(self) -> Scene:
+    def context(self) -> CheckContext:
         """What checks see now."""
-        self.tell_apart()
-        scene = Scene(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
-        scene.failures = self.failures
-        scene.agents = {agent: (front.ts_ns, front.ended) for agent, front in self.agents.items()}
-        return scene
+        self.separate_clusters()
+        context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
+        context.failures = self.failures
+        context.agents = {agent: (frontier.ts_ns, frontier.ended) for agent, frontier in self.agents.items()}
+        return context
 
-    def waiting(self, scene: Scene) -> None:
-        """Remember which cells must be judged again, and when."""
-        self.due.update(scene.due)
-        self.pending |= scene.pending
+    def waiting(self, context: CheckContext) -> None:
+        """Remember which subjects must be judged again, and when."""
+        self.due.update(context.due)
+        self.pending |= context.pending
 
-    def aged(self) -> list[Row]:
-        """Take what has left out of the ledger, once in a while; rows that rested on it alone stand as told last."""
+    def aged(self) -> list[EmittedRow]:
+        """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
         before_ns, due_ns = self.aged_ns, self.aged_ns + self.settings.ageing_s * 1_000_000_000
         if before_ns and self.watermark_ns < due_ns:
             return []
@@ -215,59 +218,59 @@ class Judge:
         if not before_ns:
             return []
         self.failures.forget(AGEING)
-        cells = self.beside(self.attempt(ageing.age))
+        subjects = self.beside(self.attempt(ageing.age))
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
             shortened = self.beside(self.attempt(ageing.shorten))
-            cells |= {cell for cell in shortened if self.before.found(cell)}  # only findings rest on slots
-        self.strange(cells)
-        return list(self.judged(cells, self.scene(), settled=cells))
+            subjects |= {one for one in shortened if self.emitted.has_finding(one)}  # only findings rest on slots
+        self.strange(subjects)
+        return list(self.judged(subjects, self.context(), forget=subjects))
 
-    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Cell]]) -> set[Cell]:
-        def raised(cell: Cell, error: Exception) -> None:
-            self.failures.add(failure(AGEING, (AGEING, *cell), error))
+    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]]) -> set[Subject]:
+        def raised(subject: Subject, error: Exception) -> None:
+            self.failures.add(failure(AGEING, (AGEING, *subject), error))
 
         return age(self.ledger, self.oldest_ns, raised)
 
-    def beside(self, cells: set[Cell]) -> set[Cell]:
-        """Cells with those that look at them."""
-        return cells | {near for cell in cells for near in evaluate.neighbours(cell, self.ledger)}
+    def beside(self, subjects: set[Subject]) -> set[Subject]:
+        """Subjects with those that look at them."""
+        return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
 
-    def stirred(self) -> set[Cell]:
-        """Cells that were touched, whose time has come, or that look at one that was touched."""
+    def dirty(self) -> set[Subject]:
+        """Subjects that were touched, whose time has come, or that look at one that was touched."""
         watermark_ns = self.watermark_ns
-        ripe = {cell for cell, due_ns in self.due.items() if due_ns <= watermark_ns}
+        ripe = {subject for subject, due_ns in self.due.items() if due_ns <= watermark_ns}
         logged = self.pending if SERVERS in self.ledger.touched else set()
         return self.beside(self.ledger.touched | ripe | logged)
 
-    def retold(self, cell: Cell, scene: Scene, *, settle: bool = False) -> Iterator[Row]:
-        """Judge one cell again and compare with what it told before; what nothing says any more is withdrawn, or, after
-        ageing, settled: it stands, and is forgotten.
+    def re_evaluate(self, subject: Subject, context: CheckContext, *, forget: bool = False) -> Iterator[EmittedRow]:
+        """Judge one subject again and compare with its rows of before; what nothing makes any more is withdrawn, or,
+        after ageing, forgotten: it stands as it was emitted last.
         """
-        scene.cell = cell
-        self.due.pop(cell, None)
-        self.pending.discard(cell)
-        scene.failed = []
-        now = {f"{told.route}|{told.id}": told for told in evaluate.told(cell, scene)}
-        self.failures.judged(cell, scene.failed)
-        failed = {one.check for one in scene.failed}
-        known = self.before.rows(cell)
-        stranger = self.room.admitted(cell, known, now)
+        context.subject = subject
+        self.due.pop(subject, None)
+        self.pending.discard(subject)
+        context.failed = []
+        now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context)}
+        self.failures.judged(subject, context.failed)
+        failed = {one.check for one in context.failed}
+        known = self.emitted.rows(subject)
+        stranger = self.room.admitted(subject, known, now)
         for name in sorted({*known, *now}):
-            before, told = known.get(name, NEVER), now.get(name)
-            if failed and told is None and evaluate.untold(name, before.body, failed):
-                continue  # it stands as it was told: nobody knows better now
-            if told is None:
+            before, row = known.get(name, NEVER), now.get(name)
+            if failed and row is None and evaluate.undecided(name, before.body, failed):
+                continue  # it stands as it was emitted: nobody knows better now
+            if row is None:
                 self.room.closes(name, before)
-            if settle and told is None:
-                self.before.settle(cell, name)
+            if forget and row is None:
+                self.emitted.forget(subject, name)
                 continue
-            body = told.body if told else withdrawn(before.body)
-            if (told or before.open) and body != before.body:
+            body = row.body if row else withdrawn(before.body)
+            if (row or before.open) and body != before.body:
                 before = before if before.open else before._replace(stranger=stranger)
-                number = self.before.tell(cell, name, before, body, is_open=told is not None)
-                route, _, key = name.partition("|")
-                yield Row(route, key, number, body)
+                number = self.emitted.emit(subject, name, before, body, is_open=row is not None)
+                table, _, key = name.partition("|")
+                yield EmittedRow(table, key, number, body)
 
     def stored(self, name: str) -> Any:
         blob = self.load(name)
@@ -277,7 +280,7 @@ class Judge:
         """State that has changed since the last call, by the name it is loaded by."""
         main = {
             "agents": self.agents,
-            "due": sorted(([*cell], due_ns) for cell, due_ns in self.due.items()),
+            "due": sorted(([*subject], due_ns) for subject, due_ns in self.due.items()),
             "pending": sorted(self.pending),
             "late": self.late,
             "aged_ns": self.aged_ns,
@@ -285,10 +288,10 @@ class Judge:
             "strangers": self.strangers.state(),
         }
         ledger = self.ledger.shards()
-        told: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.before.taken()}
+        states: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.emitted.changed_shards()}
         if self.snapshots.changed:
-            told[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
-        return {**ledger, **{name: as_bytes(state) for name, state in told.items()}}
+            states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
+        return {**ledger, **{name: as_bytes(state) for name, state in states.items()}}
 
 
 def as_bytes(state: Any) -> bytes:

@@ -1,77 +1,77 @@
-"""Room is made: what is too much leaves before a batch is judged, and a finding for which there is no room is not told.
+"""Room is made: what is too much leaves before a batch is judged, and a finding without room is not emitted.
 
 Knows: what becomes of the rows of what leaves. Does not know what leaves first (`bounds.py`) or how it is counted
 (`overflow.py`).
 Rule: the rows of a topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single
-claims that leave stands as it was told last. What leaves in the batch it came in is never judged.
+claims that leave stands as it was emitted last. What leaves in the batch it came in is never judged.
 """
 
 from collections.abc import Iterator, Mapping
 
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger import bounds
-from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, Before, Revision, table_of, withdrawn
+from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, EmittedRows, Revision, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.results.overflow import Overflow
-from wirecheck.judge.results.table_rows import Body, Told
+from wirecheck.judge.results.result_table import Body, ResultRow
 
 
 class Room:
-    def __init__(self, ledger: Ledger, before: Before, overflow: Overflow) -> None:
-        self.ledger, self.before, self.overflow = ledger, before, overflow
+    def __init__(self, ledger: Ledger, emitted: EmittedRows, overflow: Overflow) -> None:
+        self.ledger, self.emitted, self.overflow = ledger, emitted, overflow
         self.settings = overflow.settings
 
-    def crowd(self) -> list[Cell]:
+    def crowd(self) -> list[Subject]:
         """The topics and clients that are too many; what looks at them is to be judged again."""
-        found: list[Cell] = []
+        found: list[Subject] = []
         for space, most in bounds.bounded(self.settings).items():
-            gone = bounds.over(space, self.ledger, self.before, most)
-            near = {cell for lost in gone for cell in evaluate.neighbours(lost, self.ledger)}
-            for cell in gone:
-                self.leaves(cell)
-            self.ledger.touched |= {cell for cell in near if cell in self.ledger}
+            gone = bounds.over(space, self.ledger, self.emitted, most)
+            near = {subject for lost in gone for subject in evaluate.neighbours(lost, self.ledger)}
+            for subject in gone:
+                self.leaves(subject)
+            self.ledger.touched |= {subject for subject in near if subject in self.ledger}
             found += gone
         return found
 
-    def leaves(self, cell: Cell) -> None:
-        first_ns, last_ns = bounds.standing(cell, self.ledger)[1:]
-        if cell[0] != "id" or not any(kind == "binding" for kind, *_ in self.ledger.glance(cell)):
-            self.overflow.leaves(cell, first_ns, last_ns)  # an id that has a name is counted by it
-        self.ledger.forget(cell)
+    def leaves(self, subject: Subject) -> None:
+        first_ns, last_ns = bounds.standing(subject, self.ledger)[1:]
+        if subject[0] != "id" or not any(kind == "binding" for kind, *_ in self.ledger.glance(subject)):
+            self.overflow.leaves(subject, first_ns, last_ns)  # an id that has a name is counted by it
+        self.ledger.forget(subject)
 
-    def withdraw(self, cell: Cell) -> Iterator[tuple[str, int, Body]]:
-        """The last revisions of what a subject that has left told; nothing of it is remembered."""
-        for name, told in sorted(self.before.rows(cell).items()):
-            if told.open:
-                self.closes(name, told)
+    def withdraw(self, subject: Subject) -> Iterator[tuple[str, int, Body]]:
+        """The last revisions of the rows of a subject that has left; nothing of it is remembered."""
+        for name, row in sorted(self.emitted.rows(subject).items()):
+            if row.open:
+                self.closes(name, row)
                 if table_of(name) == FINDINGS:
-                    self.overflow.missed(name, told.body)
-                body = withdrawn(told.body)
-                yield name, self.before.tell(cell, name, told, body, is_open=False), body
-            self.before.settle(cell, name)
+                    self.overflow.missed(name, row.body)
+                body = withdrawn(row.body)
+                yield name, self.emitted.emit(subject, name, row, body, is_open=False), body
+            self.emitted.forget(subject, name)
 
-    def lessen(self) -> set[Cell]:
+    def lessen(self) -> set[Subject]:
         """The subjects of which there were too many claims; these have left."""
         found = set()
-        for cell in sorted(self.ledger.touched):
-            gone = bounds.surplus(self.ledger.cell(*cell), self.settings)
+        for subject in sorted(self.ledger.touched):
+            gone = bounds.surplus(self.ledger.claims_of(*subject), self.settings)
             if gone:
-                self.ledger.remove(cell, gone)
-                self.overflow.left[cell[0]] += len(gone)
-                found.add(cell)
+                self.ledger.remove(subject, gone)
+                self.overflow.left[subject[0]] += len(gone)
+                found.add(subject)
         return found
 
-    def admitted(self, cell: Cell, known: Mapping[str, Revision], now: dict[str, Told]) -> bool:
-        """Take new findings that are too many out of what a cell tells now; whether the others are a stranger's."""
+    def admitted(self, subject: Subject, known: Mapping[str, Revision], now: dict[str, ResultRow]) -> bool:
+        """Take new findings that are too many out of a subject's rows; whether the others are a stranger's."""
         new = sorted(name for name in now if table_of(name) == FINDINGS and not known.get(name, NEVER).open)
-        stranger = bool(new) and bounds.stranger(cell, self.ledger)
+        stranger = bool(new) and bounds.stranger(subject, self.ledger)
         for name in new:
             if not self.overflow.opens(name, now[name].body, stranger=stranger):
                 del now[name]
         return stranger
 
-    def closes(self, name: str, told: Revision) -> None:
+    def closes(self, name: str, row: Revision) -> None:
         """A row is withdrawn, or forgotten."""
-        if told.open and table_of(name) == FINDINGS:
-            self.overflow.closes(told.body, stranger=told.stranger)
+        if row.open and table_of(name) == FINDINGS:
+            self.overflow.closes(row.body, stranger=row.stranger)

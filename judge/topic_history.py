@@ -11,8 +11,8 @@ never bound.
 from functools import cached_property, cmp_to_key
 from itertools import pairwise
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.topology.clusters import Group
 
 STRENGTH = {
@@ -35,8 +35,8 @@ SKEW_NS = 1_000_000_000
 class History:
     """One id under one name."""
 
-    def __init__(self, topic_id: str, bindings: list[Claim], scene: Scene, group: Group) -> None:
-        self.topic_id, self.bindings, self.scene, self.group = topic_id, bindings, scene, group
+    def __init__(self, topic_id: str, bindings: list[Claim], context: CheckContext, group: Group) -> None:
+        self.topic_id, self.bindings, self.context, self.group = topic_id, bindings, context, group
         self.first = min(bindings, key=lambda claim: (claim.first, repr(claim.key)))
         self.last = max(bindings, key=lambda claim: (claim.last_word, repr(claim.key)))
 
@@ -52,7 +52,7 @@ class History:
 
     @cached_property
     def partitions(self) -> list[Claim]:
-        return self.scene.claims("partition", self.group, "id", self.topic_id)
+        return self.context.claims("partition", self.group, "id", self.topic_id)
 
     @cached_property
     def epochs(self) -> dict[int, tuple[int, int]]:
@@ -88,11 +88,11 @@ class History:
 class Topic:
     """A name in a group."""
 
-    def __init__(self, name: str, group: Group, scene: Scene) -> None:
-        self.name, self.group, self.scene = name, group, scene
-        self.bindings = scene.claims("binding", group, "name", name)
-        self.deletions = scene.claims("deletion", group, "name", name)
-        self.creations = scene.claims("creation", group, "name", name)
+    def __init__(self, name: str, group: Group, context: CheckContext) -> None:
+        self.name, self.group, self.context = name, group, context
+        self.bindings = context.claims("binding", group, "name", name)
+        self.deletions = context.claims("deletion", group, "name", name)
+        self.creations = context.claims("creation", group, "name", name)
 
     @cached_property
     def histories(self) -> list[History]:
@@ -101,7 +101,7 @@ class Topic:
         for claim in self.bindings:
             if claim["topic_id"] not in {None, ZERO} and claim["source"] in STRENGTH:
                 by_id.setdefault(claim["topic_id"], []).append(claim)
-        found = [History(topic_id, claims, self.scene, self.group) for topic_id, claims in by_id.items()]
+        found = [History(topic_id, claims, self.context, self.group) for topic_id, claims in by_id.items()]
         found.sort(key=lambda history: (history.born_ns, history.topic_id))
         return sorted(found, key=cmp_to_key(told_order)) if len(found) > 1 else found
 
@@ -134,7 +134,7 @@ class Topic:
         """The deletion that ended an id, if one was seen."""
         later = [other.born_ns for other in self.histories if other.born_ns > history.born_ns]
         until = min(later, default=1 << 63) + SKEW_NS
-        removed = self.scene.claims("deletion", self.group, "id", history.topic_id)
+        removed = self.context.claims("deletion", self.group, "id", history.topic_id)
         by_name = [
             claim
             for claim in self.deletions
@@ -148,11 +148,11 @@ class Topic:
         return ended is not None
 
 
-def topic_of(name: str, group: Group, scene: Scene) -> Topic:
+def topic_of(name: str, group: Group, context: CheckContext) -> Topic:
     """A topic as it stands now: made once, however many checks ask."""
-    if (name, id(group)) not in scene.topics:
-        scene.topics[name, id(group)] = Topic(name, group, scene)
-    topic: Topic = scene.topics[name, id(group)]
+    if (name, id(group)) not in context.topics:
+        context.topics[name, id(group)] = Topic(name, group, context)
+    topic: Topic = context.topics[name, id(group)]
     return topic
 
 
@@ -169,7 +169,7 @@ def told_order(one: History, other: History) -> int:
     return 0 if len(later) != 1 else -1 if later.pop() else 1
 
 
-def name_of(cell: Cell, group: Group, scene: Scene) -> str | None:
+def name_of(subject: Subject, group: Group, context: CheckContext) -> str | None:
     """The name an id is bound to, by the strongest word for it."""
-    told = [claim for claim in scene.claims("binding", group, *cell) if claim["source"] in STRENGTH]
+    told = [claim for claim in context.claims("binding", group, *subject) if claim["source"] in STRENGTH]
     return min(told, key=lambda claim: (STRENGTH[claim["source"]], claim.first))["name"] if told else None

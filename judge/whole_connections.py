@@ -5,7 +5,7 @@ Rule: a connection on which nobody was recognised may be anybody's. One gap, one
 beginning that was not seen, and nothing is known to be missing.
 """
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.ledger.bounds import CUT
 from wirecheck.judge.topology.clusters import Group
@@ -15,20 +15,20 @@ IDENTITY = 4
 """Of a connection's key: host, endpoint, client, start."""
 
 
-def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, scene: Scene) -> bool:
+def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext) -> bool:
     """Whether everything a client asked of these endpoints, and was answered, is in the capture."""
-    return all(whole(c) for endpoint in sorted(endpoints) for c in theirs(client_id, host, endpoint, group, scene))
+    return all(whole(c) for endpoint in sorted(endpoints) for c in theirs(client_id, host, endpoint, group, context))
 
 
-def theirs(client_id: str | None, host: str, endpoint: str, group: Group, scene: Scene) -> list[Claim]:
+def theirs(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> list[Claim]:
     """The connections that are a client's, or may be: also those on which more spoke than are kept."""
     spoken: dict[tuple[object, ...], set[str | None]] = {}
-    for claim in scene.claims("spoken", group, "link", endpoint):
+    for claim in context.claims("spoken", group, "link", endpoint):
         who = {claim["client_id"], client_id} if CUT in claim.peak else {claim["client_id"]}
         spoken.setdefault(claim.key[:IDENTITY], set()).update(who)
     return [
         claim
-        for claim in scene.claims("connection", group, "link", endpoint)
+        for claim in context.claims("connection", group, "link", endpoint)
         if claim["host"] == host and client_id in spoken.get(claim.key[:IDENTITY], {client_id})
     ]
 

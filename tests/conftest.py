@@ -1,7 +1,7 @@
-"""What rings share: one Spark session, started when the first test asks for it, and hypothesis' two profiles.
+"""What rings share: one Spark session, started when the first test asks for it, and hypothesis' profiles.
 
 `quick` is what `make test` runs: the same examples every time, however busy the machine. `deep` searches further:
-HYPOTHESIS_PROFILE=deep make laws.
+HYPOTHESIS_PROFILE=deep make laws. `plain` looks at fewer, where nothing was compiled.
 """
 
 import os
@@ -10,11 +10,15 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from wirecheck import extension_modules
+
 settings.register_profile(
     "quick", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("deep", settings.get_profile("quick"), derandomize=False, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+settings.register_profile("plain", settings.get_profile("quick"), max_examples=30)
+ONLY_PLAIN = not extension_modules.DIGEST.exists()
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("plain" if ONLY_PLAIN else "quick"))
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,22 @@ def test_every_link_and_file_a_page_names_exists(page):
     assert missing == []
 
 
+def test_the_readme_has_every_folder_in_one_line():
+    listing = (ROOT / "README.md").read_text().split("Every folder in one line:\n```\n")[1].split("```")[0]
+    listed, above = [], []
+    for line in listing.splitlines():
+        depth, name = (len(line) - len(line.lstrip())) // 2, line.split()[0]
+        above[depth:] = [name]
+        listed.append("".join(above).rstrip("/"))
+    rooms = {name.split("/")[0] for name in listed}
+    folders = {
+        path.parent.relative_to(ROOT).as_posix() for room in rooms - {"tests"} for path in (ROOT / room).rglob("*.py")
+    }
+    assert sorted(folders - set(listed)) == []
+    assert [name for name in listed if not (ROOT / name).is_dir()] == []
+    assert {path.parent.name for path in ROOT.glob("[a-z]*/README.md")} | {"wirecheck"} <= rooms
+
+
 @pytest.mark.parametrize("command", door.COMMANDS)
 def test_every_command_says_what_it_does_with_an_example(command):
     help_text = CliRunner().invoke(door.main, [command, "--help"]).output

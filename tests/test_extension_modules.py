@@ -6,16 +6,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry, generate_latest
 
 import wirecheck
+from tests.capture.agent.test_live_agent import may_listen
 from wirecheck import door, extension_modules
 from wirecheck.capture.agent.agent_metrics import AgentCollector
 from wirecheck.capture.agent.counts import Counts
+from wirecheck.capture.agent.live_agent import Listening, listen
+from wirecheck.capture.frames import Stamp
 from wirecheck.commands import doctor
+from wirecheck.streaming.run import monitor
 from wirecheck.streaming.run.metrics_page import Page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -164,33 +169,37 @@ def test_the_doctor_says_which_runs(why, line, monkeypatch):
     assert doctor.of_code() == line
 
 
-def told(monkeypatch, *arguments):
-    """The lines of a command that would listen, or judge, until it is told to stop."""
-    monkeypatch.setattr("wirecheck.capture.agent.live_agent.listen", lambda *_: None)
-    monkeypatch.setattr("wirecheck.streaming.run.monitor.run", lambda *_: None)
-    monkeypatch.setattr("wirecheck.capture.agent.warm.reads_frames_compiled", lambda: True)
-    return CliRunner().invoke(door.main, arguments).stderr.splitlines()
+SLOW = f"{PLAINLY}; fix: unset WIRECHECK_PURE"
 
 
-@pytest.mark.parametrize(
-    "command", [("capture", "-i", "lo", "--out", "frames"), ("monitor", "--frames", "frames", "--out", "verdicts")]
-)
-def test_who_listens_or_judges_all_the_time_says_in_one_line_that_it_is_slow(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(extension_modules, "PLAIN", "")
-    before = told(monkeypatch, *command)
-    monkeypatch.setattr(extension_modules, "PLAIN", "WIRECHECK_PURE=1")
-    assert told(monkeypatch, *command) == [f"wirecheck: {PLAINLY}; fix: unset WIRECHECK_PURE", *before]
+@pytest.mark.skipif(not may_listen(), reason="needs CAP_NET_RAW")
+@pytest.mark.parametrize(("why", "line"), [("", []), ("WIRECHECK_PURE=1", [SLOW])])
+def test_an_agent_says_in_one_line_that_it_is_slow(why, line, tmp_path, monkeypatch):
+    monkeypatch.setattr(extension_modules, "PLAIN", why)
+    said = []
+    listen(Listening(("lo",), (9,), duration_s=0.05), tmp_path, Stamp("prod", "agent"), said.append)
+    assert [one for one in said if "plain source" in one] == line
+
+
+@pytest.mark.parametrize(("why", "line"), [("", []), ("WIRECHECK_PURE=1", [SLOW])])
+def test_a_monitor_says_in_one_line_that_it_is_slow(why, line, monkeypatch):
+    monkeypatch.setattr(extension_modules, "PLAIN", why)
+    monkeypatch.setattr(monitor, "prepared", lambda *_: (None, None))
+    monkeypatch.setattr(monitor, "workplace", lambda _: 1 / 0)  # as far as it goes here
+    said = []
+    with pytest.raises(ZeroDivisionError):
+        monitor.begin(SimpleNamespace(checkpoint=""), None, None, None, said.append)
+    assert said == line
 
 
 @pytest.mark.parametrize(("why", "shown"), [("", "1.0"), ("nothing was compiled", "0.0")])
 def test_the_metrics_say_which_runs(why, shown, monkeypatch):
     monkeypatch.setattr(extension_modules, "PLAIN", why)
-    agent, monitor = CollectorRegistry(), CollectorRegistry()
+    agent, judging = CollectorRegistry(), CollectorRegistry()
     agent.register(AgentCollector(Counts()))
-    monitor.register(Page())
+    judging.register(Page())
     assert f"\nwirecheck_agent_compiled {shown}\n" in generate_latest(agent).decode()
-    assert f"\nwirecheck_compiled {shown}\n" in generate_latest(monitor).decode()
+    assert f"\nwirecheck_compiled {shown}\n" in generate_latest(judging).decode()
 
 
 def test_the_version_says_which_runs():

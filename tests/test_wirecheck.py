@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from tests import traffic
 from wirecheck.door import COMMANDS, main
+from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -141,11 +142,59 @@ def test_a_faulty_cluster_is_exit_code_1_and_nothing_of_spark_reaches_the_termin
 
 
 @pytest.mark.spark
-def test_what_is_readable_of_broken_input_is_used_and_the_rest_is_told(tmp_path):
+def test_both_engines_say_the_same_and_which_they_were(tmp_path):
+    told = {engine: judged(engine, tmp_path) for engine in ("spark", "local")}
+    assert {engine: one.pop("engine") for engine, one in told.items()} == {"spark": "spark", "local": "local"}
+    assert told["spark"] == told["local"]
+    by_spark, locally = (Result.latest(tmp_path / engine).rows for engine in ("spark", "local"))
+    assert by_id(by_spark) == by_id(locally)
+
+
+def judged(engine, folder):
+    told = door("replay", EXAMPLE, "--engine", engine, "--format", "json", "--out", folder / engine)
+    assert (told.returncode, told.stderr) == (1, "")
+    return json.loads(told.stdout)
+
+
+def by_id(tables):
+    """Revisions count batches; all else of a row does not depend on them."""
+    return {table: {row["id"]: {**row, "revision": None} for row in rows} for table, rows in tables.items()}
+
+
+def test_without_pyspark_a_replay_judges_locally_and_the_page_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("wirecheck.commands.replay.find_spec", lambda _: None)
+    told = run("replay", EXAMPLE, "--report", tmp_path / "page.html")
+    assert (told.exit_code, told.stderr) == (1, "")
+    assert "\nJudged    locally, without Spark\n" in told.stdout
+    assert "judged locally, without Spark." in (tmp_path / "page.html").read_text()
+
+
+def test_what_many_bytes_of_captures_say_is_what_few_say(monkeypatch):
+    """Many are read by a process beside this one."""
+    told = []
+    for few_bytes in (0, 1 << 30):
+        monkeypatch.setattr("wirecheck.commands.inputs.FEW_BYTES", few_bytes)
+        told.append(run("replay", EXAMPLE, "--engine", "local", "--format", "json"))
+    assert told[0].exit_code == told[1].exit_code == 1
+    assert json.loads(told[0].stdout) == json.loads(told[1].stdout)
+
+
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=pytest.mark.spark), "local"])
+def test_what_is_readable_of_broken_input_is_used_and_the_rest_is_told(engine, tmp_path):
     whole = gzip.decompress(EXAMPLE.read_bytes())
     (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
     (tmp_path / "notes.txt").write_text("no pcap")
-    told = door("replay", tmp_path / "cut.pcap", tmp_path / "notes.txt", "--format", "json", "--fail-on", "never")
+    told = door(
+        "replay",
+        tmp_path / "cut.pcap",
+        tmp_path / "notes.txt",
+        "--format",
+        "json",
+        "--fail-on",
+        "never",
+        "--engine",
+        engine,
+    )
     errors = json.loads(told.stdout)["coverage"]["input_errors"]
     assert told.returncode == 0
     assert told.stderr.splitlines() == [f"wirecheck: {line}" for line in errors]
@@ -154,13 +203,13 @@ def test_what_is_readable_of_broken_input_is_used_and_the_rest_is_told(tmp_path)
     assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
 
 
-@pytest.mark.spark
-def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=pytest.mark.spark), "local"])
+def test_a_capture_without_kafka_is_said_to_be_one(engine, tmp_path):
     talk = (
         traffic.Talk().open().request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
     )
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
-    told = door("replay", tmp_path / "web.pcap", "--port", 19092)
+    told = door("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", engine)
     assert told.returncode == 2
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
     assert told.stderr.endswith(" connections; only port 19092 was looked at; busy ports: 9092 (8 frames)\n")

@@ -1,6 +1,9 @@
-"""Builds the wheel and the sdist twice from clean copies, holds them against each other, and tries the wheel.
+"""Builds wheels and the sdist twice from clean copies, holds them against each other, and tries the wheels.
 
-    python -m tools.release [--no-try]        dist/ gets both, a bill of materials, licences and SHA256SUMS
+    python -m tools.release [--no-try]        dist/ gets all, a bill of materials, licences and SHA256SUMS
+
+Of the wheels one is compiled for this Python and platform, and one is plain source for all others; cibuildwheel makes
+compiled ones for all (pyproject.toml).
 
 Knows: what makes a build reproducible (SOURCE_DATE_EPOCH, sorted members, no owner) and what a fresh environment
 must be able to do with each extra. Refuses to know a version: pyproject.toml says it, and nothing else does.
@@ -23,16 +26,17 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
 PCAP = str(EXAMPLE)
 DECODES = [["--version"], ["decode", PCAP, "--limit", "1"]]
-CAPTURES = [*DECODES, ["capture", "-r", PCAP, "--out", "frames"]]
-JUDGES = [
-    *CAPTURES,
-    ["replay", PCAP, "--fail-on", "never", "--out", "verdict"],
+READS = [
     ["topics", "verdict", "--topic", "shipments"],
     ["clients", "verdict", "--target", "4.0"],
     ["evidence", "TID002", PCAP, "-o", "tid002.pcapng"],
     ["explain", "TID002"],
 ]
-TRIED = {"": DECODES, "capture": CAPTURES, "monitor": JUDGES, "capture,monitor": JUDGES}
+LOCALLY = [*DECODES, ["replay", PCAP, "--fail-on", "never", "--out", "verdict"], *READS]
+"""Without pyspark nobody needs to say that it is to be judged locally."""
+CAPTURES = [*LOCALLY, ["capture", "-r", PCAP, "--out", "frames"]]
+JUDGES = [*CAPTURES, ["replay", PCAP, "--fail-on", "never", "--engine", "local"]]
+TRIED = {"": LOCALLY, "capture": CAPTURES, "monitor": JUDGES, "capture,monitor": JUDGES}
 """Per set of extras what must work in an environment that holds nothing else."""
 WHOLE = "capture,monitor"
 """What the bill of materials is of."""
@@ -56,15 +60,17 @@ def run(*command: str, cwd: Path, **more: str) -> str:
 def copied(to: Path) -> Path:
     """Tracked files alone: nothing that lies about in a working tree gets into a release."""
     for name in run("git", "ls-files", "-z", cwd=ROOT).split("\0"):
-        if name and (ROOT / name).is_file():
+        if name and ((ROOT / name).is_file() or (ROOT / name).is_symlink()):  # wirecheck/ links its rooms
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, to / name)
+            shutil.copy(ROOT / name, to / name, follow_symlinks=False)
     return to
 
 
 def built(scratch: Path, since: str) -> list[Path]:
     source, out = copied(scratch / "source"), scratch / "dist"
-    run(sys.executable, "-m", "build", "--outdir", str(out), str(source), cwd=scratch, SOURCE_DATE_EPOCH=since)
+    build = [sys.executable, "-m", "build", "--outdir", str(out), str(source)]
+    run(*build, cwd=scratch, SOURCE_DATE_EPOCH=since, WIRECHECK_COMPILED="1", WIRECHECK_PURE="")
+    run(*build, "--wheel", cwd=scratch, SOURCE_DATE_EPOCH=since, WIRECHECK_PURE="1")
     for sdist in out.glob("*.tar.gz"):
         settle(sdist, int(since))
     return sorted(out.iterdir())
@@ -86,6 +92,10 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def is_plain(wheel: Path) -> bool:
+    return wheel.stem.endswith("-none-any")
+
+
 def tried(wheel: Path, extras: str, scratch: Path) -> Path:
     """Install it into an environment that holds nothing, and use it as the README says; that environment's Python."""
     run(sys.executable, "-m", "venv", str(scratch / "env"), cwd=scratch)
@@ -94,8 +104,9 @@ def tried(wheel: Path, extras: str, scratch: Path) -> Path:
     constraints = str(ROOT / "constraints.txt")
     run(str(bin_ / "pip"), "install", "-q", "--disable-pip-version-check", "-c", constraints, named, cwd=scratch)
     for command in TRIED[extras]:
-        run(str(bin_ / "wirecheck"), *command, cwd=scratch)
-        print(f"  [{extras}] wirecheck {' '.join(command).replace(PCAP, EXAMPLE.name)}")
+        run(str(bin_ / "wirecheck"), *command, cwd=scratch, WIRECHECK_COMPILED="" if is_plain(wheel) else "1")
+        said = " ".join(command).replace(PCAP, EXAMPLE.name)
+        print(f"  {'plain' if is_plain(wheel) else 'compiled'} [{extras}] wirecheck {said}")
     return bin_ / "python"
 
 
@@ -119,8 +130,9 @@ def main() -> None:
             shutil.copy(path, dist / path.name)
     made = sorted(dist.iterdir())
     write_sums(dist, made)
-    wheel = next(path for path in made if path.suffix == ".whl")
-    for extras in () if "--no-try" in sys.argv else TRIED:
+    compiled, plain = sorted((path for path in made if path.suffix == ".whl"), key=is_plain)
+    trials = [(plain, ""), *((compiled, extras) for extras in TRIED)]
+    for wheel, extras in () if "--no-try" in sys.argv else trials:
         with TemporaryDirectory() as scratch:
             python = tried(wheel, extras, Path(scratch))
             if extras == WHOLE:

@@ -44,7 +44,7 @@ class AgentCollector:
         yield _counter("files", "Files written since the agent started.", [], [((), counts.files)])
         fill = _by_name(counts.ring_fill)
         yield _gauge("ring_fill_ratio", "Most of the ring that waited for us lately.", ["interface"], fill)
-        yield _gauge("connections", "Connections followed to leave out records.", [], [((), counts.connections)])
+        yield _gauge("connections", "Connections followed to redact records.", [], [((), counts.connections)])
         yield _gauge("disk_bytes", "Size of all files of this agent.", [], [((), counts.disk_bytes)])
         last = [((), counts.last_frame_ns / 1e9)]
         yield _gauge("last_frame_timestamp_seconds", "Time of the last TCP segment; 0 before the first.", [], last)

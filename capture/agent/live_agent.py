@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent.counts import KERNEL, Counts
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
@@ -129,6 +130,8 @@ def listen(
         writer = Writer(spool, stamp, counts, say, None if what.keep_records else Trimming(Trim, _prepare))
         loop = _Loop(what, stamp, interfaces, writer, counts)
         loop.say = say
+        if line := extension_modules.slow():
+            say(line)
         say(f"capturing {what.filter!r} on {', '.join(interfaces)} into {out}")
         writer.start()
         try:
@@ -239,7 +242,7 @@ class _Loop:
         self._writer.put(ClockWentBack())
         reason = f"went back by {back_ns / 1e9:.1f} s"
         self._mark(frames.Mark(frames.INPUT_ERROR, time.time_ns(), "clock", reason=reason))
-        self.say(f"the clock {reason}; what waited to be trimmed is left out")
+        self.say(f"the clock {reason}; what waited to be trimmed is redacted")
 
     def _tell_losses(self) -> None:
         """What the kernel dropped and what is no frame, since this was last told."""

@@ -114,18 +114,27 @@ def write_frames(
     *,
     roll_bytes: int = ROLL_BYTES,
     on_progress: Callable[[int, int], None] | None = None,
+    on_file: Callable[[Path], None] | None = None,
     batch_bytes: int = BATCH_BYTES,
     keep_records: bool = False,
 ) -> Summary:
-    """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all).
+    """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all), on_file of
+    each file once readers can see it.
 
-    Records, secrets and all that is not known to be Kafka are left out unless keep_records.
+    Records, secrets and all that is not known to be Kafka are redacted unless keep_records.
 
     Raises NothingReadableError, or OSError when it cannot write (FolderInUseError is one).
     """
     stamp = frames.Stamp(cluster, agent)
     capture = _Capture(inputs, stamp, batch_bytes)
     spool = Spool(out, stamp, roll_bytes)
+
+    def appeared(path: Path, _seconds: float) -> None:
+        spool.files.append(path)
+        if on_file is not None:
+            on_file(path)
+
+    spool.on_file = appeared
     try:
         every = capture.rows(on_progress)
         for rows in every if keep_records else _trimmed(every, capture.summary):

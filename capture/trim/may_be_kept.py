@@ -4,9 +4,10 @@ Knows: what decode says about records and secrets in messages, that the metadata
 secrets in them), and what of a message that cannot be read is needed to say that it cannot.
 Refuses to know: packets. Places here are stretches of streams: (stream, begin, end), stream = 2 * serial + direction.
 Rule: what is not said to be harmless is not kept. Of a message that does not decode, whatever the reason, its header
-stays (key, version, correlation id, client id), and also what was read of it and the field that could not be, so that
-it is found unreadable for the same reason again; of a kind that has records or secrets only what stands before its
-body's first text, bytes or array.
+stays (key, version, correlation id, client id). Of a malformed one also what was understood of it as structure, and the
+length or count that is wrong, so that it is found malformed for the same reason again: never content, and nothing
+behind the place of the error, as it may be another message, read by a layout that is not its own. Of a kind that has
+records or secrets only what stands before the body's first text, bytes, array or tag.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from wirecheck.capture.trim.log_cuts import LogCuts, carries_log
 from wirecheck.decode import dialect
 from wirecheck.decode.compiled import cached_njit
 from wirecheck.decode.envelope import ENVELOPE
-from wirecheck.decode.failed import before_arrays
+from wirecheck.decode.failed import Contents, before_content, contents
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
-from wirecheck.decode.message import Projection, Status, decode, only, read_so_far
+from wirecheck.decode.message import Projection, Status, decode, only
 from wirecheck.decode.secrecy import RECORDS, SECRET, Spans, confidential
-from wirecheck.decode.wire import REQUEST, RESPONSE, Messages, wire_offset
+from wirecheck.decode.wire import REQUEST, Messages, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.wire import Ints
 
-BEHIND_ERROR_BYTES = 64  # of a message without secrets, behind the place where it could not be read on
-BEHIND_LENGTH_BYTES = {-1: 5, RECORDS: 4}  # in a message with secrets: a length that is wrong; of a secret nothing
+LENGTH_BYTES = 6  # of a length or count that is wrong: a tag's number and the longest varint
+RECORDS_LENGTH_BYTES = 4  # of records; of a secret nothing
+UNREADABLE = 2  # a kind of spans, beside SECRET and RECORDS: content of malformed messages
 MOST_CLIENT_ID_BYTES = 255
 MOST_ENVELOPES = 1024  # requests in Envelopes whose answers are awaited
 
@@ -68,9 +70,11 @@ class Confidence:
         upto[unread] = _headers(messages, unread)
         broken = unread[status[unread] >= Status.TRUNCATED]
         if len(broken):
-            upto[broken] = np.maximum(upto[broken], _readable(messages.take(broken)))
+            understood, inside = _structure(messages.take(broken))
+            upto[broken] = np.maximum(upto[broken], understood)
+            spans = _with_contents(spans, broken, inside)
         self.left_out["unreadable"] += int((messages.size - upto).sum())
-        for kind, name in ((RECORDS, "records"), (SECRET, "secrets")):
+        for kind, name in ((RECORDS, "records"), (SECRET, "secrets"), (UNREADABLE, "unreadable")):
             self.left_out[name] += int(spans.length[spans.kind == kind].sum())
         span_at = np.append(0, np.cumsum(np.bincount(spans.message, minlength=len(messages))))
         begin, end, message = _between(order, exchanges.stream_offset, upto, span_at, spans.offset, spans.length)
@@ -170,13 +174,6 @@ def _kinds() -> NDArray[np.int8]:
     return np.array([RECORDS if s.kind == Kind.RECORDS else SECRET if s.secret else -1 for s in slots], np.int8)
 
 
-@cache
-def _contents() -> NDArray[np.uint8]:
-    """By slot: whether its tokens are content of a length that the message says; the client id stays in any case."""
-    kinds = {Kind.TEXT, Kind.BYTES, Kind.RECORDS}
-    return np.array([s.kind in kinds and s.label != "header.clientId" for s in programs().slots], np.uint8)
-
-
 def _sorted(spans: Spans) -> Spans:
     order = np.lexsort((spans.offset, spans.message))
     return _picked(spans, order)
@@ -195,45 +192,44 @@ def _joined(parts: list[Messages]) -> Messages:
     return replace(parts[0], at=ends("at"), span_at=ends("span_at"), **every)
 
 
-def _readable(messages: Messages) -> Ints:
-    """How much of malformed messages may be kept, so that they are found malformed again.
-
-    Of kinds without secrets the place that could not be read, and some bytes more. Of others what stands before the
-    first content, be it a text, and before the first array, unless it is that array's count that is wrong: behind a
-    length that lies anything may stand where a harmless field is expected.
-    """
+def _structure(messages: Messages) -> tuple[Ints, Contents]:
+    """How much of malformed messages may be kept, so that they are found malformed again, and the content in that."""
     decoded = decode(messages, only({}))
-    upto: Ints = np.minimum(messages.size, np.maximum(decoded.error_at, 0) + BEHIND_ERROR_BYTES)
-    kinds = _kinds()
-    wanted = Projection(_contents())
-    for row in np.flatnonzero(~_harmless(messages, np.arange(len(messages)))).tolist():
-        failed, arrays = int(decoded.error_at[row]), before_arrays(decoded, row)
-        wrong = BEHIND_LENGTH_BYTES.get(int(kinds[decoded.error_field[row]]), 0)
-        end = failed + wrong if failed <= arrays else arrays
-        for slot, place, length in read_so_far(decoded, row, wanted):
-            if slot < len(kinds) and length > 0:
-                begin = wire_offset(messages, np.array([row]), np.array([place if place >= 0 else -1 - place]))
-                end = min(end, int(begin[0]))
-        envelope = messages.key[row] == ENVELOPE or decoded.status[row] == Status.BAD_TEXT
-        upto[row] = 0 if envelope else min(end, int(messages.size[row]))
-    return upto
+    kinds = np.where(decoded.error_field < 0, -1, _kinds()[decoded.error_field])
+    of_length = np.where(kinds == SECRET, 0, np.where(kinds == RECORDS, RECORDS_LENGTH_BYTES, LENGTH_BYTES))
+    of_length[decoded.status == Status.LEFTOVER_BYTES] = 0
+    upto = np.minimum(decoded.error_at + of_length, messages.size)
+    guarded = np.flatnonzero(_may_hold_secrets(messages))
+    front = before_content(messages.take(guarded))
+    upto[guarded] = np.where(decoded.error_at[guarded] <= front, upto[guarded], front)
+    upto[(messages.key == ENVELOPE) | (decoded.status == Status.BAD_TEXT)] = 0
+    inside = contents(messages)
+    front_of_end = inside.offset + inside.length <= upto[inside.message]
+    return upto, Contents(*(column[front_of_end] for column in inside))
 
 
-def _harmless(messages: Messages, rows: Ints) -> NDArray[np.bool_]:
-    names = _harmless_kinds()
-    sides, keys = messages.side[rows].tolist(), messages.key[rows].tolist()
-    return np.array([(side, key) in names for side, key in zip(sides, keys, strict=True)], np.bool_)
+def _with_contents(spans: Spans, rows: Ints, inside: Contents) -> Spans:
+    """The contents as spans of the messages in these rows, of which nothing else is known."""
+    return _sorted(Spans(
+        np.concatenate([spans.message, rows[inside.message]]),
+        np.concatenate([spans.offset, inside.offset]),
+        np.concatenate([spans.length, inside.length]),
+        np.concatenate([spans.kind, np.full(len(inside.message), UNREADABLE, np.int8)]),
+    ))  # fmt: skip
+
+
+def _may_hold_secrets(messages: Messages) -> NDArray[np.bool_]:
+    """By message: whether a layout of its kind has records, secrets or another message."""
+    sides, keys = messages.side.tolist(), messages.key.tolist()
+    return np.array([kind in _kinds_with_secrets() for kind in zip(sides, keys, strict=True)], np.bool_)
 
 
 @cache
-def _harmless_kinds() -> frozenset[tuple[int, int]]:
-    """Kinds of messages without records, secrets or another message in any layout."""
+def _kinds_with_secrets() -> frozenset[tuple[int, int]]:
     return frozenset(
         (form.side, form.key)
         for form in programs().names.values()
-        if form.side in {REQUEST, RESPONSE}
-        and form.key != ENVELOPE
-        and not any(slot.secret or slot.kind == Kind.RECORDS for slot in form.root.walk())
+        if form.key == ENVELOPE or any(slot.secret or slot.kind == Kind.RECORDS for slot in form.root.walk())
     )
 
 

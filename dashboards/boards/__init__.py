@@ -1,1 +1,1 @@
-"""Grafana boards as Python: each board answers one question."""
+"""Grafana dashboards as Python: each answers one question."""

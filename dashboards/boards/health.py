@@ -76,13 +76,13 @@ AGENTS = (
         ),
     ),
     Panel(
-        "Payload seen, and left out by reason",
-        "Does trimming work? Records and foreign protocols are left out before anything is written; most bytes are.",
+        "Payload seen, and redacted by reason",
+        "Does trimming work? Records and foreign protocols are redacted before anything is written; most bytes are.",
         "Bps",
         (
             Query(f"sum by (instance) (rate(wirecheck_agent_bytes_total{{{AGENT}}}{RATE}))", "seen {{instance}}"),
             Query(
-                f"sum by (reason) (rate(wirecheck_agent_left_out_bytes_total{{{AGENT}}}{RATE}))", "left out: {{reason}}"
+                f"sum by (reason) (rate(wirecheck_agent_left_out_bytes_total{{{AGENT}}}{RATE}))", "redacted: {{reason}}"
             ),
         ),
     ),

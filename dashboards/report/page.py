@@ -36,7 +36,7 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
         environment(axis)
         .get_template("page.html.j2")
         .render(
-            **{"others": [], **result},
+            **{"others": [], "engine": "", **result},
             style=style,
             script=script,
             policy=policy(style, script),
@@ -64,7 +64,7 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
 
 def environment(axis: timeline.Axis) -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("dashboards", "report"),
+        loader=jinja2.PackageLoader("wirecheck.dashboards", "report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

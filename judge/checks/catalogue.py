@@ -1,6 +1,6 @@
 """The catalogue of checks: what exists, what each finds, and the page of each.
 
-Knows: the table (catalogue.tsv: code, name, kind, status, unit, subject, summary) and which function a row means: the
+Knows: the table (catalogue.tsv: code, name, kind, status, spaces, one per, summary) and which function a row means: the
 one in the family's module that bears the row's name. Does not know how a check finds.
 Rule: codes and names are final and never reused. A page is its function's docstring with four headings; a check that
 is not built yet is listed as planned and is not counted.
@@ -13,7 +13,7 @@ from importlib import resources
 from textwrap import fill
 from types import ModuleType
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, replicas
 from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
 from wirecheck.judge.checks.topics import (
@@ -27,11 +27,11 @@ from wirecheck.judge.checks.topics import (
     topic_ids,
 )
 from wirecheck.judge.checks.wire import visibility, wire_format
-from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.results.finding import Evidence, Rule
 from wirecheck.judge.topology.clusters import Group
 
-Function = Callable[[Cell, Group, Scene], Iterator[Evidence]]
+Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
@@ -62,9 +62,9 @@ HEADINGS = ("Finds.", "Why it matters.", "When it is innocent.", "Source.")
 class Check(Rule):
     status: str
     """planned, preview or stable."""
-    units: tuple[str, ...]
-    """The spaces of the ledger whose cells it looks at."""
-    subject: str
+    spaces: tuple[str, ...]
+    """The spaces of the ledger whose subjects it looks at."""
+    one_per: str
     """What makes it one finding."""
     function: Function | None
 
@@ -72,9 +72,9 @@ class Check(Rule):
 def read() -> dict[str, Check]:
     lines = resources.files(__package__).joinpath("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
-    for code, name, kind, status, unit, subject, summary in (line.split("\t") for line in lines[1:]):
+    for code, name, kind, status, spaces, one_per, summary in (line.split("\t") for line in lines[1:]):
         function = None if status == "planned" else function_of(code, name)
-        checks[code] = Check(code, name, kind, summary, status, tuple(unit.split(",")), subject, function)
+        checks[code] = Check(code, name, kind, summary, status, tuple(spaces.split(",")), one_per, function)
     return checks
 
 
@@ -92,7 +92,7 @@ CHECKS = read()
 def page(code: str, remedy: str = "") -> str:
     """One check as a page of Markdown, with what to do about it if that is given. KeyError for a code that is none."""
     check = CHECKS[code]
-    head = f"## {check.code} {check.name}\n\n{check.kind}, {check.status}. One finding per: {check.subject}.\n"
+    head = f"## {check.code} {check.name}\n\n{check.kind}, {check.status}. One finding per: {check.one_per}.\n"
     if check.function is None:
         return head + "\nThe code is reserved; this release does not look for it yet.\n"
     text = inspect.cleandoc(check.function.__doc__ or "")

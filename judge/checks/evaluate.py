@@ -1,97 +1,91 @@
-"""Which checks and tables look at which cells of the ledger.
+"""Which checks and tables look at which subjects of the ledger.
 
-Knows: for each space, the rows that its cells tell, and which other cells a change may concern. Does not know what a
-check thinks.
-Rule: a row is told by one cell only, so that its revisions have one owner; what a check reads beyond its own cell lies
-in a neighbour. A check or table that raises about a cell says nothing of it, not even what it had said before it
-raised: its rows there stay as they were told (`untold`), and all others are told as if it were not there.
+Knows: for each space, the rows that its subjects make, and which other subjects a change may concern. Does not know
+what a check thinks.
+Rule: one subject only makes a row, so that its revisions have one owner; what a check reads beyond its own subject lies
+in a neighbour. A check or table that raises about a subject makes no row of it, not even those it had made before it
+raised: its last rows there stand (`undecided`), and all others are made as if it were not there.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.claims.claim import Cell, Sighting
-from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.claims.claim import Sighting, Subject
+from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
 from wirecheck.judge.ledger.ledger import Ledger
-from wirecheck.judge.results import coverage_rows, description_rows, table_rows
 from wirecheck.judge.results.finding import Evidence, finding, identity
-from wirecheck.judge.results.table_rows import Body, Told
+from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED
+from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
 
-
-class Table(NamedTuple):
-    """What tells rows that are no findings, and what its failures are counted under."""
-
-    name: str
-    tell: Callable[[Cell, Scene], Iterator[Told]]
-    routes: tuple[str, ...]
+Rows = Callable[[Subject, CheckContext], Iterator[ResultRow]]
 
 
-TABLES: Mapping[str, tuple[Table, ...]] = {
-    "name": (
-        Table("topics", table_rows.topics_of_name, ("topics",)),
-        Table("descriptions", description_rows.of_name, ("partitions", "descriptions")),
-    ),
-    "id": (
-        Table("topics", table_rows.topics_of_id, ("topics",)),
-        Table("descriptions", description_rows.of_id, ("partitions", "descriptions")),
-    ),
-    "client": (Table("clients", table_rows.clients, ("clients",)),),
-    "link": (Table("coverage", coverage_rows.connections, ("coverage",)),),
-    "server": (Table("clusters", lambda _cell, scene: table_rows.clusters(scene), ("clusters",)),),
-    "agent": (Table("coverage", lambda _cell, scene: coverage_rows.marks(scene), ("coverage",)),),
+def function_of(name: str) -> Rows:
+    """What makes rows, by the name that a table's value says."""
+    module, _, function = name.partition(".")
+    found: Rows = vars(import_module(f"wirecheck.judge.results.{module}"))[function]
+    return found
+
+
+ROWS: Mapping[str, list[tuple[str, Rows]]] = {
+    space: [(table.name, function_of(table.rows[space])) for table in JUDGED if space in table.rows] for space in SPACES
 }
-OWNER = {route: table.name for found in TABLES.values() for table in found for route in table.routes}
-"""Which table tells a row, by its route."""
+"""By space of the ledger: the tables that its subjects make rows of, and how."""
 
 
-def told(cell: Cell, scene: Scene) -> Iterator[Told]:
-    """Every row that one cell tells now; what raised instead is among the scene's failures."""
-    for table in TABLES.get(cell[0], ()):
-        yield from contained(table.name, cell, scene, table.tell, cell, scene)
-    groups = contained(SORTING, cell, scene, scene.groups, cell)
+def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """Every row that one subject makes now; what raised instead is among the context's failures."""
+    for table, rows in ROWS[subject[0]]:
+        yield from contained(table, subject, context, rows, subject, context)
+    groups = contained(SORTING, subject, context, context.groups, subject)
     for check in catalogue.CHECKS.values():
-        if check.function is not None and cell[0] in check.units:
-            yield from contained(check.code, cell, scene, findings, check, cell, groups, scene)
+        if check.function is not None and subject[0] in check.spaces:
+            yield from contained(check.code, subject, context, findings, check, subject, groups, context)
 
 
-def contained(name: str, cell: Cell, scene: Scene, tell: Callable[..., Iterable[Any]], *about: Any) -> list[Any]:
-    """All that a check or table tells of a cell; nothing if it raises. The one place that catches what either does."""
-    rows, error = attempted(tell, *about)
+def contained(
+    name: str, subject: Subject, context: CheckContext, make: Callable[..., Iterable[Any]], *about: Any
+) -> list[Any]:
+    """All that a check or table makes of a subject; nothing if it raises. Only here is it caught."""
+    rows, error = attempted(make, *about)
     if error is not None:
-        seen = [claim.last for claim in scene.ledger.cell(*cell).values() if isinstance(claim.last, Sighting)]
-        groups = scene.filed[cell].groups if cell in scene.filed else []
-        scene.failed.append(failure(name, cell, error, cluster=groups[0].key if groups else "", seen=seen))
-        scene.watch()  # it is tried again whenever anything is learned of the servers
+        seen = [claim.last for claim in context.ledger.claims_of(*subject).values() if isinstance(claim.last, Sighting)]
+        groups = context.filed[subject].groups if subject in context.filed else []
+        context.failed.append(failure(name, subject, error, cluster=groups[0].key if groups else "", seen=seen))
+        context.watch()  # it is tried again whenever anything is learned of the servers
     return rows
 
 
-def untold(row: str, body: Body, failed: set[str]) -> bool:
-    """Whether a row that nothing tells now is of what failed: nobody knows whether it still holds."""
-    route = row.partition("|")[0]
-    if route == "findings":
+def undecided(row: str, body: Body, failed: set[str]) -> bool:
+    """Whether a row that nothing makes now is of what failed: nobody knows whether it still holds."""
+    table = row.partition("|")[0]
+    if table == FINDINGS.name:
         return SORTING in failed or body.get("code") in failed
-    return OWNER.get(route) in failed
+    return table in failed
 
 
-def findings(check: catalogue.Check, cell: Cell, groups: list[Group], scene: Scene) -> Iterator[Told]:
-    """One check's findings about one cell; what two groups of one name say is one finding."""
+def findings(
+    check: catalogue.Check, subject: Subject, groups: list[Group], context: CheckContext
+) -> Iterator[ResultRow]:
+    """One check's findings about one subject; what two groups of one name say is one finding."""
     assert check.function is not None
     found: dict[tuple[str | None, str], Evidence] = {}
     for group in groups:
-        if group.stranger and check.kind != "visibility" and cell[0] != "host":
-            continue  # what it says of topics, clients and itself is nobody's; that it is one is told
-        for evidence in check.function(cell, group, scene):
-            key = (group.cluster, identity(check.code, group.key, evidence.subject))
+        if group.stranger and check.kind != "visibility" and subject[0] != "host":
+            continue  # what it says of topics, clients and itself is nobody's; that it is one is CLU002
+        for evidence in check.function(subject, group, context):
+            key = (group.cluster, identity(check.code, group.key, evidence.key))
             found[key] = both(found[key], evidence) if key in found else evidence
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
         kind = evidence.kind or check.kind
-        yield Told("findings", name, {"state": "open", **row, "kind": kind if cluster else lesser(kind)})
+        yield ResultRow(FINDINGS.name, name, {"state": "open", **row, "kind": kind if cluster else lesser(kind)})
 
 
 def lesser(kind: str) -> str:
@@ -109,12 +103,12 @@ def both(one: Evidence, other: Evidence) -> Evidence:
     )
 
 
-def neighbours(cell: Cell, ledger: Ledger) -> Iterator[Cell]:
-    """Cells whose rows may change when this one does: a name and its ids look at each other, the wire at links."""
-    if cell[0] == "link":
+def neighbours(subject: Subject, ledger: Ledger) -> Iterator[Subject]:
+    """Subjects whose rows may change when this one does: a name and its ids look at each other, the wire at links."""
+    if subject[0] == "link":
         yield ("wire",)
-    if cell[0] not in {"name", "id"}:
+    if subject[0] not in {"name", "id"}:
         return
-    for claim in list(ledger.cell(*cell).values()):
+    for claim in list(ledger.claims_of(*subject).values()):
         if claim.kind.removeprefix(UNANSWERED) in {"binding", "deletion", "creation"}:
-            yield from claim.cells()
+            yield from claim.subjects()

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from wirecheck.judge.claims.kinds import KINDS, Cell
+from wirecheck.judge.claims.kinds import KINDS, Subject
 
-__all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Cell", "Claim", "Key"]
-__all__ += ["Sighting", "merged", "pack", "unpack"]
+__all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
+__all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
 
 Key = tuple[Any, ...]
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -134,8 +134,8 @@ class Claim:
         said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
         return " ".join(KINDS[self.kind].sentence.format(**said).split())
 
-    def cells(self) -> Iterator[Cell]:
-        """The cells of the ledger it is filed in; none for a subject it leaves open."""
+    def subjects(self) -> Iterator[Subject]:
+        """The subjects of the ledger it is filed in; none for a subject it leaves open."""
         key = self.key
         for space, named, places in KINDS[self.kind].filed:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-Cell = tuple[str, ...]
+Subject = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Kind:
     fields: tuple[str, ...]
     """Names of the key's parts, in order."""
-    cells: tuple[Cell, ...]
-    """Where the ledger files it: (space, fields of the cell's key); once per subject it speaks about."""
+    subjects: tuple[Subject, ...]
+    """Where the ledger files it: (space, fields of the subject's key); once per subject it speaks about."""
     sentence: str
     """What one such claim says, from its fields."""
 
@@ -27,15 +27,15 @@ class Kind:
 
     @cached_property
     def filed(self) -> tuple[tuple[str, bool, tuple[int, ...]], ...]:
-        """Per cell its space, whether its subject is a topic's, and where its parts stand in a key."""
+        """Per subject its space, whether its subject is a topic's, and where its parts stand in a key."""
         return tuple(
             (space, space in {"name", "id"}, tuple(self.at[name] for name in names if name))
-            for space, *names in self.cells
+            for space, *names in self.subjects
         )
 
 
-def kind(fields: str, cells: str, sentence: str) -> Kind:
-    return Kind(tuple(fields.split()), tuple(tuple(cell.split(":")) for cell in cells.split()), sentence)
+def kind(fields: str, subjects: str, sentence: str) -> Kind:
+    return Kind(tuple(fields.split()), tuple(tuple(subject.split(":")) for subject in subjects.split()), sentence)
 
 
 STATED: Mapping[str, Kind] = {
@@ -241,7 +241,7 @@ KINDS: Mapping[str, Kind] = {
     **STATED,
     **{
         f"{UNANSWERED}{name}": Kind(
-            (*STATED[name].fields, "host"), STATED[name].cells, f"{{host}}, unanswered: {STATED[name].sentence}"
+            (*STATED[name].fields, "host"), STATED[name].subjects, f"{{host}}, unanswered: {STATED[name].sentence}"
         )
         for name in (*ORDERED, "address", "carries")
     },

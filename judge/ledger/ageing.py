@@ -18,7 +18,7 @@ told of it is forgotten. A use of an id, or a client, that comes back after long
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from wirecheck.judge.claims.claim import SLOT_NS, Cell, Claim, without_slots
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject, without_slots
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
@@ -26,35 +26,35 @@ LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries",
 OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session_begun"}
 """Their keys begin with the connection's: host, endpoint, client, start."""
 IDENTITY = 4
-Raised = Callable[[Cell, Exception], None]
-"""Told of a cell that could not be looked through; it stays as it is."""
+Raised = Callable[[Subject, Exception], None]
+"""Told of a subject that could not be looked through; it stays as it is."""
 
 
-def again(_cell: Cell, error: Exception) -> None:
+def again(_subject: Subject, error: Exception) -> None:
     raise error
 
 
-def attempt(raised: Raised, cell: Cell, look: Callable[..., Any], *about: Any) -> Any:
-    """What is found in one cell; None where looking raises."""
+def attempt(raised: Raised, subject: Subject, look: Callable[..., Any], *about: Any) -> Any:
+    """What is found in one subject; None where looking raises."""
     try:
         return look(*about)
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-        raised(cell, error)
+        raised(subject, error)
     return None
 
 
-def age(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Cell]:
-    """Take out what has left by the rules; the cells that lost something."""
-    dead = {cell for cell in ledger.cells("id") if attempt(raised, cell, ended, cell, ledger, oldest_ns)}
-    dead_ids = {cell[1] for cell in dead}
-    changed: set[Cell] = set()
+def age(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
+    """Take out what has left by the rules; the subjects that lost something."""
+    dead = {subject for subject in ledger.subjects("id") if attempt(raised, subject, ended, subject, ledger, oldest_ns)}
+    dead_ids = {subject[1] for subject in dead}
+    changed: set[Subject] = set()
     for space in SPACES:
-        for cell in list(ledger.cells(space)):
-            claims = list(ledger.cell(*cell).values())
-            gone = claims if cell in dead else attempt(raised, cell, leaving, claims, oldest_ns, dead_ids)
+        for subject in list(ledger.subjects(space)):
+            claims = list(ledger.claims_of(*subject).values())
+            gone = claims if subject in dead else attempt(raised, subject, leaving, claims, oldest_ns, dead_ids)
             if gone:
-                ledger.remove(cell, gone)
-                changed.add(cell)
+                ledger.remove(subject, gone)
+                changed.add(subject)
     return changed
 
 
@@ -62,20 +62,20 @@ def leaving(claims: list[Claim], oldest_ns: int, dead_ids: set[str]) -> list[Cla
     return [*departed(claims, oldest_ns), *of_ids(claims, dead_ids)]
 
 
-def shorten(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Cell]:
-    """Take slots older than this out of every claim; the cells that lost some."""
+def shorten(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
+    """Take slots older than this out of every claim; the subjects that lost some."""
     slot = oldest_ns // SLOT_NS
-    changed: set[Cell] = set()
+    changed: set[Subject] = set()
     for space in SPACES:
-        for cell in ledger.cells(space):
-            if attempt(raised, cell, shortened, ledger.cell(*cell).values(), oldest_ns, slot):
-                changed.add(cell)
+        for subject in ledger.subjects(space):
+            if attempt(raised, subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
+                changed.add(subject)
     ledger.changed.update(map(shard_of, changed))
     return changed
 
 
 def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
-    """Whether any of one cell's claims lost slots."""
+    """Whether any of one subject's claims lost slots."""
     found = False
     for claim in claims:
         if claim.tally and claim.first.ts_ns < oldest_ns:
@@ -114,9 +114,9 @@ def ends_of(claims: Iterable[Claim]) -> Iterator[Claim]:
         yield from (claim for claim in found if "is_new" in claim.tally)
 
 
-def ended(cell: Cell, ledger: Ledger, oldest_ns: int) -> bool:
+def ended(subject: Subject, ledger: Ledger, oldest_ns: int) -> bool:
     """Whether an id is over, and nothing has spoken of it since the horizon."""
-    claims = list(ledger.cell(*cell).values())
+    claims = list(ledger.claims_of(*subject).values())
     if any(claim.last.ts_ns >= oldest_ns for claim in claims):
         return False
     if any(claim.kind == "deletion" for claim in claims):
@@ -124,8 +124,8 @@ def ended(cell: Cell, ledger: Ledger, oldest_ns: int) -> bool:
     first = {claim["name"]: claim.first for claim in sorted(claims, key=lambda c: c.first) if claim.kind == "binding"}
     return bool(first) and all(
         any(
-            other.kind == "binding" and other["topic_id"] not in {None, cell[1]} and other.first > since
-            for other in ledger.cell("name", name).values()
+            other.kind == "binding" and other["topic_id"] not in {None, subject[1]} and other.first > since
+            for other in ledger.claims_of("name", name).values()
         )
         for name, since in first.items()
     )

@@ -19,10 +19,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from wirecheck.judge.claims.claim import Cell, Claim, Key
+from wirecheck.judge.claims.claim import Claim, Key, Subject
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.ledger.ageing import IDENTITY, OF_CONNECTION
-from wirecheck.judge.ledger.emitted_rows import Before
+from wirecheck.judge.ledger.emitted_rows import EmittedRows
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.thresholds import Settings
@@ -52,25 +52,25 @@ def bounded(settings: Settings) -> dict[str, int]:
     return {"name": settings.most_topics, "id": settings.most_topics, "client": settings.most_clients}
 
 
-def over(space: str, ledger: Ledger, before: Before, most: int) -> list[Cell]:
+def over(space: str, ledger: Ledger, emitted: EmittedRows, most: int) -> list[Subject]:
     """The subjects that leave; none while there are not too many."""
     count = ledger.count(space)
     if count <= most + most // SLACK:
         return []
-    known = {cell: standing(cell, ledger) for cell in ledger.cells(space)}
-    never = sorted(((s.first_ns, cell) for cell, s in known.items() if not s.answered), reverse=True)
-    gone = [cell for _, cell in never[: count - most]]
+    known = {subject: standing(subject, ledger) for subject in ledger.subjects(space)}
+    never = sorted(((s.first_ns, subject) for subject, s in known.items() if not s.answered), reverse=True)
+    gone = [subject for _, subject in never[: count - most]]
     more = count - most - len(gone)
     if more > 0:
-        rest = sorted((before.blamed(cell), s.last_ns, cell) for cell, s in known.items() if s.answered)
-        gone += [cell for *_, cell in rest[:more]]
+        rest = sorted((emitted.blamed(subject), s.last_ns, subject) for subject, s in known.items() if s.answered)
+        gone += [subject for *_, subject in rest[:more]]
     return gone
 
 
-def standing(cell: Cell, ledger: Ledger) -> Standing:
+def standing(subject: Subject, ledger: Ledger) -> Standing:
     answered, first_ns, last_ns = False, 1 << 63, 0
-    for kind, tally, peak, begin_ns, end_ns in ledger.glance(cell):
-        answered = answered or shows_answer(cell[0], kind, tally, peak)
+    for kind, tally, peak, begin_ns, end_ns in ledger.glance(subject):
+        answered = answered or shows_answer(subject[0], kind, tally, peak)
         first_ns, last_ns = min(first_ns, begin_ns), max(last_ns, end_ns)
     return Standing(answered, first_ns, last_ns)
 
@@ -84,9 +84,9 @@ def shows_answer(space: str, kind: str, tally: dict[str, int], peak: dict[str, o
     return kind not in ASKED_ONLY and not kind.startswith(UNANSWERED)
 
 
-def stranger(cell: Cell, ledger: Ledger) -> bool:
-    """Whether a cell is about a topic or client that was never answered without error."""
-    return cell[0] in {"name", "id", "client"} and not standing(cell, ledger).answered
+def stranger(subject: Subject, ledger: Ledger) -> bool:
+    """Whether a subject is about a topic or client that was never answered without error."""
+    return subject[0] in {"name", "id", "client"} and not standing(subject, ledger).answered
 
 
 def surplus(claims: Claims, settings: Settings) -> list[Claim]:

@@ -1,7 +1,7 @@
 """The ledger: every claim of one label, merged, in shards.
 
-Knows: in which cells a claim is filed (by topic name, topic id, client, link, ...), which shard holds a cell, and which
-shards have changed. Does not know what a claim means, nor which cluster it belongs to.
+Knows: under which subjects a claim is filed (topic name, topic id, client, link, ...), which shard holds a subject, and
+which shards have changed. Does not know what a claim means, nor which cluster it belongs to.
 Rule: the ledger is a pure function of the set of claims, whatever their order and batches, until they are so old that
 they leave (the rules stand in `ageing.py`). Only shards that are asked for are loaded, only changed ones are given
 back.
@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
@@ -26,65 +26,65 @@ class StateVersionError(Exception):
 class Ledger:
     def __init__(self, load: Load, sizes: dict[str, int] | None = None) -> None:
         self.load, self.sizes = load, {} if sizes is None else sizes
-        """How many cells each shard of the spaces that are counted had when it was last given back."""
+        """How many subjects each shard of the spaces that are counted had when it was last given back."""
         self.loaded: dict[str, Shard] = {}
         self.changed: set[str] = set()
-        self.touched: set[Cell] = set()
-        """Cells that have changed since they were last judged."""
+        self.touched: set[Subject] = set()
+        """Subjects that have changed since they were last judged."""
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.identity
-        for cell in [*claim.cells()]:  # all of them, or it is not filed at all
-            name = shard_of(cell)
-            claims = self.shard(name).setdefault(cell, {})
+        for subject in [*claim.subjects()]:  # all of them, or it is not filed at all
+            name = shard_of(subject)
+            claims = self.shard(name).setdefault(subject, {})
             known = claims.get(identity)
             if known is None:
                 claims[identity] = claim.copy()
             else:
                 known.merge(claim)
             self.changed.add(name)
-            self.touched.add(cell)
+            self.touched.add(subject)
 
-    def remove(self, cell: Cell, claims: Iterable[Claim]) -> None:
+    def remove(self, subject: Subject, claims: Iterable[Claim]) -> None:
         """Forget claims about one subject, and the subject with the last of them."""
-        name = shard_of(cell)
-        known = self.shard(name)[cell]
+        name = shard_of(subject)
+        known = self.shard(name)[subject]
         for claim in claims:
             known.pop(claim.identity, None)
         if not known:
-            del self.shard(name)[cell]
+            del self.shard(name)[subject]
         self.changed.add(name)
 
-    def forget(self, cell: Cell) -> None:
+    def forget(self, subject: Subject) -> None:
         """Forget a subject with all that was said about it."""
-        name = shard_of(cell)
-        del self.shard(name)[cell]
+        name = shard_of(subject)
+        del self.shard(name)[subject]
         self.changed.add(name)
-        self.touched.discard(cell)
+        self.touched.discard(subject)
 
-    def __contains__(self, cell: Cell) -> bool:
-        return cell in self.shard(shard_of(cell))
+    def __contains__(self, subject: Subject) -> bool:
+        return subject in self.shard(shard_of(subject))
 
     def count(self, space: str) -> int:
         """How many subjects a space has; shards that nobody asked for stay where they are."""
         names = [f"{space}-{number:02d}" for number in range(SPACES[space])]
         return sum(len(self.loaded[name]) if name in self.loaded else self.sizes.get(name, 0) for name in names)
 
-    def glance(self, cell: Cell) -> Iterator[Glance]:
+    def glance(self, subject: Subject) -> Iterator[Glance]:
         """What was said about one subject, as far as it says whether the subject stays."""
-        return self.shard(shard_of(cell)).glance(cell)
+        return self.shard(shard_of(subject)).glance(subject)
 
-    def cell(self, *cell: str) -> Claims:
+    def claims_of(self, *subject: str) -> Claims:
         """The claims about one subject; empty where nothing was said about it."""
-        return self.shard(shard_of(cell)).get(cell, {})
+        return self.shard(shard_of(subject)).get(subject, {})
 
-    def cells(self, space: str) -> Iterator[Cell]:
+    def subjects(self, space: str) -> Iterator[Subject]:
         for number in range(SPACES[space]):
             yield from self.shard(f"{space}-{number:02d}")
 
-    def claims(self, kind: str, *cell: str) -> list[Claim]:
+    def claims(self, kind: str, *subject: str) -> list[Claim]:
         """All claims of one kind about one subject, in the order of their first sighting."""
-        return in_order(claim for claim in self.cell(*cell).values() if claim.kind == kind)
+        return in_order(claim for claim in self.claims_of(*subject).values() if claim.kind == kind)
 
     def shard(self, name: str) -> Shard:
         if name not in self.loaded:
@@ -115,9 +115,9 @@ def in_order(claims: Iterable[Claim]) -> list[Claim]:
 
 
 @lru_cache(maxsize=1 << 18)
-def shard_of(cell: Cell) -> str:
-    number = zlib.crc32("\0".join(cell).encode()) % SPACES[cell[0]]
-    return f"{cell[0]}-{number:02d}"
+def shard_of(subject: Subject) -> str:
+    number = zlib.crc32("\0".join(subject).encode()) % SPACES[subject[0]]
+    return f"{subject[0]}-{number:02d}"
 
 
 def versioned(blob: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""One shard of the ledger: cells of claims, as they were stored until somebody asks for one.
+"""One shard of the ledger: subjects of claims, as they were stored until somebody asks for one.
 
-Knows: how cells become bytes and come back, and which of them were asked for. Does not know why.
-Rule: a cell that nobody asks for is never made into claims, nor made into bytes anew: a small batch on a large ledger
+Knows: how subjects become bytes and come back, and which of them were asked for. Does not know why.
+Rule: a subject that nobody asks for is never made into claims, nor into bytes anew: a small batch on a large ledger
 costs what it touches, and the reading of JSON. Sightings shared by many claims of a shard are written once.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from wirecheck.judge.claims.claim import Cell, Claim, Key, Sighting
+from wirecheck.judge.claims.claim import Claim, Key, Sighting, Subject
 
 Claims = dict[tuple[str, Key], Claim]
 Glance = tuple[str, dict[str, int], dict[str, Any], int, int]
@@ -19,29 +19,29 @@ FIRST, LAST = 2, 3
 """Where a stored claim has the numbers of its sightings."""
 
 
-class Shard(MutableMapping[Cell, Claims]):
+class Shard(MutableMapping[Subject, Claims]):
     def __init__(self, blob: bytes = b"[[],[]]") -> None:
         self.sightings, stored = orjson.loads(blob)
-        self.stored: dict[Cell, list[list[Any]]] = {tuple(cell): rows for cell, rows in stored}
-        self.asked: dict[Cell, Claims] = {}
+        self.stored: dict[Subject, list[list[Any]]] = {tuple(subject): rows for subject, rows in stored}
+        self.asked: dict[Subject, Claims] = {}
 
-    def __getitem__(self, cell: Cell) -> Claims:
-        if cell in self.stored:
-            made = (self.claim(row) for row in self.stored.pop(cell))
-            self.asked[cell] = {claim.identity: claim for claim in made}
-        return self.asked[cell]
+    def __getitem__(self, subject: Subject) -> Claims:
+        if subject in self.stored:
+            made = (self.claim(row) for row in self.stored.pop(subject))
+            self.asked[subject] = {claim.identity: claim for claim in made}
+        return self.asked[subject]
 
-    def __setitem__(self, cell: Cell, claims: Claims) -> None:
-        self.stored.pop(cell, None)
-        self.asked[cell] = claims
+    def __setitem__(self, subject: Subject, claims: Claims) -> None:
+        self.stored.pop(subject, None)
+        self.asked[subject] = claims
 
-    def __delitem__(self, cell: Cell) -> None:
-        del (self.stored if cell in self.stored else self.asked)[cell]
+    def __delitem__(self, subject: Subject) -> None:
+        del (self.stored if subject in self.stored else self.asked)[subject]
 
-    def __contains__(self, cell: object) -> bool:
-        return cell in self.asked or cell in self.stored
+    def __contains__(self, subject: object) -> bool:
+        return subject in self.asked or subject in self.stored
 
-    def __iter__(self) -> Iterator[Cell]:
+    def __iter__(self) -> Iterator[Subject]:
         return iter([*self.stored, *self.asked])  # as they are now: who looks at one moves it
 
     def __len__(self) -> int:
@@ -52,15 +52,15 @@ class Shard(MutableMapping[Cell, Claims]):
         begin, end = Sighting(*self.sightings[first]), Sighting(*self.sightings[last])
         return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak)
 
-    def glance(self, cell: Cell) -> Iterator[Glance]:
-        """A cell's claims without making them."""
-        for kind, _, first, last, _, tally, peak in self.stored.get(cell, ()):
+    def glance(self, subject: Subject) -> Iterator[Glance]:
+        """A subject's claims without making them."""
+        for kind, _, first, last, _, tally, peak in self.stored.get(subject, ()):
             yield kind, tally, peak, self.sightings[first][0], self.sightings[last][0]
-        for claim in self.asked.get(cell, {}).values():
+        for claim in self.asked.get(subject, {}).values():
             yield claim.kind, claim.tally, claim.peak, claim.first.ts_ns, claim.last.ts_ns
 
     def packed(self) -> bytes:
-        """All cells as bytes; sightings that nobody has any more are left out."""
+        """All subjects as bytes; sightings that nobody has any more are left out."""
         kept: dict[int, int] = {}
         for rows in self.stored.values():
             for row in rows:
@@ -68,9 +68,11 @@ class Shard(MutableMapping[Cell, Claims]):
                 row[LAST] = kept.setdefault(row[LAST], len(kept))
         self.sightings = [self.sightings[number] for number in kept]
         seen = {tuple(sighting): number for number, sighting in enumerate(self.sightings)}
-        cells = [[cell, [packed(claim, seen) for claim in claims.values()]] for cell, claims in self.asked.items()]
+        subjects = [
+            [subject, [packed(claim, seen) for claim in claims.values()]] for subject, claims in self.asked.items()
+        ]
         self.sightings = [*seen]
-        return orjson.dumps([self.sightings, [*self.stored.items(), *cells]])
+        return orjson.dumps([self.sightings, [*self.stored.items(), *subjects]])
 
 
 def packed(claim: Claim, seen: dict[tuple[Any, ...], int]) -> list[Any]:

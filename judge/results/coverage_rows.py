@@ -6,9 +6,9 @@ Rule: totals are sums over rows of one measure; a count of nothing has no row. A
 
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import Cell, Claim
-from wirecheck.judge.results.table_rows import Told
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.topology.host_activity import is_unread, protocol_of
 
 CUMULATIVE = (
@@ -28,14 +28,14 @@ LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
 """Of what does not speak Kafka nothing is missing."""
 
 
-def connections(cell: Cell, scene: Scene) -> Iterator[Told]:
+def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Rows of all connections between one host and one endpoint."""
-    for claim in scene.ledger.claims("connection", *cell):
+    for claim in context.ledger.claims("connection", *subject):
         name = f"{claim['client']}>{claim['endpoint']}"
         identity = f"{name}@{claim['started_ns']}"
         for measure, detail, count in measures(claim):
             if count:
-                yield told(f"{identity}|{measure}|{detail or ''}", name, measure, count, detail)
+                yield counted(f"{identity}|{measure}|{detail or ''}", name, measure, count, detail)
 
 
 def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
@@ -50,15 +50,15 @@ def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
         yield name, detail or None, count
 
 
-def marks(scene: Scene) -> Iterator[Told]:
+def marks(_agents: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """What agents say about themselves: frames skipped or dropped, input that could not be read."""
-    for claim in scene.ledger.claims("mark", "agent"):
+    for claim in context.ledger.claims("mark", "agent"):
         agent, what, source, reason = claim.key
         detail = reason if source is None else f"{source}: {reason}"
         count = claim.tally["count"]
-        yield told(f"{agent}|{what}|{detail}", None, what, count, detail)
+        yield counted(f"{agent}|{what}|{detail}", None, what, count, detail)
 
 
-def told(identity: str, connection: str | None, measure: str, count: int, detail: str | None) -> Told:
+def counted(identity: str, connection: str | None, measure: str, count: int, detail: str | None) -> ResultRow:
     body = {"connection": connection, "measure": measure, "count": count, "detail": detail}
-    return Told("coverage", identity, body)
+    return ResultRow("coverage", identity, body)

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import Cell, Claim, Sighting
-from wirecheck.judge.results.table_rows import Body, Told, known
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
+from wirecheck.judge.results.result_table import Body, ResultRow
+from wirecheck.judge.results.topic_rows import known
 
 TELL_OFFLINE = {"metadata", "describe-topic-partitions", "update-metadata"}
 """Sources whose messages have a field for offline replicas."""
@@ -37,35 +38,36 @@ class State:
         return self.epoch, self.last
 
 
-def of_id(cell: Cell, scene: Scene) -> Iterator[Told]:
-    yield from partitions(cell, "partition", scene)
-    yield from wholes(cell, scene)
+def numbered_partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    yield from partitions(subject, "partition", context)
 
 
-def of_name(cell: Cell, scene: Scene) -> Iterator[Told]:
-    yield from partitions(cell, "unnumbered", scene)
-    yield from wholes(cell, scene)
+def unnumbered_partitions(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    yield from partitions(subject, "unnumbered", context)
 
 
-def subject(cell: Cell) -> dict[str, str | None]:
+def named(subject: Subject) -> dict[str, str | None]:
     """The topic id, or the name where a topic was only seen without one; the id's name is joined by who reads."""
-    return {"topic_id": cell[1] if cell[0] == "id" else None, "name": cell[1] if cell[0] == "name" else None}
+    return {
+        "topic_id": subject[1] if subject[0] == "id" else None,
+        "name": subject[1] if subject[0] == "name" else None,
+    }
 
 
-def partitions(cell: Cell, kind: str, scene: Scene) -> Iterator[Told]:
-    for group in known(scene.groups(cell)):
+def partitions(subject: Subject, kind: str, context: CheckContext) -> Iterator[ResultRow]:
+    for group in known(context.groups(subject)):
         by_partition: dict[int, list[Claim]] = {}
-        for claim in scene.claims(kind, group, *cell):
+        for claim in context.claims(kind, group, *subject):
             by_partition.setdefault(claim["partition"], []).append(claim)
         offline: dict[int, list[Claim]] = {}
-        for claim in scene.claims("offline", group, *cell):
+        for claim in context.claims("offline", group, *subject):
             offline.setdefault(claim["partition"], []).append(claim)
-        identity, about = "|".join((group.key, *cell)), {"cluster": group.cluster, **subject(cell)}
+        identity, about = "|".join((group.key, *subject)), {"cluster": group.cluster, **named(subject)}
         for partition, claims in sorted(by_partition.items()):
             found = states(claims, offline.get(partition, []))
             for name, state in found.items():
                 body = {"withdrawn": False, **about, **row(partition, state, until_ns(state, found.values()))}
-                yield Told("partitions", f"{identity}|{partition}|{name}", body)
+                yield ResultRow("partitions", f"{identity}|{partition}|{name}", body)
 
 
 def until_ns(state: State, every: Collection[State]) -> int | None:
@@ -123,25 +125,25 @@ def row(partition: int, state: State, until: int | None) -> Body:
     }
 
 
-def wholes(cell: Cell, scene: Scene) -> Iterator[Told]:
+def wholes(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """One row per thing said; which operations are allowed depends on who asked."""
-    for group in known(scene.groups(cell)):
+    for group in known(context.groups(subject)):
         by_word: dict[tuple[int | None, int | None], list[Claim]] = {}
-        for claim in scene.claims("topic_described", group, *cell):
+        for claim in context.claims("topic_described", group, *subject):
             by_word.setdefault((claim["internal"], claim["operations"]), []).append(claim)
         for (internal, operations), claims in sorted(by_word.items(), key=repr):
             said = min(claims, key=lambda claim: claim.first)
             body = {
                 "withdrawn": False,
                 "cluster": group.cluster,
-                **subject(cell),
+                **named(subject),
                 "internal": None if internal is None else bool(internal),
                 "authorized_operations": None if operations is None else operation_names(operations),
                 "source": said["source"],
                 "connection": said.first.connection,
                 "first_seen": said.first.ts_ns,
             }
-            yield Told("descriptions", "|".join((group.key, *cell, f"{internal}:{operations}")), body)
+            yield ResultRow("descriptions", "|".join((group.key, *subject, f"{internal}:{operations}")), body)
 
 
 OPERATIONS = {

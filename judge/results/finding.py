@@ -1,6 +1,6 @@
 """What a check yields, and how it becomes a finding's row.
 
-Knows: the identity of a finding (code, cluster, subject) and the columns of its row. Does not know why a check spoke.
+Knows: the identity of a finding (code, cluster, key) and the columns of its row. Does not know why a check spoke.
 Rule: an identity holds no times, counts, frames, client ports or names that may come later; everything that grows is
 in the row. Times in rows are nanoseconds of capture time; people's formats are made at the edge.
 """
@@ -52,7 +52,7 @@ def last_of(claim: Claim) -> Side:
 class Evidence:
     """One contradiction, or one broken rule, and what it rests on."""
 
-    subject: tuple[Any, ...]
+    key: tuple[Any, ...]
     """What makes it one finding; with code and cluster it is the identity."""
     sides: tuple[Side, ...]
     topic: str | None = None
@@ -79,9 +79,9 @@ class Rule:
     summary: str
 
 
-def identity(code: str, cluster: str, subject: tuple[Any, ...]) -> str:
-    """16 base32 characters of SHA-256 over (code, cluster, subject) as canonical JSON."""
-    canonical = json.dumps([code, cluster, list(subject)], separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+def identity(code: str, cluster: str, key: tuple[Any, ...]) -> str:
+    """16 base32 characters of SHA-256 over (code, cluster, key) as canonical JSON."""
+    canonical = json.dumps([code, cluster, list(key)], separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(canonical.encode()).digest()
     return base64.b32encode(digest[:10]).decode().lower()
 

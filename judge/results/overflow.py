@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.claims.claim import Cell
+from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.emitted_rows import FINDINGS
 from wirecheck.judge.results.distinct_count import Distinct
-from wirecheck.judge.results.table_rows import Body
+from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.thresholds import Settings
 
 OTHERS = "others"
@@ -42,10 +42,10 @@ class Overflow:
         known = stored or {"sizes": {}, "standing": {}, "beyond": []}
         self.settings = settings
         self.sizes: dict[str, int] = known["sizes"]
-        """Cells per shard of the ledger, so that they are counted without being loaded."""
+        """Subjects per shard of the ledger, so that they are counted without being loaded."""
         self.standing: dict[str, list[int]] = known["standing"]
         """Per check the findings that stand; and of these, those about what was never answered without error."""
-        self.beyond = {Uncounted(*about): Beyond(*told) for about, told in known["beyond"]}
+        self.beyond = {Uncounted(*about): Beyond(*counts) for about, counts in known["beyond"]}
         self.moved: set[Uncounted] = set()
         self.left: Counter[str] = Counter()
         """What this batch made leave, by space of the ledger."""
@@ -76,11 +76,11 @@ class Overflow:
         about = Uncounted(FINDINGS, body["code"], body["kind"])
         self.count(about, name, body["first_seen"], body["last_seen"])
 
-    def leaves(self, cell: Cell, first_ns: int, last_ns: int) -> None:
+    def leaves(self, subject: Subject, first_ns: int, last_ns: int) -> None:
         """A topic or client that is not kept."""
-        self.left[cell[0]] += 1
-        table = CLIENTS if cell[0] == "client" else TOPICS
-        self.count(Uncounted(table), "|".join(cell), first_ns, last_ns)
+        self.left[subject[0]] += 1
+        table = CLIENTS if subject[0] == "client" else TOPICS
+        self.count(Uncounted(table), "|".join(subject), first_ns, last_ns)
 
     def rows(self, label: str, cluster: str | None) -> Iterator[tuple[str, str, int, Body]]:
         """The `others` rows that have changed: table, id, revision, body."""

@@ -3,7 +3,7 @@
 Knows the three ways to join endpoints: a ClusterId that a server states or accepts, addresses that
 servers hand out as literals, and topic ids, which are never shared by two clusters. Knows nothing of topics' names.
 Rule: two groups with different known ClusterIds are never united, whatever else says so; an endpoint that states a
-second ClusterId later is a new incarnation (`incarnations.py`). What cannot be joined stays apart; where something
+second ClusterId later is a new incarnation (`endpoint_history.py`). What cannot be joined stays apart; where something
 speaks against the only cluster that is known, it is shown under none (`membership.py`).
 """
 

@@ -1,7 +1,7 @@
-"""Clusters told apart, whatever servers said of themselves.
+"""Who belongs together, whatever servers say of themselves.
 
-Knows: that what was said of one endpoint may make it impossible to tell who belongs together, and that all others are
-told apart without it. Does not know how endpoints are joined (`clusters.py`).
+Knows: that the claims of one endpoint may make it impossible to separate clusters, and that all others can be separated
+without it. Does not know how endpoints are joined (`clusters.py`).
 Rule: an exception here is a value (`failures.py`); which endpoint was left out is part of the answer.
 """
 
@@ -16,7 +16,7 @@ from wirecheck.judge.topology.endpoint_history import Connections
 EVERY, UNKNOWN = "all of them", ""
 
 
-def told_apart(
+def separate(
     label: str, stated: Iterable[Claim], connections: Connections, failures: Failures
 ) -> tuple[Clusters, str | None]:
     """Who belongs together, and the endpoint that had to be left out for it, or all of them."""

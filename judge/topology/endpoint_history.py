@@ -1,8 +1,8 @@
 """One endpoint, several clusters, one after the other: when each began, and which part of a claim is whose.
 
-Knows: which ClusterIds were told of an endpoint and when, by itself or by a server that hands out its address, and the
-connections to it. Does not know how endpoints are joined (`clusters.py`).
-Rule: a cluster takes an endpoint over when all that was told of the others had been told before; it does with the first
+Knows: which ClusterIds an endpoint stated and when, itself or a server that hands out its address, and the connections
+to it. Does not know how endpoints are joined (`clusters.py`).
+Rule: a cluster takes an endpoint over when all statements of the others came before; it does with the first
 connection after the longest silence between. A statement that both made is cut in two: what is not known of either
 part, how often it was said, is counted low.
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, slot_of
 
 ACCEPTED = "accepted"
-"""How a ClusterId was told that a request carried, and not an answer."""
+"""How a ClusterId was stated that a request carried, and not an answer."""
 Births = dict[str, list[tuple[int, str]]]
 """Per endpoint its ClusterIds with the time from which each holds."""
 Connections = Callable[[str], Iterable[tuple[int, int]]]
@@ -26,8 +26,8 @@ NAMES_BROKERS = {"Metadata", "DescribeCluster"}
 """Answers that have a ClusterId and the brokers' addresses in one."""
 
 
-class Told(NamedTuple):
-    """When a ClusterId was told of an endpoint."""
+class Statement(NamedTuple):
+    """That an endpoint is of a cluster, and from when to when somebody stated it."""
 
     first_ns: int
     last_ns: int
@@ -39,58 +39,62 @@ def unknown(_endpoint: str) -> Iterable[tuple[int, int]]:
 
 
 def births(stated: list[Claim], addresses: list[Claim], connections: Connections = unknown) -> Births:
-    own = told_by_themselves(stated)
-    also = told_by_others(addresses, own)
+    own = own_statements(stated)
+    also = statements_of_others(addresses, own)
     found: Births = {}
     for endpoint in sorted({*own, *also}):
         every = apart([*own.get(endpoint, []), *also.get(endpoint, [])])
-        told = every if one_after_another(every) and len(every) > 1 else own.get(endpoint, [])
-        if told:
-            found[endpoint] = taken_over(told, connections(endpoint) if len(told) > 1 else ())
+        statements = every if one_after_another(every) and len(every) > 1 else own.get(endpoint, [])
+        if statements:
+            found[endpoint] = begins(statements, connections(endpoint) if len(statements) > 1 else ())
     return found
 
 
-def told_by_themselves(stated: list[Claim]) -> dict[str, list[Told]]:
-    """A server's own word beats requests that it accepted; those alone make no second incarnation."""
-    said: dict[str, list[Told]] = defaultdict(list)
-    accepted: dict[str, list[Told]] = defaultdict(list)
+def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:
+    """A server's own word beats requests that it accepted; those alone make no second entry of its history."""
+    answered: dict[str, list[Statement]] = defaultdict(list)
+    accepted: dict[str, list[Statement]] = defaultdict(list)
     for claim in stated:
-        found = accepted if claim["how"] == ACCEPTED else said
-        found[claim["endpoint"]].append(Told(claim.first.ts_ns, claim.last.ts_ns, claim["cluster_id"]))
-    only = {endpoint: told for endpoint, told in accepted.items() if len({one.cluster_id for one in told}) == 1}
-    return {endpoint: apart(told) for endpoint, told in {**only, **said}.items()}
+        found = accepted if claim["how"] == ACCEPTED else answered
+        found[claim["endpoint"]].append(Statement(claim.first.ts_ns, claim.last.ts_ns, claim["cluster_id"]))
+    only = {endpoint: found for endpoint, found in accepted.items() if len({one.cluster_id for one in found}) == 1}
+    return {endpoint: apart(found) for endpoint, found in {**only, **answered}.items()}
 
 
-def told_by_others(addresses: list[Claim], own: dict[str, list[Told]]) -> dict[str, list[Told]]:
+def statements_of_others(addresses: list[Claim], own: dict[str, list[Statement]]) -> dict[str, list[Statement]]:
     """What a server's answers say of other brokers, for as long as it said which cluster it was."""
-    if all(len(told) < 2 for told in own.values()):
+    if all(len(statements) < 2 for statements in own.values()):
         return {}
-    found: dict[str, list[Told]] = defaultdict(list)
+    found: dict[str, list[Statement]] = defaultdict(list)
     for claim in addresses:
         for seen in {claim.first, claim.last}:
-            speaks = [told for told in own.get(claim["endpoint"], []) if told.first_ns <= seen.ts_ns <= told.last_ns]
+            speaks = [one for one in own.get(claim["endpoint"], []) if one.first_ns <= seen.ts_ns <= one.last_ns]
             if len(speaks) == 1 and seen.api in NAMES_BROKERS and is_literal(claim["address"]):
                 found[claim["address"]].append(speaks[0])
     return found
 
 
-def apart(told: list[Told]) -> list[Told]:
+def apart(statements: list[Statement]) -> list[Statement]:
     """One span per ClusterId, in the order in which they began."""
-    spans: dict[str, Told] = {}
-    for one in sorted(told):
+    spans: dict[str, Statement] = {}
+    for one in sorted(statements):
         known = spans.get(one.cluster_id, one)
         spans[one.cluster_id] = known._replace(last_ns=max(known.last_ns, one.last_ns))
     return sorted(spans.values())
 
 
-def one_after_another(told: list[Told]) -> bool:
-    return all(before.last_ns < after.first_ns for before, after in pairwise(told))
+def one_after_another(statements: list[Statement]) -> bool:
+    return all(before.last_ns < after.first_ns for before, after in pairwise(statements))
 
 
-def taken_over(told: list[Told], connections: Iterable[tuple[int, int]]) -> list[tuple[int, str]]:
-    """Since when each holds; those that are told side by side since they are told."""
-    found, until_ns, seen = [(told[0].first_ns, told[0].cluster_id)], told[0].last_ns, sorted(connections)
-    for one in told[1:]:
+def begins(statements: list[Statement], connections: Iterable[tuple[int, int]]) -> list[tuple[int, str]]:
+    """Since when each holds; those that stand side by side since their first statement."""
+    found, until_ns, seen = (
+        [(statements[0].first_ns, statements[0].cluster_id)],
+        statements[0].last_ns,
+        sorted(connections),
+    )
+    for one in statements[1:]:
         since_ns = begun(until_ns, one.first_ns, seen) if until_ns < one.first_ns else one.first_ns
         found.append((since_ns, one.cluster_id))
         until_ns = max(until_ns, one.last_ns)

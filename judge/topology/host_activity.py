@@ -2,7 +2,7 @@
 
 Knows: what each connection turned out to speak, which ranges were advertised on it, what was asked outside of them.
 Does not know who its host is.
-Rule: made from the cell of one endpoint, once, however many hosts are asked for.
+Rule: made from the subject of one endpoint, once, however many hosts are asked for.
 """
 
 from collections import defaultdict

@@ -14,7 +14,7 @@ from wirecheck.judge.topology.releases import Ranges, digest, read
 
 
 class Servers:
-    """What the servers' own cell says about who is named and who serves what."""
+    """What the servers' own subject says about who is named and who serves what."""
 
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
         self.named: set[str] = set()

@@ -1,6 +1,6 @@
 """Who is a stranger: a host that nobody names, to which nothing was ever granted, and that did what no client does.
 
-Knows: who is named by others, who was granted something, which hosts' words no check may hear, and which cells rest on
+Knows: whom others name, who was granted something, which hosts' words no check may hear, and which subjects rest on
 that. Does not know what a check would have said of them.
 Rule: a stranger is told by the ledger alone, whatever the order of claims: one that is granted something, or is named,
 is none any more, and what rested on it is judged again. Of a host of which something was not seen nobody can say it;
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from wirecheck.decode.api_names import key_of, keys, newest
-from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.ledger.ledger import Ledger, in_order
@@ -20,10 +20,10 @@ from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.host_activity import IDENTITY, Link, beyond, link_of
 from wirecheck.judge.topology.named_servers import Servers
 
-MOST_CELLS = 10_000
-"""So many cells are remembered per host; one that has more is looked for everywhere."""
+MOST_SUBJECTS = 10_000
+"""So many subjects are remembered per host; one that has more is looked for everywhere."""
 UNREAD, OUTSIDE = "bytes that are no Kafka", "versions outside the range it was just told"
-ANYWHERE: Cell = ("*",)
+ANYWHERE: Subject = ("*",)
 NAMING = {"binding", "creation", "partition"}
 
 
@@ -43,7 +43,7 @@ class Ungranted:
     stranger: bool
     refused_by: set[str] = field(default_factory=set)
     """Endpoints that refused its ClusterId: should they serve raft, it is a broken node."""
-    cells: set[Cell] = field(default_factory=set)
+    subjects: set[Subject] = field(default_factory=set)
     """What was judged with its word, or without it because it is a stranger."""
 
 
@@ -52,8 +52,8 @@ class Strangers:
         self.ledger = ledger
         kept = stored or {"hosts": [], "servers": [], "seen": [], "answering": [], "by_name": False}
         self.hosts = {
-            host: Ungranted(stranger, set(ends), {tuple(cell) for cell in cells})
-            for host, stranger, ends, cells in kept["hosts"]
+            host: Ungranted(stranger, set(ends), {tuple(subject) for subject in subjects})
+            for host, stranger, ends, subjects in kept["hosts"]
         }
         self.servers: set[str] = set(kept["servers"])
         """Hosts of servers that nobody names, and that contradict those that are named."""
@@ -64,7 +64,9 @@ class Strangers:
         self.known, self.links = Servers(), dict[str, Link]()
 
     def state(self) -> dict[str, Any]:
-        hosts = [[h, one.stranger, sorted(one.refused_by), sorted(one.cells)] for h, one in sorted(self.hosts.items())]
+        hosts = [
+            [h, one.stranger, sorted(one.refused_by), sorted(one.subjects)] for h, one in sorted(self.hosts.items())
+        ]
         return {
             "hosts": hosts,
             "servers": sorted(self.servers),
@@ -73,16 +75,16 @@ class Strangers:
             "by_name": self.by_name,
         }
 
-    def look(self, touched: Iterable[Cell]) -> set[Cell] | None:
-        """Look again at the hosts of which something was said; the cells to judge again, None for all there are."""
+    def look(self, touched: Iterable[Subject]) -> set[Subject] | None:
+        """Look again at the hosts of which something was said; the subjects to judge again, None for all there are."""
         self.links.clear()
-        hosts = {cell[1] for cell in touched if cell[0] == "host"}
+        hosts = {subject[1] for subject in touched if subject[0] == "host"}
         if not hosts and not self.hosts:
             return set()
-        self.known = Servers(self.ledger.cell("server").values())
+        self.known = Servers(self.ledger.claims_of("server").values())
         before, self.servers = self.servers, set(self.contradicting())
         if before != self.servers or self.by_name != self.known.by_name:
-            hosts = {cell[1] for cell in self.ledger.cells("host")}
+            hosts = {subject[1] for subject in self.ledger.subjects("host")}
         new = (self.known.kafka - self.seen) | (self.known.answering - self.answering)
         doubted = {claim["host"] for end in new for claim in self.ledger.claims("connection", "link", end)}
         hosts |= doubted
@@ -90,36 +92,36 @@ class Strangers:
         self.seen, self.answering, self.by_name = self.known.kafka, self.known.answering, self.known.by_name
         named, raft = self.known.named, self.known.raft
         hosts |= {host for host, one in self.hosts.items() if host in named or one.refused_by & raft}
-        found = {cell for host in sorted(hosts) for cell in self.again(host)}
+        found = {subject for host in sorted(hosts) for subject in self.again(host)}
         late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
         return None if before != self.servers or late or ANYWHERE in found else found
 
-    def again(self, host: str) -> set[Cell]:
-        """Whether a host is a stranger now; the cells that rest on it, if that is another answer than before."""
+    def again(self, host: str) -> set[Subject]:
+        """Whether a host is a stranger now; the subjects that rest on it, if that is another answer than before."""
         before, here = self.hosts.pop(host, None), ("host", host)
         if self.is_ungranted(host):
             deeds = () if self.is_hidden(host) else self.deeds(host)
             refused = {claim["endpoint"] for claim in self.odd(host) if claim["what"] == CLUSTERS}
-            cells = before.cells if before else set()
-            self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, cells)
+            subjects = before.subjects if before else set()
+            self.hosts[host] = Ungranted(bool(deeds), refused - self.known.raft, subjects)
         now = self.hosts.get(host)
         if before is None or (now is not None and now.stranger == before.stranger):
             return {here}
-        return {here, *before.cells}
+        return {here, *before.subjects}
 
     def is_stranger(self, host: str) -> bool:
         known = self.hosts.get(host)
         return known is not None and known.stranger
 
-    def rests(self, hosts: Iterable[str], cell: Cell) -> None:
-        """A cell is judged with, or without, the word of these hosts."""
+    def rests(self, hosts: Iterable[str], subject: Subject) -> None:
+        """A subject is judged with, or without, the word of these hosts."""
         for host in hosts:
-            cells = self.hosts[host].cells
-            if len(cells) >= MOST_CELLS:
-                cells.clear()
-                cells.add(ANYWHERE)
-            elif ANYWHERE not in cells:
-                cells.add(cell)
+            subjects = self.hosts[host].subjects
+            if len(subjects) >= MOST_SUBJECTS:
+                subjects.clear()
+                subjects.add(ANYWHERE)
+            elif ANYWHERE not in subjects:
+                subjects.add(subject)
 
     # -- whose word it is ---------------------------------------------------------------------------------------------
 
@@ -204,7 +206,7 @@ class Strangers:
         if found is None:
             found = self.links[endpoint] = Link()
             if endpoint in self.known.kafka and host_of(endpoint) not in self.servers:
-                claims = self.ledger.cell("link", endpoint).values()
+                claims = self.ledger.claims_of("link", endpoint).values()
                 found = self.links[endpoint] = link_of(claims, self.known.advertised[endpoint])
         return found
 
@@ -225,7 +227,7 @@ class Strangers:
         host = host_of(endpoint)
         others = {i for other, found in self.known.carried.items() if host_of(other) != host for i in found}
         for topic_id in sorted(self.known.carried[endpoint] - others):
-            told = in_order(self.ledger.cell("id", topic_id).values())
+            told = in_order(self.ledger.claims_of("id", topic_id).values())
             if not any(names_it(claim) and host_of(claim.server()) != host for claim in told):
                 own = (
                     c for c in told if c.kind == "binding" and c["source"] == "metadata" and c["endpoint"] == endpoint

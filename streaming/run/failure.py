@@ -2,7 +2,7 @@
 
 Knows: which of Spark's words mean that its state cannot be read, that a disk is full, or that a worker died. Which line
 of a long failure says what happened is `replay.reason`'s affair.
-Rule: the next start repeats the batch that failed; so every line says what to mend before it, or that nothing will.
+Rule: the next start repeats the batch that failed; so every line says what to fix before it, or that nothing will.
 """
 
 import re
@@ -44,4 +44,4 @@ def in_one_line(text: str, plan: Plan) -> str:
     said = NOISE.sub("", of_store[1] if of_store else reason(text)).strip().rstrip(".")
     if not said or any(words in text for words in STATE):  # Java has no words for a file that ends too soon
         return f"{plan.checkpoint}: cannot be gone on with (Spark's state: {said or 'damaged'}); {FIX}"
-    return f"the query failed: {said}; mend that and start again: it goes on where it stopped"
+    return f"the query failed: {said}; fix that and start again: it goes on where it stopped"

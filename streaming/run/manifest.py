@@ -20,7 +20,7 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store import batches
+from wirecheck.streaming.store import batches, checksums
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
@@ -132,6 +132,7 @@ def set_aside(checkpoint: str) -> dict[str, str]:
 def remember(checkpoint: str, files: dict[str, str]) -> None:
     """Before the query goes on, so that no later start opens them either."""
     system, folder = at(checkpoint)
+    checksums.forget(system, folder, SET_ASIDE)
     batches.put(system, f"{folder}/{SET_ASIDE}", (json.dumps(files, indent=1) + "\n").encode())
 
 
@@ -172,21 +173,51 @@ def numbered(checkpoint: str, log: str) -> dict[int, str]:
 
 
 def newest(checkpoint: str, log: str) -> list[Any]:
-    """The newest entry of one of Spark's logs: JSON lines under a version. Raises CheckpointRefused."""
+    """The newest entry of one of Spark's logs. Raises CheckpointRefused."""
     with refused(checkpoint, f"Spark's {log}"):
         numbers = numbered(checkpoint, log)
-    if not numbers:
-        return []
+    return entry(checkpoint, f"{log}/{numbers[max(numbers)]}") if numbers else []
+
+
+def entry(checkpoint: str, name: str) -> list[Any]:
+    """A file of one of Spark's logs: JSON lines under a version. Raises CheckpointRefused."""
     system, folder = at(checkpoint)
-    name = f"{log}/{numbers[max(numbers)]}"
     with refused(checkpoint, f"Spark's {name}"), system.open_input_file(f"{folder}/{QUERY}/{name}") as file:
         version, *lines = file.read().decode().splitlines()
         int(version.removeprefix("v"))
         return [json.loads(line) for line in lines if line != "-"]  # as Spark writes that there is no offset
 
 
+def log_offset(offsets: list[Any]) -> int:
+    """How far Spark's list of files was a batch's, by the batch's offsets."""
+    return int(offsets[-1].get("logOffset", -1)) if offsets and isinstance(offsets[-1], dict) else -1
+
+
+def sum_up(checkpoint: str) -> None:
+    """Keep the sums of what the last committed batch rests on, all of which is whole and never written again.
+
+    What Spark has written since may be half there, or come again otherwise. Raises OSError and CheckpointRefused.
+    """
+    done = committed(checkpoint)
+    if done < 0:
+        return
+    system, folder = at(checkpoint)
+    offsets, listed = numbered(checkpoint, "offsets"), numbered(checkpoint, LISTED)
+    upto = log_offset(entry(checkpoint, f"offsets/{offsets[done]}")) if done in offsets else -1
+    compacted = max((number for number, name in listed.items() if "." in name and number <= upto), default=0)
+    names = [
+        "metadata",
+        f"commits/{done}",
+        *(f"offsets/{offsets[number]}" for number in (done - 1, done) if number in offsets),
+        *(f"{LISTED}/{name}" for number, name in listed.items() if compacted <= number <= upto),
+        *state_files.needed(system, f"{folder}/{QUERY}/state", done + 1),
+    ]
+    checksums.keep(system, folder, [NAME, SET_ASIDE, *(f"{QUERY}/{name}" for name in names)])
+
+
 def readable(checkpoint: str) -> None:
     """Refuse what Spark would fail on, in words of its own, once it has started. Raises CheckpointRefused."""
+    unaltered(checkpoint)
     run_of(checkpoint)
     for log in LOGS:
         newest(checkpoint, log)
@@ -199,7 +230,7 @@ def readable(checkpoint: str) -> None:
             raise Strange(f"cannot be read (Spark's commits/{begun - 1} is missing)")
     said = newest(checkpoint, "offsets")
     with refused(checkpoint, f"Spark's {LISTED}"):
-        last = said[-1].get("logOffset", -1) if said and isinstance(said[-1], dict) else -1
+        last = log_offset(said)
         if last > max(numbered(checkpoint, LISTED), default=-1):
             raise Strange(f"cannot be read (Spark's {LISTED}/{last} is missing)")
     if done >= 0:
@@ -207,6 +238,22 @@ def readable(checkpoint: str) -> None:
         with refused(checkpoint, "Spark's state"):
             if wrong := state_files.damaged(system, f"{folder}/{QUERY}/state", done + 1):
                 raise Strange(f"cannot be read (Spark's {wrong})")
+
+
+def unaltered(checkpoint: str) -> None:
+    """Refuse files that are not what they were when their batch was committed. Raises CheckpointRefused."""
+    system, folder = at(checkpoint)
+    with refused(checkpoint, checksums.NAME):
+        try:
+            sums = checksums.read(system, folder)
+        except checksums.SumsDamagedError as damaged:
+            way_out = f"remove it to go on without the sums of its files, or {FIX}"
+            raise CheckpointRefused(f"{checkpoint}: {checksums.NAME} is damaged; {way_out}") from damaged
+    for path, before in sums.items():
+        name = f"Spark's {path.removeprefix(f'{QUERY}/')}" if path.startswith(f"{QUERY}/") else path
+        with refused(checkpoint, name), suppress(FileNotFoundError):  # what is gone and needed is found missing
+            if checksums.of_file(system, f"{folder}/{path}") != before:
+                raise Strange(f"cannot be read ({name} is damaged: it is not what its batch was committed with)")
 
 
 def lock(checkpoint: str) -> int | None:

@@ -252,7 +252,7 @@ def serve(page: Page, address: str, port: int) -> WSGIServer:
 
 
 def healthy(page: Page) -> str:
-    """What only a restart would mend. A lag that grows is not: it would grow faster."""
+    """What only a restart would fix. A lag that grows is not: it would grow faster."""
     hangs_s = page.hangs_s()
     return f"no batch has ended for {hangs_s:.0f} s" if hangs_s else ""
 

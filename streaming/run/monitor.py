@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from wirecheck import extension_modules
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.failure import in_one_line, worker_died
 from wirecheck.streaming.run.manifest import CheckpointRefused
@@ -63,13 +64,15 @@ def run(plan: Plan, settings: Settings, say: Say) -> None:
     except (CheckpointRefused, JavaMissing, JavaDiedError) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
-        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; mend that and start again") from failure
+        raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure
     except KeyboardInterrupt as failure:
         raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
 
 
 def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say) -> None:
     job, settings = prepared(plan, settings, page)
+    if line := extension_modules.slow():
+        say(line)
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(Session(work, verbose=settings.verbose))
@@ -206,6 +209,7 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
             shown = progress["batchId"]
             batch_s = progress["durationMs"]["triggerExecution"] / 1000
             watch.page.hear(measured(progress, watch.plan, watch.page), batch_s)
+            manifest.sum_up(watch.plan.checkpoint)
         elif rounds % ROUNDS == 0:
             watch.page.hear(measured(progress, watch.plan, watch.page))
         if not busy:
@@ -219,6 +223,7 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
             asked = True
             watch.say("ending when the batch that runs is finished; a second signal ends at once")
         rounds += 1
+    manifest.sum_up(watch.plan.checkpoint)
     tidy(watch.plan)
     return query
 

@@ -1,7 +1,7 @@
 """What replay and monitor need on this machine, looked at one by one: `wirecheck doctor` prints it.
 
 Knows: which versions the query was tried with, and what is too little memory or disk. Starts no Spark.
-Rule: a check never raises; what is wrong comes with the one command that mends it.
+Rule: a check never raises; what is wrong comes with the one command that fixes it.
 """
 
 import os
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 def checks() -> list[tuple[str, str, str, str]]:
     """(name, state, said, fix) each."""
-    looks: tuple[Callable[[], Iterator[Seen]], ...] = (packages, java, memory, disk, archive, worker)
+    looks: tuple[Callable[[], Iterator[Seen]], ...] = (packages, java, memory, disk, worker)
     return [tuple(seen) for look in looks for seen in look()]  # type: ignore[misc]
 
 
@@ -114,28 +114,6 @@ def disk() -> Iterator[Seen]:
     enough = free_mb >= ROOM_MB
     fix = "" if enough else "make room, or set TMPDIR to a folder with 2 GB"
     yield Seen("disk", "ok" if enough else "warn", f"{free_mb:,} MB free in {folder}", fix)
-
-
-def archive() -> Iterator[Seen]:
-    try:
-        from wirecheck.streaming.spark.class_archive import archive_of
-        from wirecheck.streaming.spark.java import JavaMissing, find_java
-    except ImportError:  # without pyspark; it has its own line
-        return
-    try:
-        with tempfile.TemporaryDirectory(prefix="wirecheck-") as work:
-            found = archive_of(find_java(Path(work)))
-    except (JavaMissing, OSError):  # Java has its own line
-        return
-    if found.exists():
-        yield Seen("class archive", "ok", str(found), "")
-    else:
-        yield Seen(
-            "class archive",
-            "warn",
-            "none: Spark starts twice as slowly",
-            "python -m wirecheck.streaming.run.make_class_archive",
-        )
 
 
 def worker() -> Iterator[Seen]:

@@ -15,7 +15,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wirecheck.streaming.run.early import Early
 from wirecheck.streaming.spark.gateway import JavaDiedError
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.memory import give_back
@@ -34,7 +33,6 @@ PARTITIONS = "1"
 """Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
 partition would take the memory of two Pythons.
 """
-PATIENCE_S = 30
 STREAM = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
 TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
 """Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
@@ -51,20 +49,9 @@ def prepare(work: Path, settings: Settings) -> None:
         begin(session(work, settings))
 
 
-def ahead(frames: Path, out: Path, work: Path, settings: Settings) -> Early:
-    """Judge what one capture writes into `frames` while it still writes, once what `prepare` began is there; give it
-    to `run` when that has ended.
-    """
-    return Early(job_of(frames, out, work), settings, PARTITIONS)
-
-
-def give_up(early: Early | None = None) -> None:
-    """End what `prepare` and `ahead` began; nothing happens if `run` has already done so."""
-    if early is not None:
-        early.give_up()
+def give_up() -> None:
+    """End what `prepare` began; nothing happens if `run` has already done so."""
     close_session()
-    if early is not None:
-        early.ends(PATIENCE_S)
 
 
 def run(
@@ -73,23 +60,14 @@ def run(
     work: Path,
     settings: Settings,
     on_progress: Progress | None = None,
-    *,
-    early: Early | None = None,
 ) -> Result:
-    """Judge all frames files in one or several folders. `work` is for what Spark leaves behind.
-
-    `early` is what `ahead` gave for the same frames, `out`, `work` and settings.
-    """
+    """Judge all frames files in one or several folders. `work` is for what Spark leaves behind."""
     try:
         give_back()  # what reading the captures took
         files = frames_files([frames] if isinstance(frames, Path) else list(frames))
-        if early is not None and (query := await_early(early, len(files), on_progress)):
-            return result_of(query, out)
         spark = open_session(session(work, settings))
-        if early is None or early.query is None:
-            gather(files, work / "frames")
-            return judge(spark, job_of(work / "frames", out, work), settings, on_progress)
-        return judge(spark, job_of(Path(early.job.frames), out, work), settings, on_progress)
+        gather(files, work / "frames")
+        return judge(spark, Job(str(work / "frames"), out, work / "checkpoint"), settings, on_progress)
     except (FramesError, JavaMissing, JavaDiedError) as failure:
         raise ReplayError(str(failure)) from failure
     finally:
@@ -98,10 +76,6 @@ def run(
 
 def session(work: Path, settings: Settings) -> Session:
     return Session(work / "spark", verbose=settings.verbose)
-
-
-def job_of(frames: Path, out: Path, work: Path) -> Job:
-    return Job(str(frames), out, work / "checkpoint")
 
 
 def judge(spark: SparkSession, job: Job, settings: Settings, on_progress: Progress | None = None) -> Result:
@@ -146,19 +120,6 @@ def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> S
         told.of(query)
     told.end()
     return query
-
-
-def await_early(early: Early, files: int, on_progress: Progress | None) -> StreamingQuery | None:
-    """The query that was begun early, at its end; None if it did not judge all."""
-    told = Told(files, on_progress)
-    early.whole()
-    while not early.ends(0.3):
-        if early.query is not None:
-            told.of(early.query)
-    if not early.judged:
-        return None
-    told.end()
-    return early.query
 
 
 class Told:

@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import wirecheck
 from wirecheck.streaming.steps.settings import Settings
 
-PACKAGES = Path(__file__).resolve().parent.parent
+PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 PATIENCE_S = 600
 """One file, alone: a hang is no death, and is left to whoever looks at the monitor's health."""
 

@@ -2,8 +2,8 @@
 
 Knows: Spark's four ways to call Python that the query uses, and where state is loaded and stored. Knows nothing of
 frames, exchanges or claims.
-Rule: no thought here. What a step does is in `pack`, `follow`, `decode_udf` and `judge_step`, imported only inside the
-calls: Spark starts a bare Python per stateful step just to ask for the names of its state.
+Rule: no thought here. What a step does is in `pack_step`, `follow_step`, `decode_step` and `judge_step`, imported only
+inside the calls: Spark starts a bare Python per stateful step just to ask for the names of its state.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
 from threading import Thread
@@ -19,7 +19,6 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from wirecheck.streaming.spark.class_archive import sharing
 from wirecheck.streaming.spark.forks import Forks, end_forks, start_forks
 from wirecheck.streaming.spark.gateway import JavaDiedError, Silence, connected, end_java, start_java
 from wirecheck.streaming.spark.java import find_java
@@ -68,7 +67,7 @@ def begin(session: Session) -> None:
         "SPARK_LAUNCHER_OPTS": JVM,
     } | GIVE_BACK
     quiet_python(session.verbose)
-    told = settings(replace(session, jvm=session.jvm or sharing(java)))
+    told = settings(session)
     RUNNING.java, RUNNING.work = start_java(told, session.work, session.verbose), session.work
     python, RUNNING.forks = start_forks(session.work)
     os.environ["PYSPARK_PYTHON"] = str(python)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store import batches
-from wirecheck.streaming.store.result_tables import TABLES, from_ipc
+from wirecheck.streaming.store.result_tables import from_ipc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,9 +44,4 @@ def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int
     for row in rows:
         parts.setdefault(row.route, []).append(from_ipc(row.cell))
     told = {table: pa.concat_tables(rows) for table, rows in parts.items()}
-    instead = False
-    for table in TABLES:
-        place = batches.run_at(f"{out}/{table}/run={run}")
-        written = batches.write(told[table], place, batch_id) if table in told else batches.clear(place, batch_id)
-        instead = instead or written
-    return told, instead
+    return told, batches.write_tables(told, out, run, batch_id)

@@ -11,6 +11,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from pyarrow import fs
@@ -18,6 +19,10 @@ from pyarrow import fs
 from wirecheck.streaming.store import batches
 
 ZIP, CHANGELOG = ".zip", ".changelog"
+UNREADABLE = (
+    zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, NotImplementedError, struct.error, RuntimeError,
+)  # fmt: skip
+"""What reading a damaged description or snapshot raises."""
 LZ4 = b"LZ4Block"
 BLOCK = struct.Struct("<8sBiii")
 """Magic, kind, size as it lies, size as it is, sum; a block of no size is the last."""
@@ -31,18 +36,60 @@ def damaged(system: fs.FileSystem, state: str, version: int) -> str | None:
     return next((wrong for operator in operators for wrong in of_operator(system, state, operator, version)), None)
 
 
-def of_operator(system: fs.FileSystem, state: str, operator: str, version: int) -> Iterator[str]:
+def needed(system: fs.FileSystem, state: str, version: int) -> Iterator[str]:
+    """Every file of a version of the state, by its path below the query's folder; of what is damaged, what can be
+    told. Raises OSError.
+    """
+    for operator in sorted(name for name in batches.names(system, state) if name.isdigit()):
+        with suppress(*UNREADABLE):
+            name = described(system, state, operator)
+            partitions, schemas = description(system, f"{state}/{name}")
+            yield f"state/{name}"
+            yield from (f"state/{operator}/_stateSchema/default/{schema}" for schema in schemas)
+            for partition in range(partitions):
+                yield from (f"state/{file}" for file in of_version(system, state, f"{operator}/{partition}", version))
+
+
+def of_version(system: fs.FileSystem, state: str, name: str, version: int) -> Iterator[str]:
+    """The newest snapshot up to a version, what it names, and the changelogs since."""
+    there = batches.names(system, f"{state}/{name}")
+    zips, changelogs = versions(there, ZIP), versions(there, CHANGELOG)
+    base = max((number for number in zips if number <= version), default=0)
+    if base:
+        yield f"{name}/{zips[base]}"
+        with system.open_input_file(f"{state}/{name}/{zips[base]}") as opened, zipfile.ZipFile(opened) as snapshot:
+            yield from (f"{name}/SSTs/{part}" for part in parts_of(snapshot))
+    yield from (f"{name}/{changelogs[number]}" for number in range(base + 1, version + 1) if number in changelogs)
+
+
+def described(system: fs.FileSystem, state: str, operator: str) -> str:
+    """The newest description of an operator's state. Raises ValueError where there is none."""
     name = f"{operator}/_metadata/v2"
-    numbers = [int(number) for number in batches.names(system, f"{state}/{name}") if number.isdigit()]
-    if not numbers:
-        yield f"state/{name} is missing"
-        return
-    name = f"{name}/{max(numbers)}"
+    return f"{name}/{max(int(number) for number in batches.names(system, f'{state}/{name}') if number.isdigit())}"
+
+
+def description(system: fs.FileSystem, path: str) -> tuple[int, list[str]]:
+    """How many partitions, and the names of the schemas' files. Raises what is in UNREADABLE."""
+    stores = json.loads(content(system, path).partition(b"\n")[2])["stateStoreInfo"]
+    schemas = [str(path).rpartition("/")[2] for store in stores for path in store["stateSchemaFilePaths"]]
+    return max(int(store["numPartitions"]) for store in stores), schemas
+
+
+def parts_of(snapshot: zipfile.ZipFile) -> dict[str, int]:
+    """The SST files that a snapshot names, and their sizes."""
+    said: dict[str, Any] = json.loads(snapshot.read("metadata").partition(b"\n")[2])
+    return {str(part["dfsSstFileName"]): int(part["sizeBytes"]) for part in said["sstFiles"]}
+
+
+def of_operator(system: fs.FileSystem, state: str, operator: str, version: int) -> Iterator[str]:
     try:
-        stores = json.loads(content(system, f"{state}/{name}").partition(b"\n")[2])["stateStoreInfo"]
-        partitions = max(int(store["numPartitions"]) for store in stores)
-        schemas = [str(path).rpartition("/")[2] for store in stores for path in store["stateSchemaFilePaths"]]
-    except (ValueError, KeyError, TypeError):
+        name = described(system, state, operator)
+    except ValueError:
+        yield f"state/{operator}/_metadata/v2 is missing"
+        return
+    try:
+        partitions, schemas = description(system, f"{state}/{name}")
+    except UNREADABLE:
         yield f"state/{name} is damaged"
         return
     there = {info.base_name: info.size for info in listing(system, f"{state}/{operator}/_stateSchema/default")}
@@ -76,18 +123,8 @@ def of_snapshot(system: fs.FileSystem, state: str, name: str, file: str) -> Iter
     try:
         with system.open_input_file(f"{state}/{name}/{file}") as opened, zipfile.ZipFile(opened) as snapshot:
             wrong = snapshot.testzip()
-            said: dict[str, Any] = json.loads(snapshot.read("metadata").partition(b"\n")[2])
-            parts = {str(part["dfsSstFileName"]): int(part["sizeBytes"]) for part in said["sstFiles"]}
-    except (
-        zipfile.BadZipFile,
-        ValueError,
-        KeyError,
-        TypeError,
-        EOFError,
-        NotImplementedError,
-        struct.error,
-        RuntimeError,
-    ):
+            parts = parts_of(snapshot)
+    except UNREADABLE:
         wrong, parts = file, {}
     if wrong:
         yield f"state/{name}/{file} is damaged"

@@ -82,8 +82,6 @@ class Session:
     """Tasks at a time; also the partitions of the stateful steps, which a checkpoint keeps for ever."""
     memory: str = f"{HEAP_MB}m"
     """The JVM's largest heap."""
-    jvm: str = ""
-    """Options for Java, instead of the class archive."""
     verbose: bool = False
     """Spark's own words on the terminal instead of in WORK/spark.log."""
 
@@ -102,7 +100,7 @@ def settings(session: Session) -> dict[str, str]:
         "spark.master": f"local[{session.cores}]",
         "spark.sql.shuffle.partitions": str(session.cores),
         "spark.driver.memory": session.memory,
-        "spark.driver.extraJavaOptions": f"{JVM} {session.jvm} {files}",
+        "spark.driver.extraJavaOptions": f"{JVM} {files}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(session.work / "warehouse"),
         "spark.executorEnv.PYTHONPATH": paths,

@@ -48,5 +48,15 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
 
 def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
     """Each agent with the label of its first file: one label's end does not wait for another's."""
-    first = {agent: f"{folder}/{agent}-{files.first:010d}.parquet" for agent, files in agents.items()}
+    first = {agent: f"{folder}/{first_of(agent, files)}" for agent, files in agents.items()}
     return {agent: replace(files, label=label_of(first[agent])) for agent, files in agents.items()}
+
+
+def labelled_in(agents: dict[str, AgentFiles], files: list[Path]) -> dict[str, AgentFiles]:
+    """The same, of agents whose files lie in several folders."""
+    places = {file.name: str(file) for file in files}
+    return {agent: replace(known, label=label_of(places[first_of(agent, known)])) for agent, known in agents.items()}
+
+
+def first_of(agent: str, files: AgentFiles) -> str:
+    return f"{agent}-{files.first:010d}.parquet"

@@ -14,7 +14,7 @@ from typing import Any
 from wirecheck.capture import frames
 from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.failures import Failure, attempted, failure
-from wirecheck.judge.judge import Judge, Row
+from wirecheck.judge.judge import EmittedRow, Judge
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.collector_pause import collector_paused
@@ -25,14 +25,14 @@ from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.steps.totals import Totals
 from wirecheck.streaming.store.result_tables import to_ipc
 
-FRONTS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself
+FRONTIERS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself, by their names in checkpoints
 Load = Callable[[str], bytes | None]
 Shards = dict[str, bytes]
 LOG = logging.getLogger("wirecheck.judge")
 LOGGED: set[str] = set()
 
 
-class Fronts:
+class Frontiers:
     """How far each agent has come in each bucket."""
 
     def __init__(self, buckets: int, cell: bytes | None) -> None:
@@ -47,9 +47,9 @@ class Fronts:
     def common(self) -> Iterator[Progress]:
         """The agents that moved, as far as every bucket has come."""
         for agent in sorted(self.touched):
-            fronts = self.by_agent[agent].values()
-            if len(fronts) == self.buckets:
-                yield Progress(agent, min(front.ts_ns for front in fronts), all(front.ended for front in fronts))
+            frontiers = self.by_agent[agent].values()
+            if len(frontiers) == self.buckets:
+                yield Progress(agent, min(one.ts_ns for one in frontiers), all(one.ended for one in frontiers))
 
     def cell(self) -> bytes:
         return to_cell(self.by_agent)
@@ -59,7 +59,7 @@ class Fronts:
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """One batch of one label: the rows to write, and the shards that changed."""
     judge = Judge(label, load, settings.judge)
-    fronts, totals = Fronts(settings.buckets, load(FRONTS)), Totals(load(TOTALS))
+    frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
     passing: list[Tagged] = []
     for row in rows:
         match row.route:
@@ -70,34 +70,34 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 judge.absorb(claims)
                 passing += [Tagged(label, -1, tagged.EXCHANGES, claimed.exchanges)] if claimed.exchanges else []
             case tagged.PROGRESS:
-                fronts.moved(row.bucket, from_cell(row.cell, Progress))
+                frontiers.moved(row.bucket, from_cell(row.cell, Progress))
             case tagged.MARKS:
                 marks: Marks = from_cell(row.cell, Marks, frames.Mark)
                 judge.hear(marks)
                 totals.hear(marks)
                 if marks.file_seq:  # what is skipped for want of room is said beside the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
-    for front in fronts.common():
-        if not front.ts_ns:  # nothing of this agent could be read so far
+    for frontier in frontiers.common():
+        if not frontier.ts_ns:  # nothing of this agent could be read so far
             continue
-        judge.progress(front.agent, front.ts_ns, front.ended)
-        totals.put("judged_ns", front.agent, front.ts_ns)
-    told = judge.rows()
-    totals.told(told)
+        judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
+        totals.put("judged_ns", frontier.agent, frontier.ts_ns)
+    emitted = judge.rows()
+    totals.count(emitted)
     totals.left(judge.overflow.left)
-    tables = [row for table, lines in by_table(label, told).items() for row in written(label, table, lines, judge)]
-    for one in judge.failures.taken():
+    tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]
+    for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)
         log(one)
     sums = [{"label": label, **total, "id": f"{label}|{total['id']}"} for total in totals.rows()]
     tables += [Tagged(label, -1, "totals", to_ipc("totals", sums))] if sums else []
-    return tables + passing, {**judge.shards(), FRONTS: fronts.cell(), TOTALS: totals.cell()}
+    return tables + passing, {**judge.shards(), FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
-def by_table(label: str, told: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
+def by_table(label: str, emitted: Iterable[EmittedRow]) -> dict[str, list[dict[str, Any]]]:
     lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in told:
-        lines[row.route].append({"id": row.key, "revision": row.revision, "label": label, **row.body})
+    for row in emitted:
+        lines[row.table].append({"id": row.key, "revision": row.revision, "label": label, **row.body})
     return lines
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.judge import MARKS, Marks, Row
+from wirecheck.judge.judge import MARKS, EmittedRow, Marks
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 
@@ -40,16 +40,16 @@ class Totals:
     def put(self, measure: str, detail: str, count: int) -> None:
         revision, before = self.known.get((measure, detail), (0, 0))
         if count != before:
-            told = (measure, detail) in self.changed
-            self.known[measure, detail] = (revision + (not told), count)
+            again = (measure, detail) in self.changed
+            self.known[measure, detail] = (revision + (not again), count)
             self.changed.add((measure, detail))
 
     def claims(self, claims: Iterable[Claim], ledger: Ledger) -> None:
         """Before the ledger has absorbed them: it says how far a connection was counted."""
         for claim in claims:
             if claim.kind == "connection":
-                cell = next(claim.cells())
-                self.connection(claim, ledger.cell(*cell).get(claim.identity))
+                subject = next(claim.subjects())
+                self.connection(claim, ledger.claims_of(*subject).get(claim.identity))
             elif claim.kind == "mark":  # what decoding set aside
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
@@ -83,9 +83,9 @@ class Totals:
         for space, count in by_space.items():
             self.add("evicted", space, count)
 
-    def told(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            if row.route == "findings":
+    def count(self, emitted: Iterable[EmittedRow]) -> None:
+        for row in emitted:
+            if row.table == "findings":
                 self.add("finding_revisions", str(row.body["code"]), 1)
 
     def rows(self) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ The same rows change nothing. Nobody else may add a batch.
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.storage import at, is_local, local
 
 PART = "part.parquet"
@@ -68,6 +69,16 @@ def clear(run: Run, batch_id: int) -> bool:
         return False
     run.put(before.slice(0, 0), batch_id)
     return True
+
+
+def write_tables(rows: Mapping[str, pa.Table], out: Path | str, run: str, batch_id: int) -> bool:
+    """One batch of every table; whether it had been written with other rows."""
+    instead = False
+    for table in TABLES:
+        place = run_at(f"{out}/{table}/run={run}")
+        written = write(rows[table], place, batch_id) if table in rows else clear(place, batch_id)
+        instead = instead or written
+    return instead
 
 
 def read(run: Path | str) -> Iterator[pa.Table]:

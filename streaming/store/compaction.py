@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from wirecheck.streaming.store.batches import Run, run_at
 from wirecheck.streaming.store.result_tables import TABLES
 
-KEPT_WHOLE = ("exchanges",)
-"""Tables without revisions."""
 COLUMNS = ("id", "revision", "withdrawn", "state")
 """All that says what stands; a table has some of them."""
 
@@ -36,9 +34,9 @@ def compact(out: Path | str, run: str, before_s: float, committed: int) -> None:
     """Thin all tables of a run. Only batches written before this time (seconds since 1970) are touched, and only what
     batches up to `committed` say counts.
     """
-    for table in TABLES:
-        if table not in KEPT_WHOLE:
-            compact_table(run_at(f"{out}/{table}/run={run}"), before_s, committed)
+    for table in TABLES.values():
+        if table.revised:
+            compact_table(run_at(f"{out}/{table.name}/run={run}"), before_s, committed)
 
 
 def compact_table(run: Run, before_s: float, committed: int) -> None:

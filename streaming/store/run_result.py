@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wirecheck.judge.results.result_table import ResultTable, Shown
 from wirecheck.streaming.store import batches
-from wirecheck.streaming.store.result_tables import TABLES, UNSHOWN
+from wirecheck.streaming.store.result_tables import TABLES
 
 Row = dict[str, Any]
 ALWAYS = (  # measures that are shown even where there is nothing to count
@@ -25,9 +26,13 @@ ALWAYS = (  # measures that are shown even where there is nothing to count
     "encrypted_connections",
     "undecoded_messages",
 )
-HIDDEN = ("id", "revision", "label", "withdrawn", "others")  # what the JSON does not show of topics and clients
-COUNTING = ("topics", "clients")
+IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
+BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
 """Tables whose row `others` is about none in particular; that of findings says which check, and is a finding."""
+SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name != "clusters", t.name == "findings"))
+"""In the order of the JSON: first what a verdict is about, the findings last."""
+LISTINGS = {table.name: table.shown.listed for table in SHOWN if table.shown and table.shown.listed}
+"""Columns that a replay lists on the terminal, by table."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Result:
 
     @classmethod
     def read(cls, out: Path | str, run: str) -> "Result":
-        return cls.told({table: revisions(f"{out}/{table}/run={run}") for table in TABLES if table not in UNSHOWN})
+        return cls.of_revisions({table: revisions(f"{out}/{table}/run={run}") for table in IN_RESULT})
 
     @classmethod
     def latest(cls, out: Path) -> "Result":
@@ -59,27 +64,25 @@ class Result:
 
     @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
-        """From rows in the order they were told."""
-        return cls.told({table: iter(rows.get(table, [])) for table in TABLES if table not in UNSHOWN})
+        """From all revisions, in the order of their batches."""
+        return cls.of_revisions({table: iter(rows.get(table, [])) for table in IN_RESULT})
 
     @classmethod
-    def told(cls, rows: Mapping[str, Iterator[Row]]) -> "Result":
-        """From all revisions."""
-        held = {table: list(last(every)) for table, every in rows.items()}
-        others = [{"table": table, **row} for table in COUNTING for row in held[table] if row.get("others") is not None]
-        for table in COUNTING:
-            held[table] = [row for row in held[table] if row.get("others") is None]
-        return cls(held, tuple(others))
+    def of_revisions(cls, rows: Mapping[str, Iterator[Row]]) -> "Result":
+        rows_of = {table: list(last(every)) for table, every in rows.items()}
+        others = [
+            {"table": table, **row} for table in BOUNDED for row in rows_of[table] if row.get("others") is not None
+        ]
+        for table in BOUNDED:
+            rows_of[table] = [row for row in rows_of[table] if row.get("others") is None]
+        return cls(rows_of, tuple(others))
 
     def json(self) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached."""
         return {
             "coverage": coverage(self.rows["coverage"]),
-            "clusters": [cluster(row) for row in by_columns(self.rows["clusters"], "label", "cluster_id")],
-            "topics": [shown(row) for row in by_columns(self.rows["topics"], "cluster", "name", "first_seen")],
-            "clients": [client(row) for row in by_columns(self.rows["clients"], "cluster", "client_id", "address")],
-            "findings": [finding(row) for row in by_columns(self.rows["findings"], "first_seen", "code", "id")],
-            **self.uncounted(*COUNTING),
+            **{table.name: listed(table, self.rows[table.name]) for table in SHOWN},
+            **self.uncounted(*BOUNDED),
         }
 
     def uncounted(self, *tables: str) -> Row:
@@ -124,21 +127,19 @@ def more(row: Row) -> Row:
     return {**{name: plain(row[name]) for name in columns}, "count": row["others"]}
 
 
-def cluster(row: Row) -> Row:
-    return {"label": row["label"], **shown(row)}
+def listed(table: ResultTable, rows: list[Row]) -> list[Row]:
+    """The rows of a table as the JSON has them."""
+    assert table.shown is not None
+    return [row_json(table.shown, row) for row in by_columns(rows, *table.shown.order_by)]
 
 
-def client(row: Row) -> Row:
-    return {**shown(row), "apis": {used["api"]: used["versions"] for used in row["apis"]}}
-
-
-def finding(row: Row) -> Row:
-    hidden = {"revision", "label", "state", *(["others"] if row.get("others") is None else [])}
-    return {name: plain(value) for name, value in row.items() if name not in hidden}
-
-
-def shown(row: Row) -> Row:
-    return {name: plain(value) for name, value in row.items() if name not in HIDDEN}
+def row_json(shown: Shown, row: Row) -> Row:
+    """`others` only on the row that stands for them."""
+    hidden = shown.hidden if row.get("others") is not None else {*shown.hidden, "others"}
+    made = {name: plain(value) for name, value in row.items() if name not in hidden}
+    for column, (name, value) in shown.as_object.items():
+        made[column] = {pair[name]: pair[value] for pair in made[column]}
+    return made
 
 
 def plain(value: Any) -> Any:
@@ -167,7 +168,7 @@ def revisions(run: Path | str) -> Iterator[Row]:
 
 
 def last(rows: Iterator[Row]) -> Iterator[Row]:
-    """The last revision of each id, where it is still held."""
+    """The last revision of each id, where it still holds."""
     newest: dict[str, Row] = {}
     for row in rows:
         known = newest.get(row["id"])

@@ -7,7 +7,7 @@ import pytest
 def written(tmp_path):
     """Writes bytes to a named file and gives its path."""
 
-    def write(data, name="wirecheck.capture.source.pcap"):
+    def write(data, name="capture.pcap"):
         path = tmp_path / name
         path.write_bytes(data)
         return path

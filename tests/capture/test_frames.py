@@ -82,7 +82,7 @@ def test_marks_have_no_addresses_no_numbers_and_no_payload(tmp_path, written):
 
 
 def test_every_column_has_its_sentence():
-    assert all(sentence.endswith(".") for _, _, sentence in frames.COLUMNS)
+    assert all(column.meaning.endswith(".") for column in frames.COLUMNS)
 
 
 def test_columns_can_be_read_alone(tmp_path, written):

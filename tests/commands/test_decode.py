@@ -207,7 +207,7 @@ def test_a_file_that_lies_is_named_and_left_out(run, frames_folder, lying_folder
     assert told(result) == told(run("decode", frames_folder, *asked))
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"wirecheck: {lying_folder}/liar-0000000001.parquet: payload of row 1: 0 bytes kept")
-    assert line.endswith("; it is left out")
+    assert line.endswith("; it is skipped")
 
 
 def test_a_folder_of_nothing_but_lies_ends_with_2(run, lying_folder, tmp_path):

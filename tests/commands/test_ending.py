@@ -43,7 +43,7 @@ def opened(fifo, reader):
     return os.fdopen(await_that(handle, reader, f"a reader of {fifo}"), "wb")
 
 
-@pytest.mark.parametrize("command", [["topics"], ["decode"]], ids=lambda c: c[0])
+@pytest.mark.parametrize("command", [["topics"], ["decode"], ["replay", "--engine", "local"]], ids=lambda c: c[0])
 def test_ctrl_c_is_one_line_and_leaves_nothing_behind(command, tmp_path):
     (tmp_path / "tmp").mkdir()
     os.mkfifo(tmp_path / "endless.pcap")

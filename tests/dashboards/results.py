@@ -10,7 +10,7 @@ SIDE = {
     "api": "LeaderAndIsr",
     "version": 7,
     "correlation_id": 4,
-    "frame": {"source": "wirecheck.capture.source.pcap", "first": 8123, "last": 8123},
+    "frame": {"source": "capture.pcap", "first": 8123, "last": 8123},
 }
 FINDING = {
     "id": "abcdefghij234567",

@@ -154,7 +154,7 @@ def test_the_endpoint_that_misses_most_is_the_first_row():
 def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
     told = result(1)
     (finding,) = told["findings"]
-    side = {**finding["sides"][0], "frame": {"source": "wirecheck.capture.source.pcap", "first": 7, "last": 9}}
+    side = {**finding["sides"][0], "frame": {"source": "capture.pcap", "first": 7, "last": 9}}
     bare = {
         **side,
         "api": None,
@@ -163,7 +163,7 @@ def test_evidence_names_a_range_of_frames_and_only_what_is_known_of_a_side():
         "frame": {"source": "", "first": 0, "last": 0},
     }
     text = Document(page(told | {"findings": [{**finding, "sides": [side, bare]}]})).text
-    assert "frames 7\u20139 of capture.source.pcap" in text
+    assert "frames 7\u20139 of capture.pcap" in text
     assert text.count("correlation") == text.count(f"{side['api']} v{side['version']}") == 1
     assert "None" not in text
     assert "\\u" not in text

@@ -61,7 +61,7 @@ def test_an_id_that_begins_with_a_dash_has_a_hex_form():
 
 def test_many_sides_are_cut_and_the_cut_is_said():
     lines = page(RESULT)
-    assert sum("frame 8123 of capture.source.pcap" in line for line in lines) == terminal.SIDES_SHOWN
+    assert sum("frame 8123 of capture.pcap" in line for line in lines) == terminal.SIDES_SHOWN
     assert any("and 2 more" in line for line in lines)
 
 
@@ -86,7 +86,7 @@ def test_no_name_reaches_the_terminal_as_a_command():
 
 def test_a_violation_says_how_to_see_its_frames_and_what_to_do():
     lines = page(RESULT)
-    command = "tshark -r capture.source.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'"
+    command = "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'"
     assert [line.strip() for line in lines if "tshark -r" in line] == [command]
     assert sum(line.startswith("  Next  On that broker compare topic_id") for line in lines) == 1
     assert lines[-3].endswith("  wirecheck explain CODE")
@@ -106,7 +106,7 @@ def test_frames_of_an_interface_are_no_numbers_for_tshark():
 def test_frames_of_several_files_and_ports_are_a_command_each():
     other = {**SIDE, "connection": "10.0.0.1:4>[::1]:9092", "frame": {"source": "b c.pcap.zst", "first": 7, "last": 9}}
     assert list(terminal.dissections([SIDE, other])) == [
-        "tshark -r capture.source.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
+        "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
         "tshark -r 'b c.pcap.zst' -d tcp.port==9092,kafka -Y 'frame.number in {7,9}'",
     ]
 
@@ -149,3 +149,19 @@ def test_where_nothing_was_read_it_is_not_said_that_nothing_was_found():
     unread = {**RESULT["coverage"], "messages": 0, "decoded_messages": 0}
     lines = page(RESULT | {"findings": [], "coverage": unread})
     assert any(line.startswith("Findings  none: no Kafka message was read") for line in lines)
+
+
+def test_a_further_table_is_listed_by_its_columns_once_it_has_rows():
+    rows = [{"name": "quota-7", "limit": 12, "topic_ids": ["a", "b"], "until": None, "unlisted": "nowhere"}]
+    columns = {"quotas": ("name", "limit", "topic_ids", "until")}
+    console = Console(width=200, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
+    terminal.show(RESULT | {"quotas": rows}, console, columns)
+    terminal.show(RESULT | {"quotas": []}, console, columns)
+    console.file.close()
+    text = console.export_text()
+    (at,) = [n for n, line in enumerate(text.splitlines()) if line == "Quotas"]
+    assert [line.split() for line in text.splitlines()[at + 1 : at + 3]] == [
+        ["name", "limit", "topic", "ids", "until"],
+        ["quota-7", "12", "a,", "b"],
+    ]
+    assert "nowhere" not in text

@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.build import Still, build, case
 from wirecheck.decode import message
 from wirecheck.decode.interpret import interpreter
-from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.message import REASONS, Dialect, Status, Tolerance, decode, only, read_so_far
+from wirecheck.decode.message import REASONS, Dialect, Status, Tolerance, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, SIDES, known, pack, short_header
 
@@ -244,16 +242,3 @@ def test_metadata_records_are_messages_without_header():
     values = [bytes.fromhex(row["hex"])[3:] for row in rows]  # behind the frame
     out = decode(pack(values, [RECORD] * len(rows), [row["type"] for row in rows], [row["version"] for row in rows]))
     assert [nested(out, i) for i in range(len(rows))] == [{"body": row["json"]} for row in rows]
-
-
-def test_what_was_read_before_a_message_failed_can_be_asked_for():
-    """A Produce that ends behind the records of its first partition."""
-    body = {"topicData": [{"name": "t", "partitionData": [{"index": 1, "records": "cmVjb3Jkcw=="}, {"index": 2}]}]}
-    data = build(case("Produce", "request", 9)[1], 9, Still(), body).data
-    end = data.index(b"records") + len(b"records")
-    decoded = decode(pack([data[: end + 3]], [REQUEST], [0], [9]))
-    assert (len(decoded), Status(decoded.status[0])) == (1, Status.TRUNCATED)
-    wanted = only({("Produce", "request"): ["topic_data.partition_data.records"]})
-    slot = next(slot for slot in form("Produce", "request").root.walk() if slot.kind == Kind.RECORDS)
-    found = [(place, length) for number, place, length in read_so_far(decoded, 0, wanted) if number == slot.number]
-    assert found == [(data.index(b"records"), 7)]

@@ -1,7 +1,7 @@
 """The plain tables beside the layouts."""
 
 from wirecheck.decode.layouts.layout import layouts
-from wirecheck.decode.schemas import errors, releases
+from wirecheck.decode.schemas import errors, newest_line, releases
 
 
 def test_error_codes_have_kafkas_names():
@@ -16,6 +16,7 @@ def test_error_codes_have_kafkas_names():
 def test_releases_have_their_ranges():
     table = releases()
     assert list(table)[0::21] == ["2.4.1", "4.4.0"]
+    assert newest_line() == "4.4"
     assert table["2.8.2"][1] == (0, 12, False, "ZBC")
     assert table["4.1.2"][8] == (2, 10, True, "B")
     assert table["3.9.1"][4] == (0, 7, False, "Z")

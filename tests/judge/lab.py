@@ -261,9 +261,9 @@ def raising(*codes):
         catalogue.CHECKS.update(kept)
 
 
-def broken(cell, _group, _scene):
+def broken(subject, _group, _context):
     yield from ()
-    raise LookupError(cell)
+    raise LookupError(subject)
 
 
 def exchanged(talk):
@@ -299,8 +299,8 @@ def open_rows(rows):
     """Per route the rows that stand after all revisions."""
     last = {}
     for row in rows:
-        if row.revision >= last.get((row.route, row.key), row).revision:
-            last[row.route, row.key] = row
+        if row.revision >= last.get((row.table, row.key), row).revision:
+            last[row.table, row.key] = row
     found = defaultdict(dict)
     for (route, key), row in sorted(last.items()):
         if not row.body.get("withdrawn") and row.body.get("state") != "withdrawn":

@@ -4,13 +4,23 @@ import random
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import traffic as t
+from tests.build import CASES, build
 from tests.capture import canaries
+from tests.decode.connection.conversations import METADATA, request, response, sized
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.decode import dialect
+from wirecheck.decode.dialect import read
+from wirecheck.decode.message import Dialect, Status, pack
+from wirecheck.decode.wire import SIDES
 
+KINDS = sorted(
+    {(layout.key, version) for of, layout, version in CASES if of == Dialect.KAFKA and layout.side in SIDES[:2]}
+)
 HARM = st.sets(st.sampled_from(["loss", "repeat", "reorder", "middle"]))
 
 
@@ -25,7 +35,43 @@ HARM = st.sets(st.sampled_from(["loss", "repeat", "reorder", "middle"]))
 def test_no_canary_reaches_a_file(names, mss, harm, seed, batch_bytes):
     segments = canaries.mutated(canaries.traffic(names, mss), random.Random(seed), harm)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "wirecheck.capture.source.pcap"
+        path = Path(folder) / "capture.pcap"
         path.write_bytes(t.pcap(t.packets(segments)))
         files = write_frames([path], Path(folder) / "out", "c", batch_bytes=batch_bytes).files
         assert canaries.leaks(files) == []
+
+
+def malformed(side, kind, rng):
+    """A message of this kind, canaries in its content, which cannot be read on behind some place, and canaries there.
+
+    None where it can be read on all the same.
+    """
+    _, layout, version = next(
+        c for c in CASES if (c[0], SIDES.index(c[1].side), c[1].key, c[2]) == (Dialect.KAFKA, side, *kind)
+    )
+    built = build(layout, version, rng)
+    data, at = bytearray(built.data), 4 if side == 0 else 0
+    data[at : at + 4] = (7).to_bytes(4, "big")
+    header = 14 if side == 0 else 4
+    for offset, length in built.contents:
+        if offset >= header:
+            data[offset : offset + length] = (canaries.SECRET * (length // len(canaries.SECRET) + 1))[:length]
+    cut = rng.choice([len(data), rng.randint(min(header, len(data)), len(data))])
+    front = bytes(data[:cut]) + b"\xff" * rng.choice([0, 1, 2, 6])
+    bent = front + canaries.SECRET
+    told = read(pack([bent], [side], [kind[0]], [version]), np.zeros(1, np.int8), dialect.AUTO)
+    return sized(bent) if told.status[0] >= Status.TRUNCATED and told.error_at[0] <= len(front) else None
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from([20, 1448]))
+def test_of_a_malformed_message_of_any_kind_no_content_reaches_a_file(kind, seed, mss):
+    """It may be another message than its header says: then anything stands where a harmless field is expected."""
+    rng = random.Random(seed)
+    talk = t.Talk(mss=mss).open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
+    asked, answered = (malformed(side, kind, rng) for side in (0, 1))
+    talk.request(asked or request(*kind, 7)).response(answered or response(7))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "capture.pcap"
+        path.write_bytes(t.pcap(t.packets(talk.segments)))
+        assert canaries.leaks(write_frames([path], Path(folder) / "out", "c").files) == []

@@ -72,7 +72,7 @@ def test_the_agent_s_frames_say_what_tcpdump_s_capture_says(version, tmp_path, a
     except Missing as reason:
         pytest.skip(str(reason))
     ports = [argument for port in cluster.captured_ports for argument in ("--port", port)]
-    frames, pcap = tmp_path / "frames", tmp_path / "wirecheck.capture.source.pcap"
+    frames, pcap = tmp_path / "frames", tmp_path / "capture.pcap"
     agent = agents(frames, "-i", "lo", *ports)
     with tcpdump(pcap, cluster.captured_ports), cluster:
         play(cluster)

@@ -234,7 +234,7 @@ CAPTURES = {
 def main():
     for folder, (later, true) in CAPTURES.items():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "wirecheck.capture.source.pcap.gz").write_bytes(gzip.compress(capture(controlled(later)), 9, mtime=0))
+        (folder / "capture.pcap.gz").write_bytes(gzip.compress(capture(controlled(later)), 9, mtime=0))
         (folder / "truth.json").write_text(json.dumps(true, indent=1) + "\n")
 
 

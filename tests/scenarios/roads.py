@@ -1,6 +1,6 @@
-"""Two roads from a capture to its result: the plain loop over the rooms, and the Spark query.
+"""Roads from a capture to its result: the plain loop over the rooms, the two engines of a replay.
 
-Knows where the captures and their truths are and how to send one down either road. Refuses to know what is expected.
+Knows where the captures and their truths are and how to send one down each road. Refuses to know what is expected.
 """
 
 import gzip
@@ -14,6 +14,7 @@ from typing import Any
 
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.run import replay
+from wirecheck.streaming.run.local_replay import LocalReplay
 from wirecheck.streaming.spark.pipeline import Job
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
@@ -36,7 +37,7 @@ class Scenario:
 
     @property
     def pcap(self) -> Path:
-        return self.folder / "wirecheck.capture.source.pcap.gz"
+        return self.folder / "capture.pcap.gz"
 
     @cached_property
     def truth(self) -> dict[str, Any]:
@@ -64,6 +65,14 @@ def plain(batches: list[list[Path]], settings: Settings = Settings()) -> dict[st
     for batch in batches:
         loop.batch(batch)
     return loop.result().json()
+
+
+def local(files: list[Path], settings: Settings = Settings()) -> dict[str, Any]:
+    """Result of a replay without Spark, which judges each file as it appears."""
+    run = LocalReplay(settings)
+    for file in files:
+        run.judge([file])
+    return run.result().json()
 
 
 def spark(session: Any, folder: Path, scratch: Path, settings: Settings = Settings(), **job: Any) -> dict[str, Any]:

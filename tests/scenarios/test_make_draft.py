@@ -19,13 +19,13 @@ from wirecheck.decode.wire import RESPONSE
 def test_a_capture_is_what_its_script_writes(folder):
     later, true = make_draft.CAPTURES[folder]
     written = make_draft.capture(make_draft.controlled(later))
-    assert gzip.decompress((folder / "wirecheck.capture.source.pcap.gz").read_bytes()) == written
+    assert gzip.decompress((folder / "capture.pcap.gz").read_bytes()) == written
     assert json.loads((folder / "truth.json").read_text()) == true
 
 
 def test_topics_and_ids_are_read_in_the_drafts_dialect():
     seen, heard = set(), {}
-    for exchanges in followed(read_frames([make_draft.FOLDER / "wirecheck.capture.source.pcap.gz"])):
+    for exchanges in followed(read_frames([make_draft.FOLDER / "capture.pcap.gz"])):
         decoded = read(exchanges.messages, hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard))
         assert (decoded.status == Status.OK).all()
         for api, side, path, name in (
@@ -47,7 +47,7 @@ def test_topics_and_ids_are_read_in_the_drafts_dialect():
 
 
 def test_answers_come_to_their_questions():
-    found = list(followed(read_frames([make_draft.FOLDER / "wirecheck.capture.source.pcap.gz"])))
+    found = list(followed(read_frames([make_draft.FOLDER / "capture.pcap.gz"])))
     assert sum(len(exchanges.request) for exchanges in found) == 3 + 4 + 1
     assert all((exchanges.request >= 0).all() for exchanges in found)
     assert sum(int(np.count_nonzero(exchanges.messages.side == RESPONSE)) for exchanges in found) == 8

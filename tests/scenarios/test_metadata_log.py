@@ -45,7 +45,7 @@ class Log:
     def __init__(self, name):
         self.order = LogOrder()
         self.parts, self.snapped_parts, self.fields, self.chunks, self.snapshots = [], [], [], [], {}
-        for exchanges in followed(read_frames([CAPTURES / name / "wirecheck.capture.source.pcap.gz"])):
+        for exchanges in followed(read_frames([CAPTURES / name / "capture.pcap.gz"])):
             decoded = decode(exchanges.messages, WANTED)
             self.fetched(tables(decoded, *FETCH))
             self.snapped(tables(decoded, *SNAPSHOT))
@@ -160,7 +160,7 @@ def judged(name, apis, batches=1):
     """What the judge makes of a capture of which only these answers can be read, in so many batches."""
     keys = [key for api, key in ONLY_THE_LOG if api in apis]
     parts = []
-    for exchanges in followed(read_frames([CAPTURES / name / "wirecheck.capture.source.pcap.gz"])):
+    for exchanges in followed(read_frames([CAPTURES / name / "capture.pcap.gz"])):
         decoded = decode(exchanges.messages)
         unread = (decoded.messages.side == RESPONSE) & ~np.isin(decoded.messages.key, keys)
         decoded.status[unread] = Status.NO_REQUEST

@@ -1,18 +1,14 @@
-"""The Spark query gives what the plain loop gives, and neither cares how the frames were cut up."""
+"""Both engines of a replay give what the plain loop gives, and none cares how the frames were cut up."""
 
 import random
 
 import pytest
 
 from tests.scenarios import roads
-from tests.scenarios.roads import Scenario, frames, plain
+from tests.scenarios.roads import NAMES, Scenario, frames, plain
 from wirecheck.streaming.steps.settings import Settings
 
 STORY = "zk28-recreate"  # a finding, ids that change twice, several connections
-BY_SPARK = (
-    "kraft-clients-zoo", "kraft4-healthy", "two-clusters-one-wire", "zk27-to-28-ids-appear", "zk28-lossy-network",
-    "zk28-recreate", "zk39-inconsistent-id",
-)  # fmt: skip
 
 
 def without_frames(result):
@@ -28,10 +24,10 @@ def story(tmp_path_factory):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", BY_SPARK)
-def test_both_roads_lead_to_the_same_result(name, spark, tmp_path):
+@pytest.mark.parametrize("name", NAMES)
+def test_both_engines_lead_to_the_same_result(name, spark, tmp_path):
     files = frames([Scenario(name).pcap], tmp_path / "frames", roll_bytes=1 << 20)
-    assert roads.spark(spark, tmp_path / "frames", tmp_path) == plain([files])
+    assert roads.spark(spark, tmp_path / "frames", tmp_path) == roads.local(files)
 
 
 @pytest.mark.spark
@@ -39,6 +35,12 @@ def test_one_file_per_batch_is_as_good_as_all_at_once(story, spark, tmp_path):
     files = frames([Scenario(STORY).pcap], tmp_path / "frames", roll_bytes=300_000)
     assert len(files) > 3
     assert roads.spark(spark, tmp_path / "frames", tmp_path, batch_bytes=1) == story
+
+
+def test_files_judged_as_they_appear_give_what_all_give_at_once(story, tmp_path):
+    files = frames([Scenario(STORY).pcap], tmp_path, roll_bytes=100_000)
+    assert len(files) > 9
+    assert roads.local(files) == story
 
 
 @pytest.mark.parametrize("buckets", [1, 3, 32])

@@ -12,5 +12,5 @@ CAPTURES = Path(__file__).parent.parent / "scenarios" / "captures"
 @pytest.fixture(scope="session")
 def frames_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("frames")
-    capture = CAPTURES / "zk28-recreate" / "wirecheck.capture.source.pcap.gz"
+    capture = CAPTURES / "zk28-recreate" / "capture.pcap.gz"
     return write_frames([capture], folder, "L", agent="a", roll_bytes=400_000).files

@@ -7,10 +7,10 @@ Rule: epochs order everything, time only measures how long something lasts; sing
 from collections import defaultdict
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import longest, start_ns
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, name_of
 from wirecheck.judge.topology.clusters import Group
@@ -19,7 +19,7 @@ STALE_CONTROLLER_EPOCH, NOT_CONTROLLER = 11, 41
 ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 
-def two_controllers(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def two_controllers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A controller whose order is answered STALE_CONTROLLER_EPOCH (11) at the top level, or that goes on giving
     orders of a lower epoch later than the grace after a higher one was accepted; two controllers of one epoch.
 
@@ -31,7 +31,7 @@ def two_controllers(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence
 
     Source. KafkaApis and ReplicaManager of Kafka 2.8 to 3.9; KIP-631.
     """
-    orders = scene.claims("control", group, *cell)
+    orders = context.claims("control", group, *subject)
     accepted = [claim for claim in orders if claim["error"] == 0]
     found: dict[tuple[int, int], list[tuple[Claim, Claim]]] = defaultdict(list)
     for claim in orders:
@@ -41,7 +41,7 @@ def two_controllers(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence
             for other in accepted
             if other["controller_epoch"] == claim["controller_epoch"] and other["controller"] != claim["controller"]
         ]
-        late = [o for o in newer if claim.last.ts_ns > o.first.ts_ns + scene.settings.broker_grace_ns]
+        late = [o for o in newer if claim.last.ts_ns > o.first.ts_ns + context.settings.broker_grace_ns]
         against = rival or (newer if claim["error"] == STALE_CONTROLLER_EPOCH else late)
         if against and not (against[0]["kraft"] and not claim["kraft"]):
             found[claim["controller"], claim["controller_epoch"]].append((claim, against[0]))
@@ -67,7 +67,7 @@ def two_controllers(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence
         )
 
 
-def two_leaders_same_epoch(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Two different leaders said of one partition in one leader epoch.
 
     Why it matters. An epoch has one leader, by construction; two of them write two histories under one number.
@@ -77,23 +77,23 @@ def two_leaders_same_epoch(cell: Cell, group: Group, scene: Scene) -> Iterator[E
     Source. KIP-101; KIP-320.
     """
     leaders: dict[tuple[int, int], dict[int, Claim]] = defaultdict(dict)
-    for claim in scene.claims("partition", group, *cell):
+    for claim in context.claims("partition", group, *subject):
         if claim["leader"] >= 0 and claim["leader_epoch"] >= 0:
             leaders[claim["partition"], claim["leader_epoch"]].setdefault(claim["leader"], claim)
     for (partition, epoch), claims in sorted(leaders.items()):
         if len(claims) > 1:
             yield Evidence(
-                (cell[1], partition, epoch),
+                (subject[1], partition, epoch),
                 tuple(first_of(claim) for _, claim in sorted(claims.items())),
-                topic=name_of(cell, group, scene),
-                topic_ids=(cell[1],),
+                topic=name_of(subject, group, context),
+                topic_ids=(subject[1],),
                 brokers=tuple(sorted(claims)),
                 count=len(claims),
                 words={"partition": partition, "epoch": epoch},
             )
 
 
-def isr_stuck(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A leader whose AlterPartition for a partition is answered UNKNOWN_TOPIC_ID (100), or
     UNKNOWN_TOPIC_OR_PARTITION (3), at least 10 times over at least 30 s without a success.
 
@@ -103,25 +103,25 @@ def isr_stuck(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
     Source. KIP-497; KIP-841; ReplicationControlManager of Kafka 4.3.
     """
-    settings = scene.settings
+    settings = context.settings
     stuck: dict[int, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("replica_answer", group, *cell):
+    for claim in context.claims("replica_answer", group, *subject):
         run = longest(claim.tally, {100, 3}, answers=settings.stuck_answers, seconds=settings.stuck_s)
         if run is not None and claim["api"] == "AlterPartition":
             stuck[claim["partition"]].append(claim)
     for partition, claims in sorted(stuck.items()):
         yield Evidence(
-            (cell[1], partition),
+            (subject[1], partition),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            topic=name_of(cell, group, scene),
-            topic_ids=(cell[1],),
+            topic=name_of(subject, group, context),
+            topic_ids=(subject[1],),
             client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
             count=sum(claim.count for claim in claims),
             words={"partition": partition},
         )
 
 
-def directory_assignment_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def directory_assignment_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker whose AssignReplicasToDirs for a topic is answered with an error at least 10 times over at least
     30 s.
 
@@ -132,30 +132,30 @@ def directory_assignment_unknown(cell: Cell, group: Group, scene: Scene) -> Iter
 
     Source. KIP-858; AssignmentsManager of Kafka 3.9.
     """
-    settings = scene.settings
-    for claim in scene.claims("replica_answer", group, *cell):
+    settings = context.settings
+    for claim in context.claims("replica_answer", group, *subject):
         run = longest(claim.tally, {100, 3, 6}, answers=settings.stuck_answers, seconds=settings.stuck_s)
         if run is not None and claim["api"] == "AssignReplicasToDirs":
             yield Evidence(
-                (claim["client_id"], cell[1]),
+                (claim["client_id"], subject[1]),
                 (first_of(claim), last_of(claim)),
-                topic=name_of(cell, group, scene),
-                topic_ids=(cell[1],),
+                topic=name_of(subject, group, context),
+                topic_ids=(subject[1],),
                 client_ids=(claim["client_id"],),
                 count=run.count,
                 words={"broker": claim["client_id"]},
             )
 
 
-def turned_away(orders: list[Claim], group: Group, scene: Scene) -> bool:
+def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> bool:
     """Whether the orders came with those of a controller that brokers refused: that is CTL001, and harmless here."""
-    control = scene.claims("control", group, "server")
+    control = context.claims("control", group, "server")
     refused = {(c["controller"], c["controller_epoch"]) for c in control if c["error"] == STALE_CONTROLLER_EPOCH}
     stale = [claim for claim in control if (claim["controller"], claim["controller_epoch"]) in refused]
     return all(any(claim.first <= order.last <= claim.last for claim in stale) for order in orders)
 
 
-def replica_set_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def replica_set_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A partition state of a controller, or of the metadata log, that contradicts itself: an ISR that is no part
     of the replicas, a leader outside the ISR, a replica listed twice.
 
@@ -167,30 +167,34 @@ def replica_set_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterato
     Source. PartitionRegistration of Kafka 4.3; KIP-497.
     """
     found: dict[tuple[int, str], list[Claim]] = defaultdict(list)
-    for claim in standing(cell, group, scene):
+    for claim in standing(subject, group, context):
         for rule in broken_rules(claim):
             found[claim["partition"], rule].append(claim)
     for (partition, rule), claims in sorted(found.items(), key=lambda item: item[0]):
         yield Evidence(
-            (cell[1], partition, rule),
+            (subject[1], partition, rule),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            topic=name_of(cell, group, scene),
-            topic_ids=(cell[1],),
+            topic=name_of(subject, group, context),
+            topic_ids=(subject[1],),
             count=sum(claim.count for claim in claims),
             words={"partition": partition, "rule": rule.replace("-", " ")},
         )
 
 
-def standing(cell: Cell, group: Group, scene: Scene) -> Iterator[Claim]:
+def standing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Claim]:
     """The last state of each partition, once it has stood for the grace: a reassignment passes through odd ones."""
     last: dict[int, Claim] = {}
-    for claim in scene.claims("partition", group, *cell):
+    for claim in context.claims("partition", group, *subject):
         known = last.get(claim["partition"])
         if known is None or (claim["leader_epoch"], claim.first) > (known["leader_epoch"], known.first):
             last[claim["partition"]] = claim
     for claim in last.values():
         ordered = claim["source"] in (*CONTROL, "metadata-log")
-        if ordered and any(broken_rules(claim)) and scene.passed(claim.first.ts_ns + scene.settings.broker_grace_ns):
+        if (
+            ordered
+            and any(broken_rules(claim))
+            and context.passed(claim.first.ts_ns + context.settings.broker_grace_ns)
+        ):
             yield claim
 
 
@@ -204,7 +208,7 @@ def broken_rules(claim: Claim) -> Iterator[str]:
         yield "leader-outside-isr"
 
 
-def not_controller_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client whose topic administration is answered NOT_CONTROLLER (41) by the same broker at least 10 times
     over at least 30 s.
 
@@ -214,15 +218,15 @@ def not_controller_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evid
 
     Source. KIP-4; KIP-590.
     """
-    settings = scene.settings
-    for claim in scene.claims("answer", group, *cell):
+    settings = context.settings
+    for claim in context.claims("answer", group, *subject):
         run = longest(claim.tally, {NOT_CONTROLLER}, answers=settings.stuck_answers, seconds=settings.stuck_s)
         if run is not None and claim["api"] in ADMINISTRATION:
             yield Evidence(
-                (*cell[1:], scene.node(claim)),
+                (*subject[1:], context.node(claim)),
                 (first_of(claim), last_of(claim)),
                 client_ids=(claim["client_id"],),
-                brokers=(scene.broker(claim),),
+                brokers=(context.broker(claim),),
                 count=run.count,
                 first_ns=start_ns(run.first),
                 words={"api": claim["api"], "server": claim["endpoint"], "since": about(start_ns(run.first))},

@@ -7,12 +7,12 @@ Rule: orders to different brokers wait in different queues, so only what one rec
 from collections import defaultdict
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.control import turned_away
 from wirecheck.judge.checks.clock import about
 from wirecheck.judge.checks.error_streaks import longest, start_ns
 from wirecheck.judge.checks.topics.topic_id_uses import broker_number
-from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, name_of
 from wirecheck.judge.topology.clusters import Group
@@ -21,7 +21,7 @@ STALE_BROKER_EPOCH = 77
 ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 
 
-def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker that is ordered a lower leader epoch for a partition later than the grace after a higher one.
 
     Why it matters. Leader epochs only grow: a controller works from old state, or state was restored from a backup.
@@ -32,21 +32,21 @@ def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
     Source. KIP-101; PartitionStateMachine and ControllerChannelManager of Kafka 3.9.
     """
     by_partition: dict[int, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("partition", group, *cell):
+    for claim in context.claims("partition", group, *subject):
         if claim["source"] in CONTROL and claim["leader_epoch"] >= 0:
             by_partition[claim["partition"]].append(claim)
     for partition, claims in sorted(by_partition.items()):
-        pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, scene)) is not None]
+        pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, context)) is not None]
         back = [lower for _, lower in pairs]
         if back:
-            scene.watch()
-        if back and not turned_away(back, group, scene):
+            context.watch()
+        if back and not turned_away(back, group, context):
             top, seen = max((pair[0] for pair in pairs), key=lambda found: (found[0]["leader_epoch"], found[1]))
             yield Evidence(
-                (cell[1], partition),
+                (subject[1], partition),
                 (Side(seen, top.sentence()), *(last_of(claim) for claim in back)),
-                topic=name_of(cell, group, scene),
-                topic_ids=(cell[1],),
+                topic=name_of(subject, group, context),
+                topic_ids=(subject[1],),
                 count=len(back),
                 words={
                     "partition": partition,
@@ -56,9 +56,9 @@ def epoch_regression(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
             )
 
 
-def before(lower: Claim, claims: list[Claim], scene: Scene) -> tuple[Claim, Sighting] | None:
+def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Claim, Sighting] | None:
     """A higher epoch that the receiver of the last such order had been told longer than the grace before."""
-    until = lower.last.ts_ns - scene.settings.broker_grace_ns
+    until = lower.last.ts_ns - context.settings.broker_grace_ns
     told = [
         (other, seen)
         for other in claims
@@ -69,7 +69,7 @@ def before(lower: Claim, claims: list[Claim], scene: Scene) -> tuple[Claim, Sigh
     return max(told, key=lambda found: (found[0]["leader_epoch"], found[1]), default=None)
 
 
-def stale_broker_epoch_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker that is answered, or answers, STALE_BROKER_EPOCH (77) at least 10 times over at least 30 s.
 
     Why it matters. Controller and broker disagree which life of the broker is the current one; until one restarts,
@@ -79,18 +79,18 @@ def stale_broker_epoch_loop(cell: Cell, group: Group, scene: Scene) -> Iterator[
 
     Source. KIP-380; BrokerLifecycleManager of Kafka 3.9; KafkaApis.isBrokerEpochStale.
     """
-    settings = scene.settings
-    for claim in scene.claims("answer", group, *cell):
+    settings = context.settings
+    for claim in context.claims("answer", group, *subject):
         run = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
         if run is not None:
             refuses = claim["api"] in ORDERS
             sender = broker_number(claim["client_id"] or "")
-            broker = scene.node(claim) if refuses else claim["client_id"]
+            broker = context.node(claim) if refuses else claim["client_id"]
             yield Evidence(
                 (broker, claim["client_id"]) if refuses else (broker,),
                 (first_of(claim), last_of(claim)),
                 client_ids=(claim["client_id"],),
-                brokers=(scene.broker(claim) if refuses else sender,),
+                brokers=(context.broker(claim) if refuses else sender,),
                 count=run.count,
                 first_ns=max(start_ns(run.first), claim.first.ts_ns),
                 words={"broker": broker, "since": about(start_ns(run.first))},

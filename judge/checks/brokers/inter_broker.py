@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import by_slot, end_ns, start_ns
-from wirecheck.judge.claims.claim import LEAST, Cell, Claim, Key, Sighting
+from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.host_activity import beyond
@@ -40,7 +40,7 @@ SHOWN = 3
 """So many topics a summary names."""
 
 
-def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Requests in a version outside everything that their server advertised on the same connection.
 
     Why it matters. The client does not negotiate, or does not heed the answer: the server will close the connection or
@@ -51,8 +51,8 @@ def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> 
 
     Source. KIP-35; KIP-511.
     """
-    spoken = scene.claims("spoken", group, *cell)
-    told = told_on(cell, group, scene) if spoken else {}
+    spoken = context.claims("spoken", group, *subject)
+    told = told_on(subject, group, context) if spoken else {}
     found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
     for claim in spoken:
         ranges = [read(one["ranges"]) for one in told.get(claim.key[:4], [])]
@@ -63,18 +63,18 @@ def version_outside_advertised_range(cell: Cell, group: Group, scene: Scene) -> 
             (client_id or "", host, api, number),
             tuple(last_of(claim) for claim in claims) + tuple(advert(told[c.key[:4]][-1], api) for c in claims),
             client_ids=(client_id,),
-            brokers=tuple(scene.broker(claim) for claim in claims),
+            brokers=tuple(context.broker(claim) for claim in claims),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
             words={"api": api, "version": number, "server": ", ".join(sorted({c["endpoint"] for c in claims}))},
         )
 
 
-def told_on(cell: Cell, group: Group, scene: Scene) -> dict[Key, list[Claim]]:
+def told_on(subject: Subject, group: Group, context: CheckContext) -> dict[Key, list[Claim]]:
     """Per connection the ranges its server advertised on it."""
-    scene.watch()
-    known = {digest(claim["ranges"]): claim for claim in scene.claims("advertised", group, "server")}
+    context.watch()
+    known = {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}
     told: dict[Key, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("ranges_told", group, *cell):
+    for claim in context.claims("ranges_told", group, *subject):
         if claim["digest"] in known:
             told[claim.key[:4]].append(known[claim["digest"]])
     return told
@@ -86,7 +86,7 @@ def advert(told: Claim, api: str) -> Side:
     return Side(told.first, f"{told['endpoint']} advertises {what}")
 
 
-def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A controller whose LeaderAndIsr, UpdateMetadata, StopReplica and, as a follower, Fetch versions no
     inter-broker protocol level sends together; or brokers that still send those of different levels, as controllers or
     as followers, later than the roll window (1 h).
@@ -101,11 +101,11 @@ def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Itera
     """
     sent: dict[tuple[int, int], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     claims: dict[tuple[int, int], list[Claim]] = defaultdict(list)
-    for claim in scene.claims("control", group, *cell):
+    for claim in context.claims("control", group, *subject):
         who = (claim["controller"], claim["controller_epoch"])
         sent[who][claim["api"]].add(claim["version"])
         claims[who].append(claim)
-    followers = scene.claims("follower", group, *cell)
+    followers = context.claims("follower", group, *subject)
     for (controller, epoch), by_api in sorted(sent.items()):
         told = claims[controller, epoch]
         by_api["Fetch"] = fetched(controller, told, followers)
@@ -117,8 +117,8 @@ def mixed_inter_broker_versions(cell: Cell, group: Group, scene: Scene) -> Itera
                 count=sum(claim.count for claim in told),
                 words={"what": f"sends {shown(by_api)} in epoch {epoch}, which no release sends together"},
             )
-    yield from two_levels(sent, claims, scene)
-    yield from half_rolled(followers, scene)
+    yield from two_levels(sent, claims, context)
+    yield from half_rolled(followers, context)
 
 
 def fetched(controller: int, told: list[Claim], followers: list[Claim]) -> set[int]:
@@ -135,7 +135,7 @@ def fetched(controller: int, told: list[Claim], followers: list[Claim]) -> set[i
 
 
 def two_levels(
-    sent: dict[tuple[int, int], dict[str, set[int]]], claims: dict[tuple[int, int], list[Claim]], scene: Scene
+    sent: dict[tuple[int, int], dict[str, set[int]]], claims: dict[tuple[int, int], list[Claim]], context: CheckContext
 ) -> Iterator[Evidence]:
     """Brokers that gave orders of different levels, the older one longer than the roll window after the newer one."""
     newest: dict[int, tuple[int, int, tuple[int, int]]] = {}
@@ -143,7 +143,7 @@ def two_levels(
         levels = [number for number, level in enumerate(LEVELS) if fits(level, by_api)]
         if levels and by_api["LeaderAndIsr"]:
             newest[who[0]] = max((levels[0], levels[-1], who), newest.get(who[0], (-1, -1, who)))
-    window_ns = scene.settings.roll_window_s * 1_000_000_000
+    window_ns = context.settings.roll_window_s * 1_000_000_000
     for broker, (_, level, who) in sorted(newest.items()):
         ahead = [
             other
@@ -176,7 +176,7 @@ def shown(by_api: dict[str, set[int]]) -> str:
     return ", ".join(f"{api} v{'/v'.join(map(str, sorted(v)))}" for api, v in sorted(by_api.items()) if v)
 
 
-def half_rolled(claims: list[Claim], scene: Scene) -> Iterator[Evidence]:
+def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence]:
     """Followers that fetch in versions of different levels beside each other for longer than the roll window."""
     spans: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
     for claim in claims:
@@ -185,7 +185,7 @@ def half_rolled(claims: list[Claim], scene: Scene) -> Iterator[Evidence]:
                 first, last = spans[claim["broker"]].get(version, (slot, slot))
                 spans[claim["broker"]][version] = (min(first, slot), max(last, slot))
     versions_of = {broker: max(found) for broker, found in spans.items()}
-    window = scene.settings.roll_window_s // 10
+    window = context.settings.roll_window_s // 10
     low, high = min(versions_of.values(), default=0), max(versions_of.values(), default=0)
     old = [broker for broker, version in versions_of.items() if version == low != high]
     new = [broker for broker, version in versions_of.items() if version == high != low]
@@ -202,7 +202,7 @@ def half_rolled(claims: list[Claim], scene: Scene) -> Iterator[Evidence]:
             )
 
 
-def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker that follows partitions by name (Fetch v12) later than the grace after it followed by id (v13+),
     while it still follows others by id, or while brokers name some topics without an id and others with one. Those
     named without one are listed: the topic that drags the fetch down is one of them.
@@ -215,7 +215,7 @@ def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -
     Source. RemoteLeaderEndPoint.buildFetch of Kafka 3.9.
     """
     spans: dict[int, dict[bool, list[int]]] = defaultdict(lambda: defaultdict(list))
-    claims = scene.claims("follower", group, *cell)
+    claims = context.claims("follower", group, *subject)
     for claim in claims:
         for slot, versions in by_slot(claim.tally).items():
             for version in versions:
@@ -223,14 +223,14 @@ def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -
     for broker, by_kind in sorted(spans.items()):
         if not by_kind[True] or not by_kind[False]:
             continue
-        after = end_ns(min(by_kind[True])) + scene.settings.broker_grace_ns
+        after = end_ns(min(by_kind[True])) + context.settings.broker_grace_ns
         late = sorted({slot for slot in by_kind[False] if start_ns(slot) > after})
         if len(late) < LASTING_SLOTS:
             continue
         since = start_ns(late[0])
-        bare = idless_since(since, group, scene)
+        bare = idless_since(since, group, context)
         beside = max(by_kind[True]) > late[LASTING_SLOTS - 1]
-        if beside or (bare and ids_since(since, group, scene)):
+        if beside or (bare and ids_since(since, group, context)):
             mine = [claim for claim in claims if claim["broker"] == broker]
             topics = ", ".join(name for name, _ in bare[:SHOWN])
             yield Evidence(
@@ -245,22 +245,22 @@ def follower_fetches_without_topic_ids(cell: Cell, group: Group, scene: Scene) -
             )
 
 
-def idless_since(since_ns: int, group: Group, scene: Scene) -> list[tuple[str, Sighting]]:
+def idless_since(since_ns: int, group: Group, context: CheckContext) -> list[tuple[str, Sighting]]:
     """Topics that somebody named without an id after some time."""
     found: dict[str, Sighting] = {}
-    for claim in scene.claims("idless", group, "server"):
+    for claim in context.claims("idless", group, "server"):
         for name, value in claim.peak.items():
             if name.startswith(LEAST) and value[0] >= since_ns:
                 found[value[-1]] = max(Sighting(*value[:-1]), found.get(value[-1], Sighting(*value[:-1])))
     return sorted(found.items())
 
 
-def ids_since(since_ns: int, group: Group, scene: Scene) -> bool:
+def ids_since(since_ns: int, group: Group, context: CheckContext) -> bool:
     """Whether topics had ids after some time."""
-    return any(claim.last.ts_ns >= since_ns for claim in scene.claims("carries", group, "server"))
+    return any(claim.last.ts_ns >= since_ns for claim in context.claims("carries", group, "server"))
 
 
-def legacy_control_request_after_kraft(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def legacy_control_request_after_kraft(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. LeaderAndIsr, UpdateMetadata or StopReplica of a ZooKeeper controller that a broker accepts, later than
     the grace after a KRaft controller took over.
 
@@ -270,7 +270,7 @@ def legacy_control_request_after_kraft(cell: Cell, group: Group, scene: Scene) -
 
     Source. KIP-866.
     """
-    orders = scene.claims("control", group, *cell)
+    orders = context.claims("control", group, *subject)
     kraft = [claim for claim in orders if claim["kraft"] and claim["error"] == 0]
     if not kraft:
         return
@@ -278,7 +278,7 @@ def legacy_control_request_after_kraft(cell: Cell, group: Group, scene: Scene) -
     highest = max(claim["controller_epoch"] for claim in kraft)
     old: dict[int, list[Claim]] = defaultdict(list)
     for claim in orders:
-        late = claim.last.ts_ns > since + scene.settings.broker_grace_ns
+        late = claim.last.ts_ns > since + context.settings.broker_grace_ns
         if not claim["kraft"] and claim["error"] == 0 and late and claim["controller_epoch"] <= highest:
             old[claim["controller"]].append(claim)
     for controller, claims in sorted(old.items()):

@@ -7,15 +7,15 @@ Rule: only the latest epoch known anywhere counts, only sessions seen from their
 from collections import defaultdict
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 
 
-def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker that metadata names as the leader of a partition, in the highest epoch known, and that answers
     NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) for it at least 10 times for longer than the grace,
     without serving it once.
@@ -27,33 +27,33 @@ def leader_denies_leadership(cell: Cell, group: Group, scene: Scene) -> Iterator
 
     Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent ids in KRaft.
     """
-    name = name_of(cell, group, scene)
-    denials = scene.claims("denies", group, *cell)
-    served = scene.claims("serves", group, *cell)
+    name = name_of(subject, group, context)
+    denials = context.claims("denies", group, *subject)
+    served = context.claims("serves", group, *subject)
     if name is not None:
-        denials = denials + scene.claims("denies", group, "name", name)
-        served = served + scene.claims("serves", group, "name", name)
-    states = latest(scene.claims("partition", group, *cell))
+        denials = denials + context.claims("denies", group, "name", name)
+        served = served + context.claims("serves", group, "name", name)
+    states = latest(context.claims("partition", group, *subject))
     by_place: dict[tuple[int, str], list[Claim]] = defaultdict(list)
     for claim in denials:
         by_place[claim["partition"], claim["endpoint"]].append(claim)
     for (partition, endpoint), claims in sorted(by_place.items()):
         state = states.get(partition)
-        broker = scene.broker(claims[0])
+        broker = context.broker(claims[0])
         if state is None or broker is None or state[0]["leader"] != broker:
             continue
         since = min(claim.first.ts_ns for claim in state)
         since = max(since, *(claim.peak["latest"] for claim in served if same_place(claim, partition, endpoint)), 0)
-        late = [claim for claim in claims if claim.last.ts_ns > since + scene.settings.broker_grace_ns]
-        still = max(claim.last.ts_ns for claim in state) > since + scene.settings.broker_grace_ns
+        late = [claim for claim in claims if claim.last.ts_ns > since + context.settings.broker_grace_ns]
+        still = max(claim.last.ts_ns for claim in state) > since + context.settings.broker_grace_ns
         early = min(max(claim.first.ts_ns, since) for claim in claims)
-        lasted = bool(late) and max(c.last.ts_ns for c in late) - early >= scene.settings.broker_grace_ns
-        if still and lasted and sum(c.count for c in late) >= scene.settings.stuck_answers:
+        lasted = bool(late) and max(c.last.ts_ns for c in late) - early >= context.settings.broker_grace_ns
+        if still and lasted and sum(c.count for c in late) >= context.settings.stuck_answers:
             yield Evidence(
-                (cell[1], partition, broker),
+                (subject[1], partition, broker),
                 (first_of(state[0]), last_of(state[-1]), *(s for c in late for s in (first_of(c), last_of(c)))),
                 topic=name,
-                topic_ids=(cell[1],),
+                topic_ids=(subject[1],),
                 brokers=(broker,),
                 count=sum(claim.count for claim in late),
                 first_ns=early,
@@ -83,7 +83,7 @@ def latest(states: list[Claim]) -> dict[int, list[Claim]]:
     return highest
 
 
-def replica_never_fetches(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def replica_never_fetches(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A replica that fetches other partitions from a leader and never asks for this one, in sessions seen from
     their full fetch, for longer than the grace, and that stays out of the ISR.
 
@@ -94,11 +94,11 @@ def replica_never_fetches(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
 
     Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent ids in KRaft.
     """
-    states = latest(scene.claims("partition", group, *cell))
+    states = latest(context.claims("partition", group, *subject))
     if not states:
         return
-    asked = scene.claims("follows", group, *cell)
-    sessions = scene.claims("follower", group, "server")
+    asked = context.claims("follows", group, *subject)
+    sessions = context.claims("follower", group, "server")
     for partition, state in sorted(states.items()):
         newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
         replicas = set(newest["replicas"].split(",")) - set(newest["isr"].split(",")) - {str(newest["leader"])}
@@ -106,20 +106,20 @@ def replica_never_fetches(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
             if not replica.isdigit() or newest["leader"] < 0:
                 continue
             mine = [claim for claim in asked if claim["broker"] == int(replica) and claim["partition"] == partition]
-            here = [s for s in sessions if s["broker"] == int(replica) and leads(s, newest, scene)]
-            scene.watch()
-            since = silent_since(newest, mine, here, scene)
+            here = [s for s in sessions if s["broker"] == int(replica) and leads(s, newest, context)]
+            context.watch()
+            since = silent_since(newest, mine, here, context)
             if since is not None:
-                name = name_of(cell, group, scene)
+                name = name_of(subject, group, context)
                 yield silent(name, newest, int(replica), (since, max(here, key=lambda session: session.last)))
 
 
-def leads(session: Claim, state: Claim, scene: Scene) -> bool:
+def leads(session: Claim, state: Claim, context: CheckContext) -> bool:
     """Whether a fetch session goes to the partition's leader."""
-    return bool(scene.clusters.broker(session["endpoint"], session.last.ts_ns) == state["leader"])
+    return bool(context.clusters.broker(session["endpoint"], session.last.ts_ns) == state["leader"])
 
 
-def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], scene: Scene) -> int | None:
+def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], context: CheckContext) -> int | None:
     """Since when a replica fetches from the leader without this partition; None if it cannot be said.
 
     A session is known from its full fetch. Where a claim was cut because its endpoint became another cluster's, the
@@ -132,7 +132,7 @@ def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], scene: Sce
     if last >= min(claim.peak["full"] for claim in mine if claim.last.ts_ns >= full):
         return None
     since = max(full, state.first.ts_ns)
-    grace_ns = scene.settings.broker_grace_ns
+    grace_ns = context.settings.broker_grace_ns
     alive = max(claim.last.ts_ns for claim in mine) >= since + grace_ns
     return since if alive and state.last.ts_ns >= since + grace_ns else None
 

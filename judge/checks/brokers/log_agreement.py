@@ -7,17 +7,17 @@ Rule: committed entries only; a broker that stands still while the log does is i
 from collections.abc import Iterator
 from itertools import pairwise
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import start_ns
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import topic_of
 from wirecheck.judge.topology.clusters import Group
 
 
-def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker that answers Metadata for a name with an earlier id, later than the grace after the metadata log
     bound the name to a newer one.
 
@@ -27,15 +27,15 @@ def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -
 
     Source. KIP-500; KIP-595; MetadataLoader of Kafka 4.3.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     for old, new in pairwise(topic.histories):
         logged = [claim for claim in new.bindings if claim["source"] == SOURCE]
         if not logged:
             continue
-        after = logged[0].first.ts_ns + scene.settings.broker_grace_ns
+        after = logged[0].first.ts_ns + context.settings.broker_grace_ns
         for claim in old.bindings:
             if claim["source"] == "metadata" and claim.last.ts_ns > after:
-                node = scene.node(claim)
+                node = context.node(claim)
                 yield Evidence(
                     (topic.name, node),
                     (first_of(logged[0]), last_of(claim)),
@@ -47,7 +47,7 @@ def metadata_log_disagrees_with_broker(cell: Cell, group: Group, scene: Scene) -
                 )
 
 
-def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Committed records of the metadata log that cannot follow each other: a topic id that is created twice, or
     again after it was removed, or removed twice, that gets a partition before it is created or after it was removed, or
     that is given the name of an id that is removed only later.
@@ -61,8 +61,8 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
     Source. KIP-500; TopicsDelta and ReplicationControlManager of Kafka 4.3.
     """
-    created = logged("binding", cell, group, scene)
-    removed = logged("deletion", cell, group, scene)
+    created = logged("binding", subject, group, context)
+    removed = logged("deletion", subject, group, context)
     found = {}
     if len(created) > 1:
         found["created twice"] = created
@@ -70,53 +70,53 @@ def metadata_log_integrity(cell: Cell, group: Group, scene: Scene) -> Iterator[E
             found = {"created again after it was removed": [*created, *removed]}
     if len(removed) > 1:
         found["removed twice"] = removed
-    after = [p for p in placed(cell, group, scene) if removed and p.peak["offset"] > removed[0].peak["offset"]]
+    after = [p for p in placed(subject, group, context) if removed and p.peak["offset"] > removed[0].peak["offset"]]
     if after and len(created) < 2:
         found["given a partition after it was removed"] = [removed[0], *after]
-    before = [p for p in placed(cell, group, scene) if created and p.peak["offset"] < created[0].peak["offset"]]
+    before = [p for p in placed(subject, group, context) if created and p.peak["offset"] < created[0].peak["offset"]]
     if before:
         found["given a partition before it was created"] = [*before, created[0]]
-    if created and (alive := lives_on(cell, created[0], group, scene)):
+    if created and (alive := lives_on(subject, created[0], group, context)):
         found["given the name of an id that was removed only later"] = alive
     for rule, claims in found.items():
         names = sorted({claim["name"] for claim in created})
         yield Evidence(
-            (rule, cell[1]),
+            (rule, subject[1]),
             tuple(first_of(claim) for claim in claims),
             topic=names[0] if names else None,
-            topic_ids=(cell[1],),
+            topic_ids=(subject[1],),
             count=len(claims),
             words={"rule": rule, "offsets": ", ".join(str(claim.peak["offset"]) for claim in claims)},
         )
 
 
-def lives_on(cell: Cell, created: Claim, group: Group, scene: Scene) -> list[Claim]:
+def lives_on(subject: Subject, created: Claim, group: Group, context: CheckContext) -> list[Claim]:
     """The creation of an earlier id of the same name, this one, and the earlier one's removal, if that came last."""
-    for history in topic_of(created["name"], group, scene).histories:
-        if history.topic_id == cell[1]:
+    for history in topic_of(created["name"], group, context).histories:
+        if history.topic_id == subject[1]:
             continue
-        scene.watch()
-        first = logged("binding", ("id", history.topic_id), group, scene)
-        removed = logged("deletion", ("id", history.topic_id), group, scene)
+        context.watch()
+        first = logged("binding", ("id", history.topic_id), group, context)
+        removed = logged("deletion", ("id", history.topic_id), group, context)
         if first and removed and first[0].peak["offset"] < created.peak["offset"] < removed[0].peak["offset"]:
             return [first[0], created, removed[0]]
     return []
 
 
-def placed(cell: Cell, group: Group, scene: Scene) -> list[Claim]:
+def placed(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
     """The committed PartitionRecords of an id, by offset; a snapshot's stand at its end, where the topic lived."""
-    said = [c for c in scene.claims("partition", group, *cell) if c["source"] == SOURCE]
+    said = [c for c in context.claims("partition", group, *subject) if c["source"] == SOURCE]
     return sorted(said, key=lambda claim: claim.peak["offset"])
 
 
-def logged(kind: str, cell: Cell, group: Group, scene: Scene) -> list[Claim]:
+def logged(kind: str, subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
     """The committed records of one kind about an id, one per offset."""
-    said = [c for c in scene.claims(kind, group, *cell) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)]
+    said = [c for c in context.claims(kind, group, *subject) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)]
     by_offset = {claim.peak["offset"]: claim for claim in said}
     return [by_offset[offset] for offset in sorted(by_offset)]
 
 
-def metadata_offset_stands_still(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker whose heartbeats keep one CurrentMetadataOffset for longer than the grace while the metadata log,
     or other brokers, move on, and that the controller does not fence.
 
@@ -127,12 +127,12 @@ def metadata_offset_stands_still(cell: Cell, group: Group, scene: Scene) -> Iter
 
     Source. KIP-631; BrokerHeartbeatManager of Kafka 4.3.
     """
-    beats = scene.claims("heartbeat", group, *cell)
-    heights = [at(claim) for claim in scene.claims("log_order", group, *cell)]
+    beats = context.claims("heartbeat", group, *subject)
+    heights = [at(claim) for claim in context.claims("log_order", group, *subject)]
     for broker in sorted({claim["broker"] for claim in beats}):
         mine = [claim for claim in beats if claim["broker"] == broker]
         reached = [*heights, *(at(claim) for claim in beats if claim["broker"] != broker)]
-        since = stands_since(highest([at(claim) for claim in mine]), highest(reached), scene.settings.broker_grace_s)
+        since = stands_since(highest([at(claim) for claim in mine]), highest(reached), context.settings.broker_grace_s)
         if since is not None:
             yield still(broker, mine, since)
 

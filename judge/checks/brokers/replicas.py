@@ -7,17 +7,17 @@ order is not judged.
 
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.control import turned_away
 from wirecheck.judge.checks.brokers.leadership import latest
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 
-def full_leader_and_isr_strays_replica(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A FULL LeaderAndIsr (of a KRaft controller in migration, or of KIP-516's draft) to a broker that leaves
     out a partition the broker was told to have, or names it with another topic id, and no deletion or move was seen.
 
@@ -28,31 +28,31 @@ def full_leader_and_isr_strays_replica(cell: Cell, group: Group, scene: Scene) -
 
     Source. KIP-516; KIP-866; LogManager.findStrayReplicas of Kafka 3.9.
     """
-    fulls = scene.claims("full_order", group, "server")
-    states = [claim for claim in scene.claims("partition", group, *cell) if claim["source"] in CONTROL]
+    fulls = context.claims("full_order", group, "server")
+    states = [claim for claim in context.claims("partition", group, *subject) if claim["source"] in CONTROL]
     if states:
-        scene.watch()
-    if not fulls or not states or scene.claims("deletion", group, *cell):
+        context.watch()
+    if not fulls or not states or context.claims("deletion", group, *subject):
         return
-    name = name_of(cell, group, scene)
-    orders = [o for o in scene.claims("ordered", group, "name", name) if o["how"] == "full"] if name else []
+    name = name_of(subject, group, context)
+    orders = [o for o in context.claims("ordered", group, "name", name) if o["how"] == "full"] if name else []
     for partition, said in sorted(latest(states).items()):
         for full in fulls:
-            broker = scene.broker(full)
+            broker = context.broker(full)
             before = [claim for claim in said if claim.first < full.last and has(claim, broker)]
             here = [o for o in orders if (o["partition"], o["endpoint"]) == (partition, full["endpoint"])]
             now = [o for o in here if o.last.ts_ns >= full.last.ts_ns]
-            if not before or len(before) < len(said) or any(o["topic_id"] == cell[1] for o in now):
+            if not before or len(before) < len(said) or any(o["topic_id"] == subject[1] for o in now):
                 continue
-            if name is None or not scene.passed(full.last.ts_ns + scene.settings.broker_grace_ns):
+            if name is None or not context.passed(full.last.ts_ns + context.settings.broker_grace_ns):
                 continue
-            if any(ends(deletion, full) for deletion in topic_of(name, group, scene).deletions):
+            if any(ends(deletion, full) for deletion in topic_of(name, group, context).deletions):
                 continue
             yield Evidence(
-                (cell[1], partition, broker, "other-id" if now else "absent"),
+                (subject[1], partition, broker, "other-id" if now else "absent"),
                 (first_of(before[0]), last_of(full), *(last_of(order) for order in now)),
                 topic=name,
-                topic_ids=(cell[1], *sorted({order["topic_id"] for order in now})),
+                topic_ids=(subject[1], *sorted({order["topic_id"] for order in now})),
                 brokers=(broker,),
                 words={
                     "partition": partition,
@@ -72,7 +72,7 @@ def ends(deletion: Claim, full: Claim) -> bool:
     return deletion["topic_id"] is None and deletion.first.ts_ns <= full.last.ts_ns
 
 
-def stop_replica_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def stop_replica_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A controller that has a broker delete a replica, and in the same leader epoch, later than the grace after
     it, still names the broker as one of the partition's replicas.
 
@@ -85,11 +85,11 @@ def stop_replica_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterat
 
     Source. KIP-570; KafkaController.onPartitionReassignment of Kafka 3.9.
     """
-    for stop in scene.claims("stopped", group, *cell):
-        scene.watch()
-        broker = scene.broker(stop)
-        history = alive_at(stop, topic_of(cell[1], group, scene).histories)
-        after = stop.first.ts_ns + scene.settings.broker_grace_ns
+    for stop in context.claims("stopped", group, *subject):
+        context.watch()
+        broker = context.broker(stop)
+        history = alive_at(stop, topic_of(subject[1], group, context).histories)
+        after = stop.first.ts_ns + context.settings.broker_grace_ns
         back = [
             claim
             for claim in (history.partitions if history else ())
@@ -98,11 +98,11 @@ def stop_replica_contradiction(cell: Cell, group: Group, scene: Scene) -> Iterat
             and has(claim, broker)
             and claim.last.ts_ns > after
         ]
-        if history and back and not turned_away(back, group, scene):
+        if history and back and not turned_away(back, group, context):
             yield Evidence(
-                (cell[1], stop["partition"], broker),
+                (subject[1], stop["partition"], broker),
                 (first_of(stop), *(last_of(claim) for claim in back)),
-                topic=cell[1],
+                topic=subject[1],
                 topic_ids=(history.topic_id,),
                 brokers=(broker,),
                 count=len(back),

@@ -6,11 +6,11 @@ Rule: a single error answer is normal after every creation, deletion and restart
 
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import Run, end_ns, longest, start_ns
-from wirecheck.judge.claims.claim import RESERVED, Cell, Claim
+from wirecheck.judge.claims.claim import RESERVED, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -20,7 +20,7 @@ SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH = 106, 75
 NAMES = {UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID (100)", INCONSISTENT_TOPIC_ID: "INCONSISTENT_TOPIC_ID (103)"}
 
 
-def fetch_stuck_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client, or a following broker, whose fetches of one topic id are answered UNKNOWN_TOPIC_ID (100) or
     INCONSISTENT_TOPIC_ID (103) at least 10 times over at least 30 s, without one success from that broker.
 
@@ -32,28 +32,28 @@ def fetch_stuck_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[
 
     Source. KIP-516; AbstractFetcherThread and FetchCollector of Kafka 3.9; franz-go issue 586.
     """
-    if cell[1] in RESERVED:
+    if subject[1] in RESERVED:
         return
-    settings = scene.settings
+    settings = context.settings
     stuck: dict[tuple[str | None, str], list[tuple[Claim, Run]]] = {}
-    for claim in scene.claims("use", group, *cell):
+    for claim in context.claims("use", group, *subject):
         if claim["api"] in {"Fetch", "ShareFetch"}:
             run = longest(claim.tally, NAMES, answers=settings.stuck_answers, seconds=settings.stuck_s)
             if run is not None:
                 stuck.setdefault((claim["client_id"], claim["host"]), []).append((claim, run))
-    name = name_of(cell, group, scene) if stuck else None
+    name = name_of(subject, group, context) if stuck else None
     for (client_id, host), found in sorted(stuck.items(), key=str):
         claims = [claim for claim, _ in found]
         errors = sorted({error for _, run in found for error in run.errors})
         first_ns, exact = min(begun(claim, run) for claim, run in found)
         yield Evidence(
-            (cell[1], client_id, host),
+            (subject[1], client_id, host),
             tuple(Side(c.last, f"{client_id} is answered {answered(run)} by {c['endpoint']}") for c, run in found)
-            + known(name, cell[1], group, scene),
+            + known(name, subject[1], group, context),
             topic=name,
-            topic_ids=(cell[1],),
+            topic_ids=(subject[1],),
             client_ids=(client_id,),
-            brokers=tuple(scene.broker(claim) for claim in claims),
+            brokers=tuple(context.broker(claim) for claim in claims),
             count=sum(run.count for _, run in found),
             first_ns=first_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
@@ -77,17 +77,17 @@ def answered(run: Run) -> str:
     return " and ".join(NAMES[error] for error in run.errors)
 
 
-def known(name: str | None, topic_id: str, group: Group, scene: Scene) -> tuple[Side, ...]:
+def known(name: str | None, topic_id: str, group: Group, context: CheckContext) -> tuple[Side, ...]:
     """What is known of the id and of what took its place."""
     if name is None:
         return ()
-    histories = topic_of(name, group, scene).histories
+    histories = topic_of(name, group, context).histories
     mine = [last_of(history.last) for history in histories if history.topic_id == topic_id]
     newest = histories[-1]
     return (*mine, first_of(newest.first)) if newest.topic_id != topic_id else tuple(mine)
 
 
-def fetch_session_mode_flip(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client whose fetch sessions at one broker keep changing between topic ids and names: top-level
     FETCH_SESSION_TOPIC_ID_ERROR (106) again and again over more than 300 s.
 
@@ -98,38 +98,38 @@ def fetch_session_mode_flip(cell: Cell, group: Group, scene: Scene) -> Iterator[
 
     Source. FetchSession.newContext of Kafka 3.9; KIP-516.
     """
-    deletions = deletions_of(group, scene)
-    grace_ns = scene.settings.client_grace_ns
-    for claim in scene.claims("answer", group, *cell):
+    deletions = deletions_of(group, context)
+    grace_ns = context.settings.client_grace_ns
+    for claim in context.claims("answer", group, *subject):
         if claim["api"] != "Fetch":
             continue
         flips = sorted(int(w.partition(":")[0]) for w in claim.tally if w.endswith(f":{SESSION_TOPIC_ID}"))
         if flips:
-            scene.watch()
+            context.watch()
         alone = [slot for slot in flips if all(abs(start_ns(slot) - ts_ns) > grace_ns for ts_ns in deletions)]
         if len(alone) >= 3 and start_ns(alone[-1]) - start_ns(alone[0]) > grace_ns:
             yield Evidence(
-                (*cell[1:], scene.node(claim)),
+                (*subject[1:], context.node(claim)),
                 (first_of(claim), last_of(claim)),
                 client_ids=(claim["client_id"],),
-                brokers=(scene.broker(claim),),
+                brokers=(context.broker(claim),),
                 count=sum(count for word, count in claim.tally.items() if word.endswith(f":{SESSION_TOPIC_ID}")),
                 first_ns=start_ns(alone[0]),
                 words={"server": claim["endpoint"], "since": about(start_ns(alone[0]))},
             )
 
 
-def deletions_of(group: Group, scene: Scene) -> list[int]:
+def deletions_of(group: Group, context: CheckContext) -> list[int]:
     """When topics were deleted in a cluster."""
     return [
         ts_ns
-        for claim in scene.claims("deletions", group, "server")
+        for claim in context.claims("deletions", group, "server")
         for word in claim.tally
         for ts_ns in (start_ns(int(word)),)
     ]
 
 
-def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client whose requests for one partition are answered FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH
     (75) again and again for more than 300 s; or for 30 s while the partition's leader epoch is known and stays the same
     before, during and after.
@@ -137,33 +137,33 @@ def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
     Why it matters. The client works with an old leader epoch and does not refresh its metadata, or the broker does not
     follow the controller: the partition is not read.
 
-    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches are left out. A
+    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches do not count. A
     broker that answers 75 because it denies leading at all has a finding of its own (CTL010).
 
     Source. KIP-320; FetchSessionHandler and Partition of Kafka 3.9.
     """
-    settings = scene.settings
+    settings = context.settings
     by_partition: dict[tuple[str | None, str | None, int], list[Claim]] = {}
-    for claim in scene.claims("fenced", group, *cell):
+    for claim in context.claims("fenced", group, *subject):
         by_partition.setdefault((claim["name"], claim["topic_id"], claim["partition"]), []).append(claim)
     for (name, topic_id, partition), claims in sorted(by_partition.items(), key=str):
         run = storm(claims)
         if run.count < settings.stuck_answers or run.seconds < settings.stuck_s:
             continue
-        scene.watch()
-        if run.seconds <= settings.client_grace_s and not steady(topic_id, partition, run, group, scene):
+        context.watch()
+        if run.seconds <= settings.client_grace_s and not steady(topic_id, partition, run, group, context):
             continue
-        bound = name or (name_of(("id", topic_id), group, scene) if topic_id else None)
+        bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)
         told = {claim["error"] for claim in claims}
-        if UNKNOWN_LEADER_EPOCH in told and denied(bound, topic_id, partition, group, scene):
+        if UNKNOWN_LEADER_EPOCH in told and denied(bound, topic_id, partition, group, context):
             continue
         yield Evidence(
-            (bound or topic_id, partition, *cell[1:]),
+            (bound or topic_id, partition, *subject[1:]),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
             topic=bound,
             topic_ids=(topic_id,) if topic_id else (),
             client_ids=(claims[0]["client_id"],),
-            brokers=tuple(scene.broker(claim) for claim in claims),
+            brokers=tuple(context.broker(claim) for claim in claims),
             count=run.count,
             first_ns=start_ns(run.first),
             words={
@@ -174,13 +174,13 @@ def leader_epoch_fencing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
         )
 
 
-def denied(name: str | None, topic_id: str | None, partition: int, group: Group, scene: Scene) -> bool:
+def denied(name: str | None, topic_id: str | None, partition: int, group: Group, context: CheckContext) -> bool:
     """Whether a broker denies leading the partition: then its client's epoch is not what is wrong."""
-    ids = [history.topic_id for history in topic_of(name, group, scene).histories[-1:]] if name else []
+    ids = [history.topic_id for history in topic_of(name, group, context).histories[-1:]] if name else []
     return any(
-        evidence.subject[1] == partition
+        evidence.key[1] == partition
         for known in dict.fromkeys([topic_id, *ids] if topic_id else ids)
-        for evidence in leader_denies_leadership(("id", known), group, scene)
+        for evidence in leader_denies_leadership(("id", known), group, context)
     )
 
 
@@ -202,9 +202,9 @@ def storm(claims: list[Claim]) -> Run:
     return best
 
 
-def steady(topic_id: str | None, partition: int, run: Run, group: Group, scene: Scene) -> bool:
+def steady(topic_id: str | None, partition: int, run: Run, group: Group, context: CheckContext) -> bool:
     """Whether the partition's leader epoch is known from before a stretch to its end, and one."""
-    states = scene.claims("partition", group, "id", topic_id) if topic_id else []
+    states = context.claims("partition", group, "id", topic_id) if topic_id else []
     mine = [claim for claim in states if claim["partition"] == partition]
     newest = max((claim["leader_epoch"] for claim in mine), default=-1)
     last = [claim for claim in mine if claim["leader_epoch"] == newest]
@@ -214,7 +214,7 @@ def steady(topic_id: str | None, partition: int, run: Run, group: Group, scene: 
     return before and max(claim.last_word.ts_ns for claim in last) >= start_ns(run.last)
 
 
-def partition_out_of_range(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def partition_out_of_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client that fetches a partition number which the topic id never had, although brokers' Metadata was
     refreshed later than the client's grace after it.
 
@@ -224,21 +224,21 @@ def partition_out_of_range(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
     Source. KIP-516; franz-go issue 586.
     """
-    counted = [c for c in scene.claims("partition", group, *cell) if c["source"] == "metadata"]
-    if not counted or cell[1] in RESERVED:
+    counted = [c for c in context.claims("partition", group, *subject) if c["source"] == "metadata"]
+    if not counted or subject[1] in RESERVED:
         return
     highest, refreshed = max(c["partition"] for c in counted), max(c.last.ts_ns for c in counted)
     by_client: dict[tuple[str | None, str], list[Claim]] = {}
-    for claim in scene.claims("partition_use", group, *cell):
-        late = refreshed > claim.first.ts_ns + scene.settings.client_grace_ns
+    for claim in context.claims("partition_use", group, *subject):
+        late = refreshed > claim.first.ts_ns + context.settings.client_grace_ns
         if claim.peak["partition"] > highest and late:
             by_client.setdefault((claim["client_id"], claim["host"]), []).append(claim)
     for (client_id, host), claims in sorted(by_client.items(), key=str):
         yield Evidence(
-            (cell[1], client_id, host),
+            (subject[1], client_id, host),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            topic=name_of(cell, group, scene),
-            topic_ids=(cell[1],),
+            topic=name_of(subject, group, context),
+            topic_ids=(subject[1],),
             client_ids=(client_id,),
             count=sum(claim.count for claim in claims),
             words={"partition": max(claim.peak["partition"] for claim in claims), "highest": highest},

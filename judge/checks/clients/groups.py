@@ -12,10 +12,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.topics.topic_id_uses import end_of
-from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
 from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -24,7 +24,7 @@ from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.whole_connections import seen_whole
 
 
-def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A group that commits, by name and later than the grace after a topic was created again, an offset beyond
     everything the new topic was seen to hold, while the new topic was still seen to end below it 30 s later.
 
@@ -36,12 +36,12 @@ def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
     Source. KIP-516, motivation; OffsetCommit to v9 names topics only.
     """
-    topic = topic_of(cell[1], group, scene)
-    commits = scene.claims("committed", group, *cell)
+    topic = topic_of(subject[1], group, context)
+    commits = context.claims("committed", group, *subject)
     if not commits or not topic.replaces():
         return
-    current, grace_ns = topic.histories[-1], scene.settings.broker_grace_ns
-    reaches = scene.claims("reaches", group, "id", current.topic_id)
+    current, grace_ns = topic.histories[-1], context.settings.broker_grace_ns
+    reaches = context.claims("reaches", group, "id", current.topic_id)
     found: dict[tuple[str, int], tuple[Claim, int, list[Claim]]] = {}
     for claim in commits:
         ts_ns, offset = claim.peak["committed"]
@@ -63,7 +63,7 @@ def offset_from_dead_topic(cell: Cell, group: Group, scene: Scene) -> Iterator[E
         )
 
 
-def offset_invalidated_by_recreation(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def offset_invalidated_by_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A group that asks for its offsets of a topic id and is told that there are none, although it had committed
     some under an earlier id of the same name.
 
@@ -75,13 +75,13 @@ def offset_invalidated_by_recreation(cell: Cell, group: Group, scene: Scene) -> 
 
     Source. KIP-848; OffsetFetch v10; GroupMetadataManager of Kafka 4.1.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     if not topic.replaces():
         return
     current = topic.histories[-1]
-    before = [claim for claim in earlier_commits(topic, scene) if claim.peak["committed"][0] < current.born_ns]
+    before = [claim for claim in earlier_commits(topic, context) if claim.peak["committed"][0] < current.born_ns]
     lost: dict[str, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("offset_gone", group, "id", current.topic_id):
+    for claim in context.claims("offset_gone", group, "id", current.topic_id):
         mine = [c for c in before if (c["group"], c["partition"]) == (claim["group"], claim["partition"])]
         if mine and claim.last.ts_ns > current.born_ns:
             lost[claim["group"]] += [claim, *mine]
@@ -97,11 +97,11 @@ def offset_invalidated_by_recreation(cell: Cell, group: Group, scene: Scene) -> 
         )
 
 
-def earlier_commits(topic: Topic, scene: Scene) -> list[Claim]:
+def earlier_commits(topic: Topic, context: CheckContext) -> list[Claim]:
     """Commits by the topic's name, and by the ids it had before the current one."""
-    found = scene.claims("committed", topic.group, "name", topic.name)
+    found = context.claims("committed", topic.group, "name", topic.name)
     for history in topic.histories[:-1]:
-        found = found + scene.claims("committed", topic.group, "id", history.topic_id)
+        found = found + context.claims("committed", topic.group, "id", history.topic_id)
     return found
 
 
@@ -118,7 +118,7 @@ class Said:
     answer: str
 
 
-def producer_crosses_recreation(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def producer_crosses_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A producer that goes on writing by name, 300 s and more after the topic was created again, while every
     Metadata answer to it since the change still carries the earlier id.
 
@@ -131,24 +131,24 @@ def producer_crosses_recreation(cell: Cell, group: Group, scene: Scene) -> Itera
 
     Source. KIP-516; Produce to v12 names topics only; metadata.max.age.ms.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     if not topic.replaces():
         return
-    for client in writers(scene).get(member_of(topic.name), ()):
-        last = max(members("wrote", client, topic, scene), default=None)
-        if last is not None and last.seen.ts_ns >= topic.histories[-1].born_ns + scene.settings.client_grace_ns:
-            yield from misled(client, last, topic, scene)
+    for client in writers(context).get(member_of(topic.name), ()):
+        last = max(members("wrote", client, topic, context), default=None)
+        if last is not None and last.seen.ts_ns >= topic.histories[-1].born_ns + context.settings.client_grace_ns:
+            yield from misled(client, last, topic, context)
 
 
-def writers(scene: Scene) -> dict[str, list[Cell]]:
+def writers(context: CheckContext) -> dict[str, list[Subject]]:
     """Per name, as a member of sets, the clients that write to it: looked up once however many names ask."""
-    if scene.writers is None:
-        scene.writers = defaultdict(list)
-        for client in sorted(scene.ledger.cells("client")):
-            claims = [claim for claim in scene.heard(client) if claim.kind == "wrote"]
+    if context.writers is None:
+        context.writers = defaultdict(list)
+        for client in sorted(context.ledger.subjects("client")):
+            claims = [claim for claim in context.heard(client) if claim.kind == "wrote"]
             for member in sorted({member for claim in claims for member in claim.peak}):
-                scene.writers[member].append(client)
-    return scene.writers
+                context.writers[member].append(client)
+    return context.writers
 
 
 @lru_cache(maxsize=1 << 12)
@@ -156,16 +156,16 @@ def member_of(name: str) -> str:
     return named(hashed(Column(np.zeros(1, np.int64), [name])))[0]
 
 
-def misled(client: Cell, wrote: Said, topic: Topic, scene: Scene) -> Iterator[Evidence]:
+def misled(client: Subject, wrote: Said, topic: Topic, context: CheckContext) -> Iterator[Evidence]:
     """A client that writes, if it was told nothing but the earlier id since the change."""
     old, new = topic.histories[-2:]
-    told = [said for said in members("told", client, topic, scene) if said.seen.ts_ns > new.born_ns]
+    told = [said for said in members("told", client, topic, context) if said.seen.ts_ns > new.born_ns]
     if not told or {said.answer for said in told} != {old.topic_id}:
         return
-    scene.watch()
-    if not all_seen(client, topic.group, scene):
+    context.watch()
+    if not all_seen(client, topic.group, context):
         return
-    if scene.passed(wrote.seen.ts_ns + scene.settings.broker_grace_ns):
+    if context.passed(wrote.seen.ts_ns + context.settings.broker_grace_ns):
         latest = max(told)
         yield Evidence(
             (*client[1:], topic.name, new.topic_id),
@@ -186,27 +186,27 @@ def misled(client: Cell, wrote: Said, topic: Topic, scene: Scene) -> Iterator[Ev
         )
 
 
-def members(kind: str, client: Cell, topic: Topic, scene: Scene) -> Iterator[Said]:
+def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> Iterator[Said]:
     """What a client's sets say of a topic; members of one name begin alike."""
     whole = member_of(topic.name)
-    for claim in scene.claims(kind, topic.group, *client):
+    for claim in context.claims(kind, topic.group, *client):
         values = [claim.peak[whole]] if whole in claim.peak else []
         if kind == "told":
             values = [value for name, value in claim.peak.items() if name.startswith(whole[:BEGIN])]
         yield from (said for value in values if (said := Said(Sighting(*value[:-2]), *value[-2:])).name == topic.name)
 
 
-def all_seen(client: Cell, group: Group, scene: Scene) -> bool:
+def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:
     """Whether every Metadata answer to a client must have been seen, and kept."""
-    spoke = {claim["endpoint"] for claim in scene.claims("client", group, *client)}
-    addresses = {claim["address"] for claim in scene.claims("address", group, "server")}
-    told = scene.claims("told", group, *client)
+    spoke = {claim["endpoint"] for claim in context.claims("client", group, *client)}
+    addresses = {claim["address"] for claim in context.claims("address", group, "server")}
+    told = context.claims("told", group, *client)
     full = any(sum(name.startswith(LEAST) for name in claim.peak) >= MOST_MEMBERS for claim in told)
     everywhere = addresses <= set(group.endpoints)
-    return everywhere and not full and seen_whole(client[1] or None, client[2], spoke, group, scene)
+    return everywhere and not full and seen_whole(client[1] or None, client[2], spoke, group, context)
 
 
-def group_assigns_dead_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def group_assigns_dead_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A group whose coordinator hands out partitions of a topic id later than the grace after it was deleted.
 
     Why it matters. The members are told to read a topic that no longer exists.
@@ -215,27 +215,27 @@ def group_assigns_dead_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
 
     Source. KIP-848; GroupMetadataManager of Kafka 4.3.
     """
-    assigned = scene.claims("assigned", group, *cell)
-    ended = end_of(cell, group, scene) if assigned else None
+    assigned = context.claims("assigned", group, *subject)
+    ended = end_of(subject, group, context) if assigned else None
     if ended is None:
         return
     name, side = ended
     by_group: dict[str, list[Claim]] = defaultdict(list)
     for claim in assigned:
-        if claim.last.ts_ns >= side.sighting.ts_ns + scene.settings.broker_grace_ns:
+        if claim.last.ts_ns >= side.sighting.ts_ns + context.settings.broker_grace_ns:
             by_group[claim["group"]].append(claim)
     for who, claims in sorted(by_group.items()):
         yield Evidence(
-            (who, cell[1]),
+            (who, subject[1]),
             (side, *(last_of(claim) for claim in claims)),
             topic=name,
-            topic_ids=(cell[1],),
+            topic_ids=(subject[1],),
             count=sum(claim.count for claim in claims),
             words={"group": who, "ended": clock(side.sighting.ts_ns)},
         )
 
 
-def group_describe_contradicts_binding(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def group_describe_contradicts_binding(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A group description that pairs a topic's id with another name than the one it is bound to.
 
     Why it matters. An id has one name for ever: the coordinator's image of the metadata is corrupt.
@@ -244,14 +244,14 @@ def group_describe_contradicts_binding(cell: Cell, group: Group, scene: Scene) -
 
     Source. KIP-848; KIP-516.
     """
-    name = name_of(cell, group, scene)
-    for claim in scene.claims("described", group, *cell):
+    name = name_of(subject, group, context)
+    for claim in context.claims("described", group, *subject):
         if name is not None and claim["name"] != name:
             yield Evidence(
-                (claim["group"], claim["name"], cell[1]),
+                (claim["group"], claim["name"], subject[1]),
                 (first_of(claim), last_of(claim)),
                 topic=name,
-                topic_ids=(cell[1],),
+                topic_ids=(subject[1],),
                 count=claim.count,
                 words={"group": claim["group"], "said": claim["name"]},
             )

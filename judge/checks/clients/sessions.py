@@ -8,10 +8,10 @@ and without a gap; what a bounded set has dropped is not judged.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import longest, start_ns
-from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Cell, Claim, Sighting
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.extract.sessions import UNASKED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of, topic_of
@@ -25,7 +25,7 @@ SHOWN = 3
 """So many partitions a summary names."""
 
 
-def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client whose fetches at one broker are answered FETCH_SESSION_ID_NOT_FOUND (70) or
     INVALID_FETCH_SESSION_EPOCH (71) at least 10 times over at least 30 s without a success; a full fetch that is
     answered without some of the partitions it asks for, or with others; an answer in a session with a partition that
@@ -40,32 +40,32 @@ def fetch_session_protocol(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
     Source. KIP-227; FetchSession.newContext of Kafka 3.9.
     """
-    settings = scene.settings
-    for claim in scene.claims("answer", group, *cell):
+    settings = context.settings
+    for claim in context.claims("answer", group, *subject):
         for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH) if claim["api"] == "Fetch" else ():
             run = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
             if run is not None:
                 yield replace(
-                    disagreed(claim, error, f"error {error}", about(start_ns(run.first)), scene),
+                    disagreed(claim, error, f"error {error}", about(start_ns(run.first)), context),
                     count=run.count,
                     first_ns=start_ns(run.first),
                 )
-    for claim in scene.claims("fetch_odd", group, *cell):
-        yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), scene)
-    for claim in scene.claims("session_answers", group, *cell):
-        odd = never_asked(claim, group, scene)
+    for claim in context.claims("fetch_odd", group, *subject):
+        yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), context)
+    for claim in context.claims("session_answers", group, *subject):
+        odd = never_asked(claim, group, context)
         if odd:
             what = f"partition {odd[0].partition} of {odd[0].topic} answered and never asked for"
-            told = disagreed(claim, UNASKED, what, clock(odd[0].seen.ts_ns), scene)
+            told = disagreed(claim, UNASKED, what, clock(odd[0].seen.ts_ns), context)
             yield replace(told, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
 
 
-def disagreed(claim: Claim, error: int | str, what: str, since: str, scene: Scene) -> Evidence:
+def disagreed(claim: Claim, error: int | str, what: str, since: str, context: CheckContext) -> Evidence:
     return Evidence(
-        (claim["client_id"], claim["host"], scene.node(claim), error),
+        (claim["client_id"], claim["host"], context.node(claim), error),
         (first_of(claim), last_of(claim)),
         client_ids=(claim["client_id"],),
-        brokers=(scene.broker(claim),),
+        brokers=(context.broker(claim),),
         count=claim.count,
         words={"server": claim["endpoint"], "error": what, "since": since},
     )
@@ -84,10 +84,10 @@ class Member:
         return f"partition {self.partition} of {self.topic}"
 
 
-def never_asked(claim: Claim, group: Group, scene: Scene) -> list[Member]:
+def never_asked(claim: Claim, group: Group, context: CheckContext) -> list[Member]:
     """Partitions that a client forgets or is answered, and surely asked for in no session with that endpoint."""
     asked: set[str] = set()
-    for asks in scene.claims("session_asks", group, "client", *who(claim)):
+    for asks in context.claims("session_asks", group, "client", *who(claim)):
         if asks["endpoint"] == claim["endpoint"]:
             asked |= {name for name in asks.peak if name.startswith(LEAST)}
     beyond = max(asked) if len(asked) >= MOST_MEMBERS else None
@@ -98,19 +98,19 @@ def never_asked(claim: Claim, group: Group, scene: Scene) -> list[Member]:
     ]
     if not odd:
         return []
-    scene.watch()
-    passed = [member for member in odd if scene.passed(member.seen.ts_ns + scene.settings.broker_grace_ns)]
-    if not passed or not seen_whole(claim["client_id"], claim["host"], {claim["endpoint"]}, group, scene):
+    context.watch()
+    passed = [member for member in odd if context.passed(member.seen.ts_ns + context.settings.broker_grace_ns)]
+    if not passed or not seen_whole(claim["client_id"], claim["host"], {claim["endpoint"]}, group, context):
         return []
-    return sorted(passed) if all_begun(claim, group, scene) else []
+    return sorted(passed) if all_begun(claim, group, context) else []
 
 
-def all_begun(claim: Claim, group: Group, scene: Scene) -> bool:
+def all_begun(claim: Claim, group: Group, context: CheckContext) -> bool:
     """Whether every connection of the client began its session anew: one that goes on with a session brings along what
     was asked on another, perhaps before the capture.
     """
-    mine = {c.key[:IDENTITY] for c in theirs(claim["client_id"], claim["host"], claim["endpoint"], group, scene)}
-    begun = scene.claims("session_begun", group, "link", claim["endpoint"])
+    mine = {c.key[:IDENTITY] for c in theirs(claim["client_id"], claim["host"], claim["endpoint"], group, context)}
+    begun = context.claims("session_begun", group, "link", claim["endpoint"])
     return all(begins.peak["any"] == begins.peak["full"] for begins in begun if begins.key[:IDENTITY] in mine)
 
 
@@ -118,7 +118,7 @@ def who(claim: Claim) -> tuple[str, str]:
     return claim["client_id"] or "", claim["host"]
 
 
-def forgets_unknown_partition(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def forgets_unknown_partition(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client that takes a partition out of its fetch session which it never had in one with that broker.
 
     Why it matters. Client and broker do not mean the same session: what the client believes it fetches and what the
@@ -127,24 +127,24 @@ def forgets_unknown_partition(cell: Cell, group: Group, scene: Scene) -> Iterato
     When it is innocent. Java clients group what they forget by name, and may file partitions of a topic that was
     created again under one of its ids: topics with several ids, or without a known name, are not judged. Nor is a
     client of which a connection was joined late, has a gap or goes on with a session begun elsewhere, or what lies
-    beyond the 128 partitions kept per session. Brokers' own fetches are left out.
+    beyond the 128 partitions kept per session. Brokers' own fetches do not count.
 
     Source. KIP-227; FetchSession.update and FetchRequest.Builder of Kafka 3.9.
     """
-    found = {claim["endpoint"]: claim for claim in scene.claims("session_forgets", group, *cell)}
+    found = {claim["endpoint"]: claim for claim in context.claims("session_forgets", group, *subject)}
     odd = [
         (claim, member)
         for claim in found.values()
-        for member in never_asked(claim, group, scene)
-        if one_id(member, group, scene)
+        for member in never_asked(claim, group, context)
+        if one_id(member, group, context)
     ]
     if odd:
         members = sorted({member.text for _, member in odd})
         yield Evidence(
-            cell[1:],
+            subject[1:],
             tuple(Side(member.seen, f"{claim['client_id']} forgets {member.text}") for claim, member in odd),
             client_ids=(odd[0][0]["client_id"],),
-            brokers=tuple(scene.broker(claim) for claim, _ in odd),
+            brokers=tuple(context.broker(claim) for claim, _ in odd),
             count=len(members),
             words={
                 "partitions": ", ".join(members[:SHOWN]),
@@ -153,8 +153,8 @@ def forgets_unknown_partition(cell: Cell, group: Group, scene: Scene) -> Iterato
         )
 
 
-def one_id(member: Member, group: Group, scene: Scene) -> bool:
+def one_id(member: Member, group: Group, context: CheckContext) -> bool:
     """Whether a topic that a fetch names, by name or by id, is known to have had one id only."""
     by_id = member.seen.version >= WITH_IDS
-    name = name_of(("id", member.topic), group, scene) if by_id else member.topic
-    return name is not None and len(topic_of(name, group, scene).histories) < 2
+    name = name_of(("id", member.topic), group, context) if by_id else member.topic
+    return name is not None and len(topic_of(name, group, context).histories) < 2

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import (
@@ -35,7 +35,7 @@ BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
 """Client ids of brokers' own connections: fetchers, transaction markers, raft."""
 
 
-def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker closes the connection within a second of a request, without an answer, and its own ApiVersions
     answers (or its release, which they show) say that it does not accept that version.
 
@@ -50,11 +50,11 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
     refuses 0 to 2 all the same.
     """
     refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
-    for claim in scene.claims("closed_on", group, *cell):
-        scene.watch()
-        if claim["api"] == NEVER_REFUSED or -claim.peak["soonest"] > scene.settings.refusal_s * 1_000_000_000:
+    for claim in context.claims("closed_on", group, *subject):
+        context.watch()
+        if claim["api"] == NEVER_REFUSED or -claim.peak["soonest"] > context.settings.refusal_s * 1_000_000_000:
             continue
-        ranges = advertised(claim, group, scene)
+        ranges = advertised(claim, group, context)
         key = key_of(claim["api"])
         if ranges is not None and not accepts(read(ranges["ranges"]), key, claim["version"]):
             refused.setdefault((claim["api"], claim["version"]), []).append((claim, ranges))
@@ -62,11 +62,11 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
         claims = [claim for claim, _ in pairs]
         low, high = read(pairs[0][1]["ranges"]).get(key_of(api), (-1, -1))
         yield Evidence(
-            (*cell[1:], api, version),
+            (*subject[1:], api, version),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
             + tuple(told(ranges, api, low, high) for _, ranges in pairs),
             client_ids=(claims[0]["client_id"],),
-            brokers=tuple(scene.broker(claim) for claim in claims),
+            brokers=tuple(context.broker(claim) for claim in claims),
             count=sum(claim.count for claim in claims),
             first_ns=claims[0].first.ts_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
@@ -74,7 +74,7 @@ def version_rejected(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
                 "server": ", ".join(sorted({claim["endpoint"] for claim in claims})),
                 "api": api,
                 "version": version,
-                "software": software(cell, group, scene),
+                "software": software(subject, group, context),
                 "range": shown(read(pairs[0][1]["ranges"]), key_of(api)),
             },
         )
@@ -93,24 +93,24 @@ def told(ranges: Claim, api: str, low: int, high: int) -> Side:
     return Side(ranges.first, f"{ranges['endpoint']} advertises {api} {low} to {high}")
 
 
-def advertised(claim: Claim, group: Group, scene: Scene) -> Claim | None:
+def advertised(claim: Claim, group: Group, context: CheckContext) -> Claim | None:
     """The ranges the server of a claim had told last by then. What it tells later says nothing: between the two it may
     have been restarted with other software.
     """
     found = [
-        ranges for ranges in scene.claims("advertised", group, "server") if ranges["endpoint"] == claim["endpoint"]
+        ranges for ranges in context.claims("advertised", group, "server") if ranges["endpoint"] == claim["endpoint"]
     ]
     before = [ranges for ranges in found if ranges.first.ts_ns <= claim.last.ts_ns]
     return before[-1] if before else None
 
 
-def software(cell: Cell, group: Group, scene: Scene) -> str:
+def software(subject: Subject, group: Group, context: CheckContext) -> str:
     """What the client calls itself, in brackets; nothing where it never said."""
-    claims = scene.claims("software", group, *cell)
+    claims = context.claims("software", group, *subject)
     return f" ({claims[-1]['name']} {claims[-1]['version']})" if claims else ""
 
 
-def removed_in_kafka_4(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client that sends request versions which Kafka 4.0 no longer accepts.
 
     Why it matters. It will lose its connection on every such request once the brokers run 4.x; it has to be upgraded
@@ -122,14 +122,14 @@ def removed_in_kafka_4(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
     Source. KIP-896; the versions of Kafka 4.0.
     """
     by_api: dict[str, list[Claim]] = {}
-    if BROKERS_OWN.match(cell[1]):
+    if BROKERS_OWN.match(subject[1]):
         return
-    for claim in scene.claims("request_version", group, *cell):
+    for claim in context.claims("request_version", group, *subject):
         by_api.setdefault(claim["api"], []).append(claim)
     for api, claims in sorted(by_api.items()):
         versions = sorted({claim["version"] for claim in claims})
         yield Evidence(
-            (*cell[1:], api),
+            (*subject[1:], api),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
             client_ids=(claims[0]["client_id"],),
             count=sum(claim.count for claim in claims),
@@ -137,12 +137,12 @@ def removed_in_kafka_4(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
                 "api": api,
                 "versions": ", ".join(f"v{version}" for version in versions),
                 "minimum": lowest_in_4().get(key_of(api), "nowhere"),
-                "software": software(cell, group, scene),
+                "software": software(subject, group, context),
             },
         )
 
 
-def rolling_upgrade_seen(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A server that advertises the versions of one release and later those of another.
 
     Why it matters. It was restarted with other software: the time from which its behaviour may differ, and, until all
@@ -151,9 +151,9 @@ def rolling_upgrade_seen(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
     When it is innocent. Always. Behind a load balancer several brokers share an address and may seem to change to and
     fro.
 
-    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
+    Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
-    for changes in together(changed(cell, group, scene)):
+    for changes in together(changed(subject, group, context)):
         first = changes[0]
         old, new = (spelled(common(parts)) for parts in zip(*((c.old, c.new) for c in changes), strict=True))
         went = "was upgraded" if order_of(old) < order_of(new) else "went back"
@@ -196,13 +196,13 @@ class Change:
         )
 
 
-def changed(cell: Cell, group: Group, scene: Scene) -> list[Change]:
+def changed(subject: Subject, group: Group, context: CheckContext) -> list[Change]:
     """Every change from one release to another, in the order of time."""
     by_endpoint: dict[str, list[Claim]] = {}
-    for claim in scene.claims("advertised", group, *cell):
+    for claim in context.claims("advertised", group, *subject):
         by_endpoint.setdefault(claim["endpoint"], []).append(claim)
     found = [
-        Change(scene.node(after), before, after)
+        Change(context.node(after), before, after)
         for _, claims in sorted(by_endpoint.items())
         for before, after in pairwise(claims)
     ]
@@ -229,7 +229,7 @@ def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(line for line in lines[0] if all(line in other for other in lines))
 
 
-def advertised_range_anomaly(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def advertised_range_anomaly(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A server that goes back to the versions of an earlier release, that changes between two releases to and
     fro, or that advertises ranges which no release of Kafka has.
 
@@ -239,28 +239,28 @@ def advertised_range_anomaly(cell: Cell, group: Group, scene: Scene) -> Iterator
     When it is innocent. A planned downgrade; a load balancer; a server that is not Apache Kafka. Ranges that reach
     beyond the newest release known here, or that are older than the oldest, are not judged.
 
-    Source. KIP-35; the ranges of Kafka 2.4 to 4.4.
+    Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
     by_endpoint: dict[str, list[Claim]] = {}
-    for claim in scene.claims("advertised", group, *cell):
+    for claim in context.claims("advertised", group, *subject):
         by_endpoint.setdefault(claim["endpoint"], []).append(claim)
     for endpoint, claims in sorted(by_endpoint.items()):
         for before, after in pairwise(claims):
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
             if old is None or new is None or old == new:
                 continue
-            to_and_fro = before.last.ts_ns > after.first.ts_ns + scene.settings.broker_grace_ns
+            to_and_fro = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
             if to_and_fro or order_of(new) < order_of(old):
                 how = "and back" if to_and_fro else "down"
                 said = f"the versions of Kafka {old} and then those of {new} ({how})"
-                yield ranges_of(endpoint, [before, after], said, scene)
+                yield ranges_of(endpoint, [before, after], said, context)
         for claim in claims:
             if of_no_release(claim["ranges"]):
-                yield ranges_of(endpoint, [claim], "versions that no release of Kafka has", scene)
+                yield ranges_of(endpoint, [claim], "versions that no release of Kafka has", context)
 
 
-def ranges_of(endpoint: str, claims: list[Claim], said: str, scene: Scene) -> Evidence:
-    where = scene.node(claims[-1])
+def ranges_of(endpoint: str, claims: list[Claim], said: str, context: CheckContext) -> Evidence:
+    where = context.node(claims[-1])
     return Evidence(
         (where, endpoint),
         tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),

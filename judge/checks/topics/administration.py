@@ -8,9 +8,9 @@ Rule: who asked is named, not who answered; what became of a topic is read from 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topic_history import Topic, topic_of
@@ -28,7 +28,7 @@ PREDICTED = {
 EXISTS = "36, as the topic exists and that is looked at first"
 
 
-def metadata_by_id_misuse(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def metadata_by_id_misuse(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A Metadata request by topic id in version 10 or 11, or one that mixes ids and names.
 
     Why it matters. The first is refused (INVALID_REQUEST); of the second brokers ignore the names: the client is told
@@ -39,12 +39,12 @@ def metadata_by_id_misuse(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
     Source. KIP-516; KafkaApis.handleTopicMetadataRequest of Kafka 3.9.
     """
     by_client: dict[str, list[Claim]] = defaultdict(list)
-    for claim in scene.claims("odd_request", group, *cell):
+    for claim in context.claims("odd_request", group, *subject):
         by_client[claim["what"]].append(claim)
     if by_client:
         claims = [claim for found in by_client.values() for claim in found]
         yield Evidence(
-            cell[1:],
+            subject[1:],
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
             client_ids=(claims[0]["client_id"],),
             count=sum(claim.count for claim in claims),
@@ -52,7 +52,7 @@ def metadata_by_id_misuse(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
         )
 
 
-def create_topics_rule(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def create_topics_rule(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A CreateTopics request that meets a rule of KIP-4: a topic named twice (2), no authorization (3), an
     assignment beside partition or replica counts (4), a timeout after which the topic was created all the same (5), a
     timeout not above 0 (6), an answer that creates some topics and refuses others (7); with the answer Kafka gives to
@@ -68,18 +68,18 @@ def create_topics_rule(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
     Source. KIP-4, CreateTopics; ZkAdminManager and ReplicationControlManager of Kafka 3.9.
     """
     found: dict[tuple[str, str], list[Claim]] = defaultdict(list)
-    for claim in scene.claims("create_rule", group, *cell):
+    for claim in context.claims("create_rule", group, *subject):
         found[claim["name"], claim["rule"]].append(claim)
     for (name, rule), claims in sorted(found.items()):
-        scene.watch()
-        topic = topic_of(name, group, scene)
+        context.watch()
+        topic = topic_of(name, group, context)
         born = next((first for first in births(topic) if first.first.ts_ns >= claims[0].first.ts_ns), None)
         if rule == LATE and born is None:
             continue
         actual = sorted({claim["error"] for claim in claims})
         created = born if rule in {LATE, NO_TIMEOUT} else None
         yield Evidence(
-            (cell[1], name, rule),
+            (subject[1], name, rule),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
             + ((first_of(created),) if created else ()),
             topic=name,

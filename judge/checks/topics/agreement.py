@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import slots, start_ns
-from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, History, Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 
-def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A name whose earlier id is ordered again by a controller later than the grace after a newer id was bound.
 
     Why it matters. Ids are never reused: brokers are told to serve two topics under one name. Replicas split, and
@@ -28,15 +28,15 @@ def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[
 
     Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9; KAFKA-14190.
     """
-    topic = topic_of(cell[1], group, scene)
-    grace_ns = scene.settings.broker_grace_ns
+    topic = topic_of(subject[1], group, context)
+    grace_ns = context.settings.broker_grace_ns
     for old, new in pairwise(topic.histories):
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
         again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]
         bound = [claim for claim in new.bindings if claim["source"] in (*CONTROL, "metadata-log")]
         if again and bound:
-            scene.watch()
-        if again and bound and not rejected(again, scene, group):
+            context.watch()
+        if again and bound and not rejected(again, context, group):
             yield Evidence(
                 (topic.name, sorted((old.topic_id, new.topic_id))),
                 (first_of(old.first), first_of(new.first), *(last_of(claim) for claim in again)),
@@ -47,17 +47,17 @@ def topic_flips_between_ids(cell: Cell, group: Group, scene: Scene) -> Iterator[
             )
 
 
-def rejected(again: list[Claim], scene: Scene, group: Group) -> bool:
+def rejected(again: list[Claim], context: CheckContext, group: Group) -> bool:
     """Whether all that is said again comes from a controller that brokers turned away."""
     stale = {
         f"{claim['controller']}@{claim['controller_epoch']}"
-        for claim in scene.claims("control", group, "server")
+        for claim in context.claims("control", group, "server")
         if claim["error"] == 11
     }
     return all(claim["by"] in stale for claim in again)
 
 
-def requests_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def requests_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. LeaderAndIsr and UpdateMetadata of one controller in one epoch that name different ids for one topic, each
     of them again after the other; or a broker that was told an id and, later than the grace after it, still answers
     Metadata with an earlier one.
@@ -71,15 +71,15 @@ def requests_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Ite
 
     Source. KIP-516; ControllerBrokerRequestBatch of Kafka 2.8 to 3.9.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     claims = [c for c in topic.bindings if c["source"] in CONTROL and c["topic_id"] not in {None, ZERO}]
     claims.sort(key=lambda claim: (claim.first, repr(claim.key)))
-    yield from unheeded(topic, claims, scene)
+    yield from unheeded(topic, claims, context)
     for number, one in enumerate(claims):
         for other in claims[number + 1 :]:
             if one["by"] != other["by"] or one["topic_id"] == other["topic_id"] or one["source"] == other["source"]:
                 continue
-            if overlap_ns(one, other) > scene.settings.broker_grace_ns or side_by_side(one, other, topic, scene):
+            if overlap_ns(one, other) > context.settings.broker_grace_ns or side_by_side(one, other, topic, context):
                 yield Evidence(
                     (topic.name, sorted((one["topic_id"], other["topic_id"]))),
                     (first_of(one), last_of(one), first_of(other), last_of(other)),
@@ -95,9 +95,9 @@ def requests_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Ite
                 )
 
 
-def unheeded(topic: Topic, orders: list[Claim], scene: Scene) -> Iterator[Evidence]:
+def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterator[Evidence]:
     """Brokers that were told an id and go on answering the one before it."""
-    grace_ns = scene.settings.broker_grace_ns
+    grace_ns = context.settings.broker_grace_ns
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
     for old, new in pairwise(topic.histories):
         told = [(c, seen) for c in orders if c["topic_id"] == new.topic_id for seen in (c.first, c.last)]
@@ -107,13 +107,13 @@ def unheeded(topic: Topic, orders: list[Claim], scene: Scene) -> Iterator[Eviden
             for order, seen in told
             if answer["topic_id"] == old.topic_id
             and order["source"] == "update-metadata"
-            and scene.clusters.node_at(seen.server, seen.ts_ns) == scene.node(answer)
+            and context.clusters.node_at(seen.server, seen.ts_ns) == context.node(answer)
             and answer.last.ts_ns > seen.ts_ns + grace_ns
         ]
         if not still or not topic.follows(old, new) or old.born_ns > min(seen.ts_ns for _, _, seen in still):
             continue
-        scene.watch()
-        if rejected([order for _, order, _ in still], scene, topic.group):
+        context.watch()
+        if rejected([order for _, order, _ in still], context, topic.group):
             continue
         by = {order["by"] for _, order, _ in still}
         yield Evidence(
@@ -121,7 +121,7 @@ def unheeded(topic: Topic, orders: list[Claim], scene: Scene) -> Iterator[Eviden
             tuple(side for answer, order, seen in still for side in (Side(seen, order.sentence()), last_of(answer))),
             topic=topic.name,
             topic_ids=tuple(sorted((old.topic_id, new.topic_id))),
-            brokers=brokers_of([answer for answer, _, _ in still], scene),
+            brokers=brokers_of([answer for answer, _, _ in still], context),
             count=sum({id(answer): answer.count for answer, _, _ in still}.values()),
             words={
                 "one": f"{new.topic_id} in UpdateMetadata",
@@ -135,7 +135,7 @@ def overlap_ns(one: Claim, other: Claim) -> int:
     return min(one.last.ts_ns, other.last.ts_ns) - max(one.first.ts_ns, other.first.ts_ns)
 
 
-def side_by_side(one: Claim, other: Claim, topic: Topic, scene: Scene) -> bool:
+def side_by_side(one: Claim, other: Claim, topic: Topic, context: CheckContext) -> bool:
     """Said within a second of each other, never taken back, and nothing was deleted: two halves of one order."""
     second = 1_000_000_000
     if abs(other.first.ts_ns - one.first.ts_ns) > second or topic.deletions:
@@ -144,10 +144,10 @@ def side_by_side(one: Claim, other: Claim, topic: Topic, scene: Scene) -> bool:
     mine, theirs = histories[one["topic_id"]], histories[other["topic_id"]]
     if any({claim["source"] for claim in history.bindings} >= set(CONTROL) for history in (mine, theirs)):
         return False  # the other half of the order follows: a recreation under way
-    return scene.passed(max(one.last.ts_ns, other.last.ts_ns) + scene.settings.broker_grace_ns)
+    return context.passed(max(one.last.ts_ns, other.last.ts_ns) + context.settings.broker_grace_ns)
 
 
-def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Brokers that answer Metadata for one name with different ids, or one with an id and one with
     UNKNOWN_TOPIC_OR_PARTITION, both of them again later than the grace after the change.
 
@@ -159,34 +159,34 @@ def brokers_disagree_on_topic_id(cell: Cell, group: Group, scene: Scene) -> Iter
 
     Source. KIP-516; MetadataCache of Kafka 3.9 and 4.3.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
-    grace_ns = scene.settings.broker_grace_ns
+    grace_ns = context.settings.broker_grace_ns
     for old, new in pairwise(topic.histories):
         stale = [c for c in answers if c["topic_id"] == old.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
         fresh = [c for c in answers if c["topic_id"] == new.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
         if stale and {claim["endpoint"] for claim in fresh} - {claim["endpoint"] for claim in stale}:
             words = {"one": old.topic_id, "other": new.topic_id}
-            found = disagreement(topic, (stale, fresh), words, scene)
-            yield found if topic.follows(old, new) else replace(found, brokers=brokers_of([*stale, *fresh], scene))
+            found = disagreement(topic, (stale, fresh), words, context)
+            yield found if topic.follows(old, new) else replace(found, brokers=brokers_of([*stale, *fresh], context))
     for history in topic.histories[-1:]:
-        deaf = list(ignorant(topic, history, scene))
+        deaf = list(ignorant(topic, history, context))
         if deaf:
             denying = {claim["endpoint"] for claim in deaf}
             told = [c for c in answers if c["topic_id"] == history.topic_id and c["endpoint"] not in denying]
             words = {"one": "no such topic", "other": history.topic_id}
             if told:
-                yield disagreement(topic, (deaf, told), words, scene)
+                yield disagreement(topic, (deaf, told), words, context)
 
 
-def ignorant(topic: Topic, history: History, scene: Scene) -> Iterator[Claim]:
+def ignorant(topic: Topic, history: History, context: CheckContext) -> Iterator[Claim]:
     """Brokers that deny the topic again and again for longer than the grace while others go on answering its id. The
     first denials may be those of its beginning, which count once others know it; the last ones may be those of its end:
     they count once others have answered its id after them.
     """
-    grace_ns = scene.settings.broker_grace_ns
+    grace_ns = context.settings.broker_grace_ns
     answers = [c for c in topic.bindings if c["source"] == "metadata" and c["topic_id"] == history.topic_id]
-    for absence in scene.claims("absence", topic.group, "name", topic.name):
+    for absence in context.claims("absence", topic.group, "name", topic.name):
         endpoint = absence["endpoint"]
         own = {slot for claim in answers if claim["endpoint"] == endpoint for slot in slots(claim.tally)}
         others = {slot for claim in answers if claim["endpoint"] != endpoint for slot in slots(claim.tally)}
@@ -218,29 +218,29 @@ def stretches(denied: list[int], own: set[int]) -> Iterator[tuple[int, int]]:
 
 
 def disagreement(
-    topic: Topic, between: tuple[list[Claim], list[Claim]], words: dict[str, str], scene: Scene
+    topic: Topic, between: tuple[list[Claim], list[Claim]], words: dict[str, str], context: CheckContext
 ) -> Evidence:
     one, other = between
     ids = [word for word in words.values() if " " not in word]
-    brokers = sorted({str(scene.node(claim)) for claim in one})
-    against = sorted({str(scene.node(claim)) for claim in other})
+    brokers = sorted({str(context.node(claim)) for claim in one})
+    against = sorted({str(context.node(claim)) for claim in other})
     return Evidence(
         (topic.name, sorted(ids) if len(ids) > 1 else [*ids, "unknown"]),
         tuple(side for claim in (*one, *other) for side in (first_of(claim), last_of(claim))),
         topic=topic.name,
         topic_ids=tuple(sorted(ids)),
-        brokers=brokers_of(one, scene),
+        brokers=brokers_of(one, context),
         count=sum(claim.count for claim in one),
         last_ns=max(claim.last.ts_ns for claim in one),
         words={**words, "these": ", ".join(brokers), "those": ", ".join(against)},
     )
 
 
-def brokers_of(claims: list[Claim], scene: Scene) -> tuple[int | None, ...]:
-    return tuple(scene.broker(claim) for claim in claims)
+def brokers_of(claims: list[Claim], context: CheckContext) -> tuple[int | None, ...]:
+    return tuple(context.broker(claim) for claim in claims)
 
 
-def topic_id_has_two_names(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. One topic id bound to two names in one cluster.
 
     Why it matters. A topic is never renamed and an id never reused: metadata is corrupt, or two clusters are taken for
@@ -250,15 +250,15 @@ def topic_id_has_two_names(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
     Source. KIP-516.
     """
-    bindings = scene.claims("binding", group, *cell)
+    bindings = context.claims("binding", group, *subject)
     names = sorted({claim["name"] for claim in bindings})
     if len(names) > 1:
         first = [next(claim for claim in bindings if claim["name"] == name) for name in names]
         yield Evidence(
-            (cell[1], names),
+            (subject[1], names),
             tuple(map(first_of, first)),
             topic=names[0],
-            topic_ids=(cell[1],),
+            topic_ids=(subject[1],),
             count=sum(claim.count for claim in bindings),
             words={"names": " and ".join(names)},
         )

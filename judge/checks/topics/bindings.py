@@ -7,11 +7,11 @@ Rule: what could be a recreation is one; where a gap may hide the deletion nothi
 from collections.abc import Iterator
 from itertools import pairwise
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import by_slot, start_ns
 from wirecheck.judge.checks.topics.topic_ids import recreation
-from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.results.description_rows import integers
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
@@ -21,7 +21,7 @@ RENUMBERED = "its partitions go on with their leader epochs under another id"
 LOST = "the controller names it without an id"
 
 
-def topic_id_lost(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A topic that had an id and is named without one by the current controller for longer than the grace, or
     that is given another id while its partitions go on: same replicas, leader epochs that go on, and no deletion.
 
@@ -34,16 +34,16 @@ def topic_id_lost(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
     Source. KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     for old, new in pairwise(topic.histories):
         if (
             topic.follows(old, new)
             and renumbered(topic, old, new)
-            and whole(old.last.first.ts_ns, new.born_ns, group, scene)
+            and whole(old.last.first.ts_ns, new.born_ns, group, context)
         ):
             yield lost(topic, old, (last_of(old.last), first_of(new.first)), (old.topic_id, new.topic_id), RENUMBERED)
     if topic.histories:
-        yield from zeroed(topic, topic.histories[-1], scene)
+        yield from zeroed(topic, topic.histories[-1], context)
 
 
 def renumbered(topic: Topic, old: History, new: History) -> bool:
@@ -66,17 +66,17 @@ def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
     return found
 
 
-def whole(first_ns: int, last_ns: int, group: Group, scene: Scene) -> bool:
+def whole(first_ns: int, last_ns: int, group: Group, context: CheckContext) -> bool:
     """Whether nothing is missing of what the servers of a cluster were told in that time."""
-    scene.watch()
+    context.watch()
     for endpoint in group.endpoints:
-        for gap in scene.ledger.claims("gap", "link", endpoint):
+        for gap in context.ledger.claims("gap", "link", endpoint):
             if first_ns <= gap.first.ts_ns <= last_ns:
                 return False
     return True
 
 
-def zeroed(topic: Topic, history: History, scene: Scene) -> Iterator[Evidence]:
+def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Evidence]:
     """Named without an id, explicitly, by a controller not older than the one that bound it, and not again since."""
     bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
     bound = [claim for claim in history.bindings if claim["source"] in CONTROL]
@@ -86,7 +86,7 @@ def zeroed(topic: Topic, history: History, scene: Scene) -> Iterator[Evidence]:
     since = latest.first.ts_ns
     again = any(claim.last.ts_ns > since for claim in bound)
     current = history.born_ns < since and epoch(latest) >= max(map(epoch, bound))
-    if current and not again and scene.passed(since + scene.settings.broker_grace_ns):
+    if current and not again and context.passed(since + context.settings.broker_grace_ns):
         yield lost(topic, history, (last_of(history.last), first_of(latest)), (history.topic_id,), LOST)
 
 
@@ -105,7 +105,7 @@ def lost(topic: Topic, old: History, sides: tuple[Side, ...], ids: tuple[str, ..
     )
 
 
-def created_topic_id_differs(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def created_topic_id_differs(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A topic that was created under one id, as CreateTopics answered, and is bound to another from the start.
 
     Why it matters. Whoever took the id from the answer works on a topic that does not exist.
@@ -115,12 +115,12 @@ def created_topic_id_differs(cell: Cell, group: Group, scene: Scene) -> Iterator
 
     Source. KIP-516; ReplicationControlManager.createTopics of Kafka 4.3.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     for created, bound in pairwise(topic.histories):
         only = {claim["source"] for claim in created.bindings} == {"create-topics"}
-        soon = bound.born_ns - created.last.last.ts_ns < scene.settings.broker_grace_ns
+        soon = bound.born_ns - created.last.last.ts_ns < context.settings.broker_grace_ns
         other = not topic.deletions and "create-topics" not in bound.sources
-        if only and soon and other and whole(created.born_ns, bound.born_ns, group, scene):
+        if only and soon and other and whole(created.born_ns, bound.born_ns, group, context):
             yield Evidence(
                 (topic.name, created.topic_id, bound.topic_id),
                 (first_of(created.first), first_of(bound.first)),
@@ -130,7 +130,7 @@ def created_topic_id_differs(cell: Cell, group: Group, scene: Scene) -> Iterator
             )
 
 
-def deletion_not_effective(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def deletion_not_effective(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A topic whose deletion was answered with success and that brokers still serve under the same id later than
     the grace: they answer Metadata for it, or fetches of it without an error.
 
@@ -141,20 +141,20 @@ def deletion_not_effective(cell: Cell, group: Group, scene: Scene) -> Iterator[E
 
     Source. TopicDeletionManager of Kafka 3.9.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     for history in topic.histories:
         asked = deletion_of(topic, history)
         if asked is None:
             continue
         since = asked.sighting.ts_ns
-        still = list(served_after(since + scene.settings.broker_grace_ns, topic, history))
+        still = list(served_after(since + context.settings.broker_grace_ns, topic, history))
         if still:
             yield Evidence(
                 (history.topic_id, "deletion"),
                 (asked, *(last_of(claim) for claim in still)),
                 topic=topic.name,
                 topic_ids=(history.topic_id,),
-                brokers=tuple(scene.broker(claim) for claim in still),
+                brokers=tuple(context.broker(claim) for claim in still),
                 count=sum(claim.count for claim in still),
                 words={
                     "time": clock(since),
@@ -185,13 +185,13 @@ def served_after(ts_ns: int, topic: Topic, history: History) -> Iterator[Claim]:
     for claim in history.bindings:
         if claim["source"] == "metadata" and claim.last.ts_ns > ts_ns:
             yield claim
-    for claim in topic.scene.claims("use", topic.group, "id", history.topic_id):
+    for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
         good = [slot for slot, errors in by_slot(claim.tally).items() if 0 in errors and start_ns(slot) > ts_ns]
         if claim["api"] == "Fetch" and good:
             yield claim
 
 
-def zero_topic_id_on_modern_cluster(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A topic that never had an id and that controllers name with the zero id, in versions that carry ids, for
     longer than the grace.
 
@@ -201,13 +201,13 @@ def zero_topic_id_on_modern_cluster(cell: Cell, group: Group, scene: Scene) -> I
 
     Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     bare = [c for c in topic.without_id if c["topic_id"] == ZERO and c["source"] in CONTROL]
     if not bare or topic.histories or topic.deletions:
         return
     newest = max(map(epoch, bare))
     current = [claim for claim in bare if epoch(claim) == newest]
-    if scene.passed(current[0].first.ts_ns + scene.settings.broker_grace_ns):
+    if context.passed(current[0].first.ts_ns + context.settings.broker_grace_ns):
         yield Evidence(
             (topic.name,),
             (first_of(current[0]), last_of(current[-1])),

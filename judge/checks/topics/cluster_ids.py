@@ -7,13 +7,13 @@ Rule: two ids within one time contradict each other; one after the other, an add
 from collections import defaultdict
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 
 
-def cluster_id_mismatch(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A node that presents another ClusterId than the server's and is answered INCONSISTENT_CLUSTER_ID (104), or
     an endpoint that states two ClusterIds within one time.
 
@@ -25,7 +25,7 @@ def cluster_id_mismatch(cell: Cell, group: Group, scene: Scene) -> Iterator[Evid
     Source. KIP-595; KIP-78; KafkaRaftClient of Kafka 4.3.
     """
     refused: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
-    for claim in scene.claims("cluster_refused", group, *cell):
+    for claim in context.claims("cluster_refused", group, *subject):
         refused[claim["client_id"], claim["cluster_id"]].append(claim)
     for (client_id, theirs), claims in sorted(refused.items(), key=str):
         ids = sorted({theirs, group.cluster_id or "unknown"})
@@ -36,12 +36,12 @@ def cluster_id_mismatch(cell: Cell, group: Group, scene: Scene) -> Iterator[Evid
             count=sum(claim.count for claim in claims),
             words={"who": client_id, "theirs": theirs, "ours": group.cluster_id or "another"},
         )
-    yield from two_stated(cell, group, scene)
+    yield from two_stated(subject, group, context)
 
 
-def two_stated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     stated: dict[str, list[Claim]] = defaultdict(list)
-    for claim in scene.ledger.claims("cluster_id", *cell):
+    for claim in context.ledger.claims("cluster_id", *subject):
         if claim["how"] != "accepted" and claim["endpoint"] in group.endpoints:
             stated[claim["endpoint"]].append(claim)
     for endpoint, claims in sorted(stated.items()):

@@ -8,8 +8,9 @@ says nothing about it.
 
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.decode import schemas
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
@@ -19,7 +20,7 @@ EXTRA_TAG = "kafka with an extra"
 """A dialect that is a release's but for one tag."""
 
 
-def stale_partition_in_incremental(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. An INCREMENTAL LeaderAndIsr, as KIP-516 drafted it (v3), that orders a broker to a partition under another
     topic id than the one it was ordered to before.
 
@@ -31,22 +32,22 @@ def stale_partition_in_incremental(cell: Cell, group: Group, scene: Scene) -> It
 
     Source. KIP-516 as drafted, the second kind of stale partition.
     """
-    for order in scene.claims("ordered", group, *cell):
-        before = replica_before(order, scene.claims("ordered", group, "name", order["name"]))
+    for order in context.claims("ordered", group, *subject):
+        before = replica_before(order, context.claims("ordered", group, "name", order["name"]))
         if order["how"] == "incremental" and before is not None:
             yield Evidence(
-                (cell[1], order["partition"], scene.node(order)),
+                (subject[1], order["partition"], context.node(order)),
                 (first_of(before), first_of(order), last_of(order)),
                 topic=order["name"],
-                topic_ids=(before["topic_id"], cell[1]),
-                brokers=(scene.broker(order),),
+                topic_ids=(before["topic_id"], subject[1]),
+                brokers=(context.broker(order),),
                 count=order.count,
                 words={
                     "partition": order["partition"],
-                    "where": scene.node(order),
+                    "where": context.node(order),
                     "by": order["by"].replace("@", ", epoch "),
                     "old": before["topic_id"],
-                    "new": cell[1],
+                    "new": subject[1],
                 },
             )
 
@@ -70,7 +71,7 @@ def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
     return max(has, key=lambda other: other.first, default=None)
 
 
-def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A connection whose messages only read by the layouts of a draft of KIP-516 or KIP-4; or one whose messages
     read as released, but for a tag of 16 bytes per topic where the draft has its topic id.
 
@@ -80,7 +81,7 @@ def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
     Source. KIP-516 and KIP-4 as drafted.
     """
-    claims = scene.claims("dialect", group, *cell)
+    claims = context.claims("dialect", group, *subject)
     drafted = {(claim["host"], claim["endpoint"]) for claim in claims if not claim["dialect"].startswith(EXTRA_TAG)}
     for claim in claims:
         if claim["dialect"].startswith(EXTRA_TAG) and (claim["host"], claim["endpoint"]) in drafted:
@@ -93,18 +94,18 @@ def draft_dialect(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
         )
 
 
-def draft_error_code(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. An error code of 1001 to 1009, which only the draft of KIP-4 used. As visibility: another code that is
-    above those of Kafka 4.4.
+    above those of every Kafka release known.
 
     Why it matters. Clients do not know these codes and take them for an unknown server error.
 
     When it is innocent. A fork that kept them. Other codes are those of a Kafka newer than this release, or of another
     server: what they mean was not read.
 
-    Source. KIP-4 as drafted; error codes of Kafka 4.4.
+    Source. KIP-4 as drafted; Errors of Kafka.
     """
-    for claim in scene.claims("draft_code", group, *cell):
+    for claim in context.claims("draft_code", group, *subject):
         drafted = claim["error"] in DRAFT_CODES
         yield Evidence(
             (claim["endpoint"], claim["error"]),
@@ -115,6 +116,6 @@ def draft_error_code(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidenc
                 "server": claim["endpoint"],
                 "error": claim["error"],
                 "api": claim["api"],
-                "whose": "only a draft of KIP-4 had" if drafted else "no release up to 4.4 has",
+                "whose": "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has",
             },
         )

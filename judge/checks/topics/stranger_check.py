@@ -7,8 +7,8 @@ Rule: one finding per host, whatever it did and however often; nothing else is s
 from collections import defaultdict
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import LEAST, Cell, Claim
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.strangers import UNREAD, Deed
@@ -20,7 +20,7 @@ SHOWN = 3
 MOST_CLIENT_IDS = 16
 
 
-def stranger(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def stranger(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A host to which nothing but ApiVersions, SASL or an empty Fetch was ever answered without error, that no
     broker list, registration or other server's Metadata names, all of whose connections were seen from their SYN, and
     that sends what no client that works does: versions that no release speaks or outside the range it was just told,
@@ -39,11 +39,11 @@ def stranger(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
     Source. KIP-35 and KIP-152: who is answered what before it is known; SocketServer of Kafka 3.9.
     """
-    host = cell[1]
-    if host in scene.strangers.servers:
-        yield from contradiction(host, group, scene)
-    elif scene.strangers.is_stranger(host):
-        deeds = [deed for deed in scene.strangers.deeds(host) if scene.clusters.group_of(deed.claim) is group]
+    host = subject[1]
+    if host in context.strangers.servers:
+        yield from contradiction(host, group, context)
+    elif context.strangers.is_stranger(host):
+        deeds = [deed for deed in context.strangers.deeds(host) if context.clusters.group_of(deed.claim) is group]
         if deeds:
             yield odd(host, deeds)
 
@@ -93,14 +93,14 @@ def client_ids(deeds: list[Deed]) -> tuple[str | None, ...]:
     return tuple(sorted(found)[:MOST_CLIENT_IDS])
 
 
-def contradiction(host: str, group: Group, scene: Scene) -> Iterator[Evidence]:
+def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """A server that is none of the cluster's, by what it says of the cluster's topics."""
     found: list[Claim] = [
         claim
-        for endpoint in sorted(scene.strangers.known.unnamed())
+        for endpoint in sorted(context.strangers.known.unnamed())
         if endpoint.rpartition(":")[0] == host
-        for claim in scene.strangers.contradictions(endpoint)
-        if scene.clusters.group_of(claim) is group
+        for claim in context.strangers.contradictions(endpoint)
+        if context.clusters.group_of(claim) is group
     ]
     if found:
         names = sorted({claim["name"] for claim in found})

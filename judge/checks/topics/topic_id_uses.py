@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import by_slot, start_ns
 from wirecheck.judge.checks.topics.bindings import renumbered
-from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Cell, Claim
+from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -31,7 +31,7 @@ LAST_RESERVED = 99
 """Kafka keeps the ids 0 to 99 for itself: 0 none, 1 the metadata log."""
 
 
-def stale_topic_id_in_use(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client that still uses a topic id 300 s or more after the topic was deleted or replaced.
 
     Why it matters. It works on a topic that no longer exists: it reads nothing, or its writes fail. Clients refresh
@@ -42,10 +42,10 @@ def stale_topic_id_in_use(cell: Cell, group: Group, scene: Scene) -> Iterator[Ev
 
     Source. KIP-516; metadata.max.age.ms; franz-go issue 586.
     """
-    yield from uses_after_end(cell, group, scene, brokers=False)
+    yield from uses_after_end(subject, group, context, brokers=False)
 
 
-def stale_topic_id_in_replication(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def stale_topic_id_in_replication(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker that still fetches a topic id 30 s or more after the topic was deleted or replaced.
 
     Why it matters. Its metadata is behind: it is cut off from its controller, and the partitions it leads or follows
@@ -56,27 +56,27 @@ def stale_topic_id_in_replication(cell: Cell, group: Group, scene: Scene) -> Ite
 
     Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
     """
-    yield from uses_after_end(cell, group, scene, brokers=True)
+    yield from uses_after_end(subject, group, context, brokers=True)
 
 
-def uses_after_end(cell: Cell, group: Group, scene: Scene, *, brokers: bool) -> Iterator[Evidence]:
-    ended = end_of(cell, group, scene)
+def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, brokers: bool) -> Iterator[Evidence]:
+    ended = end_of(subject, group, context)
     if ended is None:
         return
     name, side = ended
-    grace_ns = scene.settings.broker_grace_ns if brokers else scene.settings.client_grace_ns
+    grace_ns = context.settings.broker_grace_ns if brokers else context.settings.client_grace_ns
     late: dict[tuple[Any, ...], list[Claim]] = {}
-    for claim in scene.claims("use", group, *cell):
+    for claim in context.claims("use", group, *subject):
         broker = broker_of(claim)
         if (broker is not None) is brokers and used_ns(claim) >= side.sighting.ts_ns + grace_ns:
             who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
             late.setdefault(who, []).append(claim)
     for who, claims in sorted(late.items(), key=str):
         yield Evidence(
-            (cell[1], *who),
+            (subject[1], *who),
             (side, *(last_of(claim) for claim in claims)),
             topic=name,
-            topic_ids=(cell[1],),
+            topic_ids=(subject[1],),
             first_ns=side.sighting.ts_ns,
             client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
             brokers=who if brokers else (),
@@ -114,14 +114,14 @@ def after(claim: Claim, ts_ns: int) -> int:
     return sum(sum(errors.values()) for slot, errors in by_slot(claim.tally).items() if start_ns(slot) >= ts_ns)
 
 
-def end_of(cell: Cell, group: Group, scene: Scene) -> tuple[str, Side] | None:
+def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, Side] | None:
     """When and by what word an id ended: its deletion, or what took its place."""
-    name = name_of(cell, group, scene)
+    name = name_of(subject, group, context)
     if name is None:
         return None
-    topic = topic_of(name, group, scene)
+    topic = topic_of(name, group, context)
     for history in topic.histories:
-        if history.topic_id == cell[1]:
+        if history.topic_id == subject[1]:
             ended, successor = topic.ended(history), topic.successor(history)
             if ended is not None and ended.first.ts_ns >= history.born_ns:
                 return name, first_of(ended)
@@ -130,7 +130,7 @@ def end_of(cell: Cell, group: Group, scene: Scene) -> tuple[str, Side] | None:
     return None
 
 
-def zero_topic_id_requested(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Requests by topic id that carry the zero id; Produce only if it goes on for 30 s.
 
     Why it matters. They are answered UNKNOWN_TOPIC_ID: the client has no id for the topic and asks all the same.
@@ -140,14 +140,14 @@ def zero_topic_id_requested(cell: Cell, group: Group, scene: Scene) -> Iterator[
     Source. KIP-516; Sender of Kafka 4.4.
     """
     by_api: dict[str, list[Claim]] = {}
-    for claim in scene.claims("zero_use", group, *cell):
+    for claim in context.claims("zero_use", group, *subject):
         by_api.setdefault(claim["api"], []).append(claim)
     for api, claims in sorted(by_api.items()):
         lasted = max(c.last.ts_ns for c in claims) - claims[0].first.ts_ns
-        if api == "Produce" and lasted < scene.settings.broker_grace_ns:
+        if api == "Produce" and lasted < context.settings.broker_grace_ns:
             continue
         yield Evidence(
-            (api, *cell[1:]),
+            (api, *subject[1:]),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
             client_ids=(claims[0]["client_id"],),
             count=sum(claim.count for claim in claims),
@@ -155,7 +155,7 @@ def zero_topic_id_requested(cell: Cell, group: Group, scene: Scene) -> Iterator[
         )
 
 
-def reserved_topic_id_misused(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. The id of the metadata log (1) bound to another name, that name bound to another id, or one of the ids 2
     to 99 that Kafka keeps for itself, bound to a name or used by a client. As information: an id that is not random (a
     UUID of version 4), as Kafka's are.
@@ -167,21 +167,21 @@ def reserved_topic_id_misused(cell: Cell, group: Group, scene: Scene) -> Iterato
 
     Source. Uuid of Kafka 3.9 (reserved ids); KIP-595.
     """
-    if cell[0] == "id":
-        yield from reserved_in_use(cell, group, scene)
+    if subject[0] == "id":
+        yield from reserved_in_use(subject, group, context)
         return
     by_id: dict[str, list[Claim]] = {}
-    for claim in scene.claims("binding", group, *cell):
+    for claim in context.claims("binding", group, *subject):
         if claim["topic_id"] not in {None, ZERO}:
             by_id.setdefault(claim["topic_id"], []).append(claim)
     for topic_id, claims in sorted(by_id.items()):
-        why = misuse(topic_id, cell[1])
+        why = misuse(topic_id, subject[1])
         odd = why is None and topic_id not in RESERVED and not is_random(topic_id)
         if why is not None or odd:
             yield Evidence(
-                (topic_id, cell[1]),
+                (topic_id, subject[1]),
                 (first_of(claims[0]), last_of(claims[-1])),
-                topic=cell[1],
+                topic=subject[1],
                 topic_ids=(topic_id,),
                 count=sum(claim.count for claim in claims),
                 kind="information" if odd else None,
@@ -198,14 +198,14 @@ def misuse(topic_id: str, name: str) -> str | None:
     return "Kafka keeps for itself" if 1 < number_of(topic_id) <= LAST_RESERVED else None
 
 
-def reserved_in_use(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """A reserved id that requests use and nothing names."""
-    uses = scene.claims("use", group, *cell)
-    if uses and 1 < number_of(cell[1]) <= LAST_RESERVED and not scene.claims("binding", group, *cell):
+    uses = context.claims("use", group, *subject)
+    if uses and 1 < number_of(subject[1]) <= LAST_RESERVED and not context.claims("binding", group, *subject):
         yield Evidence(
-            (cell[1], None),
+            (subject[1], None),
             (first_of(uses[0]), last_of(uses[-1])),
-            topic_ids=(cell[1],),
+            topic_ids=(subject[1],),
             client_ids=tuple(sorted({claim["client_id"] for claim in uses}, key=str)),
             count=sum(claim.count for claim in uses),
             words={"why": "Kafka keeps for itself"},
@@ -221,7 +221,7 @@ def is_random(topic_id: str) -> bool:
     return (number >> VERSION_BITS) & 0xF == RANDOM and (number >> VARIANT_BITS) & 0x3 == LEACH_SALZ
 
 
-def topic_id_unresolved(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A topic id that requests use and nothing in the capture names.
 
     Why it matters. What is said about it cannot be told by name: look it up with `kafka-topics --topic-id`.
@@ -231,14 +231,14 @@ def topic_id_unresolved(cell: Cell, group: Group, scene: Scene) -> Iterator[Evid
 
     Source. KIP-516: Fetch v13 and Produce v13 carry ids only.
     """
-    if cell[1] in RESERVED or scene.claims("binding", group, *cell):
+    if subject[1] in RESERVED or context.claims("binding", group, *subject):
         return
-    uses = scene.claims("use", group, *cell)
-    if uses and scene.passed(uses[0].first.ts_ns + scene.settings.broker_grace_ns):
+    uses = context.claims("use", group, *subject)
+    if uses and context.passed(uses[0].first.ts_ns + context.settings.broker_grace_ns):
         yield Evidence(
-            (cell[1],),
+            (subject[1],),
             (first_of(uses[0]), last_of(max(uses, key=lambda claim: claim.last))),
-            topic_ids=(cell[1],),
+            topic_ids=(subject[1],),
             client_ids=tuple(sorted({claim["client_id"] for claim in uses}, key=str)),
             count=sum(claim.count for claim in uses),
             words={"apis": ", ".join(sorted({claim["api"] for claim in uses}))},

@@ -7,15 +7,15 @@ Rule: an id that was never bound contradicts nothing, and what could be a recrea
 from collections.abc import Iterator
 from itertools import pairwise
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.claims.claim import ZERO, Cell, Claim
+from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 
-def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A name that had one topic id has another one, after a deletion or with leader epochs that start again: the
     topic was deleted and created anew. Once per new id.
 
@@ -27,7 +27,7 @@ def topic_recreated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence
 
     Source. KIP-516; ReplicationControlManager and TopicDeletionManager of Kafka 3.9.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     for old, new in pairwise(topic.histories):
         reason = recreation(topic, old, new)
         if reason is not None and topic.follows(old, new):
@@ -74,7 +74,7 @@ def last_before(old: History, new: History) -> Side:
     return first_of(old.first)
 
 
-def leader_and_isr_inconsistent_topic_id(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A broker answers the controller's LeaderAndIsr with INCONSISTENT_TOPIC_ID (103): the replica on its disk
     carries another topic id (partition.metadata) than the one the controller names.
 
@@ -87,13 +87,13 @@ def leader_and_isr_inconsistent_topic_id(cell: Cell, group: Group, scene: Scene)
 
     Source. ReplicaManager.becomeLeaderOrFollower of Kafka 2.8 to 3.9; KIP-516; KAFKA-14190.
     """
-    topic_id = cell[1]
-    asked = scene.claims("id_asked", group, *cell)
+    topic_id = subject[1]
+    asked = context.claims("id_asked", group, *subject)
     refused: dict[int | str, list[Claim]] = {}
-    for claim in scene.claims("id_refused", group, *cell):
-        refused.setdefault(scene.node(claim), []).append(claim)
-    name = name_of(cell, group, scene)
-    earlier = [h.topic_id for h in topic_of(name, group, scene).histories if h.topic_id != topic_id] if name else []
+    for claim in context.claims("id_refused", group, *subject):
+        refused.setdefault(context.node(claim), []).append(claim)
+    name = name_of(subject, group, context)
+    earlier = [h.topic_id for h in topic_of(name, group, context).histories if h.topic_id != topic_id] if name else []
     for where, claims in sorted(refused.items(), key=str):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
@@ -113,7 +113,7 @@ def leader_and_isr_inconsistent_topic_id(cell: Cell, group: Group, scene: Scene)
         )
 
 
-def topic_ids_assigned(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A topic that brokers and controllers named without an id has one from now on, with its data going on.
 
     Why it matters. It is the migration of KIP-516: the inter-broker protocol reached 2.8, or ZooKeeper gave way to
@@ -124,11 +124,11 @@ def topic_ids_assigned(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
 
     Source. KIP-516, "Migration"; KafkaController.processTopicIds of Kafka 3.9.
     """
-    topic = topic_of(cell[1], group, scene)
+    topic = topic_of(subject[1], group, context)
     if not topic.histories:
         return
     new = topic.histories[0]
-    bare = [claim for claim in topic.without_id if claim.first.ts_ns < new.born_ns and strong(claim, new, scene)]
+    bare = [claim for claim in topic.without_id if claim.first.ts_ns < new.born_ns and strong(claim, new, context)]
     ended = [c for c in topic.deletions if any(ts_ns <= new.born_ns + SKEW_NS for ts_ns in times(c))]
     if bare and not ended and not new.is_new:
         yield Evidence(
@@ -140,8 +140,8 @@ def topic_ids_assigned(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
         )
 
 
-def strong(claim: Claim, new: History, scene: Scene) -> bool:
+def strong(claim: Claim, new: History, context: CheckContext) -> bool:
     """Whether a statement without id means that there was none, and not that its version cannot carry one."""
     if claim["source"] in CONTROL:
         return True
-    return bool(claim["topic_id"] == ZERO and claim.first.ts_ns + scene.settings.broker_grace_ns < new.born_ns)
+    return bool(claim["topic_id"] == ZERO and claim.first.ts_ns + context.settings.broker_grace_ns < new.born_ns)

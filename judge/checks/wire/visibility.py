@@ -7,18 +7,18 @@ Rule: findings are per client host and server endpoint; the client's port is no 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import end_ns
 from wirecheck.judge.checks.wire.wire_format import gathered, sides
-from wirecheck.judge.claims.claim import Cell, Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.failures import Failure
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.host_activity import IDENTITY, is_unread, protocol_of
 
 
-def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Bytes of a connection that were on the wire and are not in the capture: packets the capture dropped, or
     that took another way.
 
@@ -29,8 +29,8 @@ def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
     Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
     """
-    foreign = {c.key for c in scene.claims("connection", group, *cell) if protocol_of(c) == "other"}
-    gaps = [claim for claim in scene.claims("gap", group, *cell) if claim.key[:IDENTITY] not in foreign]
+    foreign = {c.key for c in context.claims("connection", group, *subject) if protocol_of(c) == "other"}
+    gaps = [claim for claim in context.claims("gap", group, *subject) if claim.key[:IDENTITY] not in foreign]
     for claims in gathered(gaps, lambda claim: (claim["host"], claim["endpoint"])):
         host, endpoint = claims[0]["host"], claims[0]["endpoint"]
         yield Evidence(
@@ -47,7 +47,7 @@ def bytes_missing(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
         )
 
 
-def joined_mid_stream(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Connections whose beginning is not in the capture.
 
     Why it matters. Their ApiVersions, authentication and full fetches were not seen: topic ids in their fetch sessions
@@ -59,13 +59,13 @@ def joined_mid_stream(cell: Cell, group: Group, scene: Scene) -> Iterator[Eviden
     """
     midway = [
         claim
-        for claim in scene.claims("connection", group, *cell)
+        for claim in context.claims("connection", group, *subject)
         if not claim.peak.get("from_start") and protocol_of(claim) in {"kafka", "tls"}
     ]
     yield from per_pair(midway)
 
 
-def encrypted(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Connections that speak TLS.
 
     Why it matters. Nothing in them was read. If clients are missing from the verdict, this is where they are.
@@ -75,7 +75,7 @@ def encrypted(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
 
     Source. RFC 8446: a TLS ClientHello was seen.
     """
-    hidden = [claim for claim in scene.claims("connection", group, *cell) if protocol_of(claim) == "tls"]
+    hidden = [claim for claim in context.claims("connection", group, *subject) if protocol_of(claim) == "tls"]
     if hidden:
         endpoint = hidden[0]["endpoint"]
         yield Evidence(
@@ -83,7 +83,7 @@ def encrypted(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
         )
 
 
-def bytes_not_understood(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Connections to an endpoint that speaks Kafka with others, whose bytes are not Kafka's: HTTP, SSH, a port
     scanner, anything else.
 
@@ -94,10 +94,10 @@ def bytes_not_understood(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
 
     Source. SocketServer of Kafka 3.9: what is no request ends the connection.
     """
-    if not any(claim["endpoint"] == cell[1] for claim in scene.claims("server", group, "server")):
-        scene.watch()
+    if not any(claim["endpoint"] == subject[1] for claim in context.claims("server", group, "server")):
+        context.watch()
         return
-    foreign = [claim for claim in scene.claims("connection", group, *cell) if is_unread(claim)]
+    foreign = [claim for claim in context.claims("connection", group, *subject) if is_unread(claim)]
     for claims in gathered(foreign, lambda claim: (claim["host"], claim["endpoint"])):
         host, endpoint = claims[0]["host"], claims[0]["endpoint"]
         yield Evidence(
@@ -113,7 +113,7 @@ def bytes_not_understood(cell: Cell, group: Group, scene: Scene) -> Iterator[Evi
         )
 
 
-def request_unanswered(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def request_unanswered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Requests that were due an answer and got none, although the connection went on for 60 s after the time
     they gave their server.
 
@@ -126,15 +126,15 @@ def request_unanswered(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
     Source. Kafka protocol guide, "Network".
     """
     seen: dict[tuple[str, str], int] = {}
-    for claim in scene.claims("connection", group, *cell):
+    for claim in context.claims("connection", group, *subject):
         pair = (claim["host"], claim["endpoint"])
         seen[pair] = max(claim.last.ts_ns, seen.get(pair, 0))
     overdue = {
         id(claim): count
-        for claim in scene.claims("unanswered", group, *cell)
-        if (count := overdue_of(claim, seen.get((claim["host"], claim["endpoint"]), 0), scene))
+        for claim in context.claims("unanswered", group, *subject)
+        if (count := overdue_of(claim, seen.get((claim["host"], claim["endpoint"]), 0), context))
     }
-    found = [claim for claim in scene.claims("unanswered", group, *cell) if id(claim) in overdue]
+    found = [claim for claim in context.claims("unanswered", group, *subject) if id(claim) in overdue]
     for claims in gathered(found, lambda claim: claim.key[:3]):
         host, endpoint, api = claims[0].key[:3]
         yield Evidence(
@@ -150,9 +150,9 @@ def request_unanswered(cell: Cell, group: Group, scene: Scene) -> Iterator[Evide
         )
 
 
-def overdue_of(claim: Claim, seen_ns: int, scene: Scene) -> int:
+def overdue_of(claim: Claim, seen_ns: int, context: CheckContext) -> int:
     """How many of the requests were let down: not merely cut off by the end of the connection or of the capture."""
-    grace_s = scene.settings.unanswered_s
+    grace_s = context.settings.unanswered_s
     count = 0
     for word, number in claim.tally.items():
         part, _, rest = word.partition(":")
@@ -160,7 +160,7 @@ def overdue_of(claim: Claim, seen_ns: int, scene: Scene) -> int:
             late = int(rest) >= grace_s
         else:
             until_ns = end_ns(int(part)) + grace_s * 1_000_000_000
-            late = scene.passed(until_ns) and (claim["outcome"] == "pending" or seen_ns >= until_ns)
+            late = context.passed(until_ns) and (claim["outcome"] == "pending" or seen_ns >= until_ns)
         count += number * late
     return count
 
@@ -176,7 +176,7 @@ def per_pair(claims: list[Claim]) -> Iterator[Evidence]:
         )
 
 
-def agent_silent(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A capture agent that shows nothing more while the others go on.
 
     Why it matters. What happens at its broker is not seen; verdicts no longer wait for it.
@@ -186,16 +186,16 @@ def agent_silent(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     Source. The agents' own progress marks.
     """
     del group
-    newest = max((ts_ns for ts_ns, _ in scene.agents.values()), default=0)
-    silent_ns = scene.settings.agent_silent_s * 1_000_000_000
-    for agent, (ts_ns, ended) in sorted(scene.agents.items()):
+    newest = max((ts_ns for ts_ns, _ in context.agents.values()), default=0)
+    silent_ns = context.settings.agent_silent_s * 1_000_000_000
+    for agent, (ts_ns, ended) in sorted(context.agents.items()):
         if not ended and newest - ts_ns > silent_ns:
-            seen = next(iter(scene.ledger.cell(*cell).values())).first._replace(ts_ns=ts_ns, source=agent)
+            seen = next(iter(context.ledger.claims_of(*subject).values())).first._replace(ts_ns=ts_ns, source=agent)
             said = f"agent {agent} shows its last traffic"
             yield Evidence((agent,), (Side(seen, said),), words={"agent": agent, "since": clock(ts_ns)})
 
 
-def not_judged(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A check, or another step of judging, that ended with an exception over something on the wire: a mistake in
     wirecheck, not in the cluster. The code of the check is in the sentence; its sides show what was said last of the
     subjects it could not judge.
@@ -209,15 +209,15 @@ def not_judged(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
     Source. The judge's own exceptions (judge/failures.py).
     """
     by_check: dict[str, list[Failure]] = defaultdict(list)
-    for failure in scene.failures:
-        if home_of(failure, cell, scene) is group:
+    for failure in context.failures:
+        if home_of(failure, subject, context) is group:
             by_check[failure.check].append(failure)
     for check, failures in sorted(by_check.items()):
         subjects = f"{len(failures)} subject{'s' if len(failures) > 1 else ''}"
         yield Evidence(
             (check,),
             tuple(
-                Side(last_seen(failure, scene), f"{check} over {failure.about}: {failure.error}")
+                Side(last_seen(failure, context), f"{check} over {failure.about}: {failure.error}")
                 for failure in failures
             ),
             count=len(failures),
@@ -233,11 +233,11 @@ SHOWN = 3
 """So many kinds of exceptions a summary names."""
 
 
-def home_of(failure: Failure, cell: Cell, scene: Scene) -> Group:
+def home_of(failure: Failure, subject: Subject, context: CheckContext) -> Group:
     """The group that speaks of it: the first of its cluster, or of all where that is not known."""
-    groups = scene.groups(cell)
+    groups = context.groups(subject)
     return next((group for group in groups if group.key == failure.cluster), groups[0])
 
 
-def last_seen(failure: Failure, scene: Scene) -> Sighting:
-    return failure.seen or Sighting(scene.watermark_ns, "", "", -1, -1, "", 0, 0)
+def last_seen(failure: Failure, context: CheckContext) -> Sighting:
+    return failure.seen or Sighting(context.watermark_ns, "", "", -1, -1, "", 0, 0)

@@ -7,8 +7,8 @@ Rule: what follows a gap, or comes before synchronisation is certain, is never m
 from collections.abc import Callable, Iterator
 
 from wirecheck.decode.api_names import key_of, newest
-from wirecheck.judge.check_context import Scene
-from wirecheck.judge.claims.claim import Cell, Claim
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -19,7 +19,7 @@ TOLERATED = {
 """Named tolerances in words."""
 
 
-def malformed_message(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def malformed_message(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A message of a known API and version whose bytes do not follow its layout: a length beyond the end, text
     that is not UTF-8, bytes left over.
 
@@ -29,9 +29,9 @@ def malformed_message(cell: Cell, group: Group, scene: Scene) -> Iterator[Eviden
     When it is innocent. After a gap or in the middle of a connection nothing is called malformed. What real clients are
     known to send too much is tolerated by name (WIR006).
 
-    Source. Kafka's message definitions, 0.9 to 4.4; KIP-482.
+    Source. Kafka's message definitions since 0.9; KIP-482.
     """
-    certain = [claim for claim in scene.claims("malformed", group, *cell) if whole(claim, scene)]
+    certain = [claim for claim in context.claims("malformed", group, *subject) if whole(claim, context)]
     for claims in gathered(certain, lambda claim: claim.key[:5]):
         api, version, side, reason, client_id = claims[0].key[:5]
         yield Evidence(
@@ -43,25 +43,25 @@ def malformed_message(cell: Cell, group: Group, scene: Scene) -> Iterator[Eviden
         )
 
 
-def whole(claim: Claim, scene: Scene) -> bool:
+def whole(claim: Claim, context: CheckContext) -> bool:
     """Whether the connection was seen from its start and without a gap: else nobody knows where messages begin."""
     key = tuple(claim[field] for field in ("host", "endpoint", "client", "started_ns"))
-    connection = scene.ledger.cell("link", claim["endpoint"]).get(("connection", key))
+    connection = context.ledger.claims_of("link", claim["endpoint"]).get(("connection", key))
     if connection is None or not connection.peak.get("from_start"):
         return False
     return not any(connection.peak.get(fact) for fact in ("unseen_bytes", "resynchronised", "skipped_bytes"))
 
 
-def api_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Messages with an API key that no layout exists for.
 
     Why it matters. They were not read; what they say about topics is missing from the verdict.
 
     When it is innocent. A vendor's private API, or a Kafka newer than this release.
 
-    Source. The keys of Kafka 0.9 to 4.4.
+    Source. The keys of every Kafka release since 0.9.
     """
-    unknown = [claim for claim in scene.claims("unknown", group, *cell) if claim["reason"] == "api"]
+    unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "api"]
     for claims in gathered(unknown, lambda claim: (claim["key"], claim["endpoint"])):
         key, endpoint = claims[0]["key"], claims[0]["endpoint"]
         yield Evidence(
@@ -72,16 +72,16 @@ def api_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
         )
 
 
-def version_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def version_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Messages of a known API in a version that no layout exists for.
 
     Why it matters. They were not read; what they say about topics is missing from the verdict.
 
     When it is innocent. A Kafka newer than this release; a client that probes for versions.
 
-    Source. The versions of Kafka 0.9 to 4.4.
+    Source. The versions of every Kafka release since 0.9.
     """
-    unknown = [claim for claim in scene.claims("unknown", group, *cell) if claim["reason"] == "version"]
+    unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "version"]
     for claims in gathered(unknown, lambda claim: (claim["key"], claim["version"])):
         api, version = claims[0]["key"], claims[0]["version"]
         yield Evidence(
@@ -92,7 +92,7 @@ def version_unknown(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence
         )
 
 
-def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A message that deviates from its layout in a way real clients are known for, and that brokers let pass.
 
     Why it matters. It was read all the same; but a stricter server or proxy may refuse it.
@@ -103,10 +103,10 @@ def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator
     Source. Captures of confluent-kafka 2.16 against Kafka 4.4, public captures of librdkafka 0.9 to 1.x;
     Kafka's brokers never look for bytes left over.
     """
-    tolerated = scene.claims("tolerated", group, *cell)
+    tolerated = context.claims("tolerated", group, *subject)
     if tolerated:
-        scene.watch()
-    named = {id(claim): software(claim, group, scene) for claim in tolerated}
+        context.watch()
+    named = {id(claim): software(claim, group, context) for claim in tolerated}
     for claims in gathered(tolerated, lambda claim: (claim["tolerance"], named[id(claim)])):
         tolerance, who = claims[0]["tolerance"], named[id(claims[0])]
         yield Evidence(
@@ -122,8 +122,8 @@ def trailing_bytes_tolerated(cell: Cell, group: Group, scene: Scene) -> Iterator
         )
 
 
-def software(claim: Claim, group: Group, scene: Scene) -> str:
-    said = scene.claims("software", group, "client", claim["client_id"] or "", claim["host"])
+def software(claim: Claim, group: Group, context: CheckContext) -> str:
+    said = context.claims("software", group, "client", claim["client_id"] or "", claim["host"])
     return str(said[-1]["name"]) if said else "unnamed software"
 
 
@@ -139,7 +139,7 @@ def sides(claims: list[Claim]) -> tuple[Side, ...]:
     return tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
 
 
-def response_without_request(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def response_without_request(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A response whose correlation id matches no request, on a connection seen from its beginning and without a
     gap on the request's side.
 
@@ -149,10 +149,10 @@ def response_without_request(cell: Cell, group: Group, scene: Scene) -> Iterator
 
     Source. Kafka protocol guide, "Network".
     """
-    yield from strays("response without request", cell, group, scene)
+    yield from strays("response without request", subject, group, context)
 
 
-def correlation_id_out_of_order(cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
+def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A response that answers another request than the oldest open one.
 
     Why it matters. Brokers answer in the order of the requests; a client that relies on it takes one answer for
@@ -162,11 +162,11 @@ def correlation_id_out_of_order(cell: Cell, group: Group, scene: Scene) -> Itera
 
     Source. Kafka protocol guide, "Network"; KIP-368.
     """
-    yield from strays("response out of order", cell, group, scene)
+    yield from strays("response out of order", subject, group, context)
 
 
-def strays(what: str, cell: Cell, group: Group, scene: Scene) -> Iterator[Evidence]:
-    certain = [c for c in scene.claims("stray", group, *cell) if c["what"] == what and whole(c, scene)]
+def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    certain = [c for c in context.claims("stray", group, *subject) if c["what"] == what and whole(c, context)]
     for claims in gathered(certain, lambda claim: (claim["host"], claim["endpoint"])):
         host, endpoint = claims[0]["host"], claims[0]["endpoint"]
         yield Evidence(

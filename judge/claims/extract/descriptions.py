@@ -52,7 +52,7 @@ def ordered(tables: dict[str, Table], source: str) -> Iterator[Rows]:
 def states(topics: Table, partitions: Table, source: str, good: Bools, names: tuple[str, ...]) -> Iterator[Rows]:
     """Partition states without ids, and offline replicas with or without."""
     parent = partitions.parent if partitions is not topics else np.arange(len(topics))
-    name, topic_id = subjects(topics)
+    name, topic_id = names_and_ids(topics)
     index, leader, replicas, isr = (partitions[column] for column in names)
     said = constant(source, len(partitions))
     state = [Column(partitions["leader_epoch"]), Column(leader), lists(replicas), lists(isr)]
@@ -68,7 +68,7 @@ def states(topics: Table, partitions: Table, source: str, good: Bools, names: tu
 
 def described(topics: Table, source: str) -> Rows:
     """What is said of the topic as a whole."""
-    name, topic_id = subjects(topics)
+    name, topic_id = names_and_ids(topics)
     internal = np.where(topics.present("is_internal"), topics["is_internal"], 2)
     operations, codes = np.unique(topics["topic_authorized_operations"], return_inverse=True)
     known = [None if value in NOT_ASKED else value for value in operations.tolist()]
@@ -82,7 +82,7 @@ def described(topics: Table, source: str) -> Rows:
     return Rows("topic_described", key, topics.message)
 
 
-def subjects(topics: Table) -> tuple[Column, Column]:
+def names_and_ids(topics: Table) -> tuple[Column, Column]:
     """Name and id by topic: the id where the message carries one that is not zero, and then no name."""
     name = texts(topics["name"] if "name" in topics.names else topics["topic_name"])
     if "topic_id" not in topics.names:

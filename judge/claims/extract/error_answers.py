@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wirecheck.decode import schemas
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch
@@ -29,8 +30,8 @@ RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
 FENCED = (74, 75)
 """FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
 DRAFT_CODES = range(1001, 1010)
-NEWEST_CODE = 136
-"""The highest error code of Kafka 4.4."""
+NEWEST_CODE = max(schemas.errors())
+"""The highest error code of any release known."""
 DRAFT_SPEAKERS = (
     ("Metadata", "topics"),
     ("LeaderAndIsr", ""),

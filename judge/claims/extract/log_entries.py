@@ -2,7 +2,7 @@
 
 Knows: which Fetch answers carry the log, where its high watermark stands, and that FetchSnapshot answers carry pieces
 of what the log was before (`judge.claims.log_snapshots` puts them together). Does not know which entries stand in the
-end: that takes high watermarks and epochs seen elsewhere (`LogOrder`, put together from these claims by the scene).
+end: that takes high watermarks and epochs seen elsewhere (`LogOrder`, put together from these claims by the context).
 Rule: every entry is claimed with its (epoch, offset), committed or not; time orders nothing here.
 """
 

@@ -3,7 +3,7 @@
 Knows: the top-level error of each order's answer, and whether it was seen. Does not know who may give orders.
 Rule: an order that was refused (31 CLUSTER_AUTHORIZATION_FAILED, 11 STALE_CONTROLLER_EPOCH, 77 STALE_BROKER_EPOCH, ...)
 states nothing about topics; one whose answer was not seen is claimed apart, with its sender's host, and waits until the
-sender is known (`scene.py`).
+sender is known (`context.py`).
 """
 
 from collections.abc import Iterable, Iterator

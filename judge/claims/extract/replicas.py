@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.columns import Table
-from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, value_per
 from wirecheck.judge.claims.extract.bindings import numbered, slots
 from wirecheck.judge.claims.extract.clients import who
@@ -136,7 +136,3 @@ def replica_answers(batch: Batch, api: str, topics: Table, partitions: Table) ->
     ]
     tally = Column(codes.astype(np.int64).ravel(), names)
     return Rows("replica_answer", key, message, tally).where(topics.present("topic_id")[parent])
-
-
-def asked_of(batch: Batch, message: Ints) -> Ints:
-    return batch.partner(message, REQUEST)

@@ -6,7 +6,7 @@ import sys
 
 from wirecheck.capture.agent import warm
 
-ASK = "from wirecheck.capture import warm; print(warm.is_compiled(), warm.cache_folder())"
+ASK = "from wirecheck.capture.agent import warm; print(warm.is_compiled(), warm.cache_folder())"
 
 
 def test_after_it_was_warmed_it_is_compiled():

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tests import traffic as t
+from tests.build import plain as plain_message
 from tests.capture import canaries
 from tests.decode.connection.conversations import FETCH, METADATA, request, response, sized
 from tests.scenarios.roads import NAMES, Scenario, plain
@@ -216,6 +217,25 @@ def test_of_a_malformed_message_with_records_nothing_behind_the_first_array_is_k
     assert data[begin : begin + front] == malformed_produce(number)[:front]
     assert data[begin + front :].startswith(response(number, bytes(12))[:8])
     assert codes(trimmed).count("WIR003") == codes(whole).count("WIR003") - 1
+
+
+def test_of_a_malformed_message_without_records_nothing_behind_the_error_is_kept(written, tmp_path):
+    """ListOffsets v6 has neither records nor secrets, but what is read as its answer may be another message.
+
+    The answer of one partition whose second tag does not follow upon its first one, and a record behind that.
+    """
+    head = (2).to_bytes(4, "big") + b"\0" + bytes(4) + b"\x02\x02t\x02"
+    answered = sized(head + bytes(4 + 2 + 8 + 8 + 4) + b"\x02\x05\0\x03\0" + canaries.SECRET)
+    asked = plain_message("ListOffsets", "request", 6, {}, {"correlationId": 2})
+    talk = t.Talk(mss=50).open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
+    path = written(t.pcap(t.packets(talk.request(asked).response(answered).segments)))
+    whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)
+    assert "WIR003" in codes(whole.files)
+    rows, summary = rows_of(path, tmp_path / "out")
+    assert canaries.leaks(summary.files) == []
+    assert plain([summary.files]) == plain([whole.files])
+    behind_error = 4  # of the canary: the six bytes at the error are a tag's number, its size, and these
+    assert kept(rows).endswith(answered[: behind_error - len(canaries.SECRET)].replace(b"\x02t", b"\x02"))
 
 
 def test_what_was_given_up_and_comes_again_otherwise_is_not_kept(written, tmp_path):

@@ -24,7 +24,7 @@ def test_a_page_has_its_four_headings_in_order_and_words_under_each(code):
     assert len(parts) == 5
     assert all(len(part.strip()) > 7 for part in parts)
     assert catalogue.CHECKS[code].summary
-    assert set(catalogue.CHECKS[code].units) <= set(SPACES)
+    assert set(catalogue.CHECKS[code].spaces) <= set(SPACES)
 
 
 def test_every_status_is_explained():

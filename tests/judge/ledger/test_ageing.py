@@ -32,7 +32,10 @@ def judged(batches, settings=None):
 
 def held(judge):
     return {
-        claim.identity for cells in judge.ledger.loaded.values() for cell in cells.values() for claim in cell.values()
+        claim.identity
+        for subjects in judge.ledger.loaded.values()
+        for subject in subjects.values()
+        for claim in subject.values()
     }
 
 
@@ -40,7 +43,7 @@ def test_a_connection_leaves_a_day_after_its_last_packet_and_its_rows_stand():
     batches = [(hour * HOUR, [connection(hour, hour * HOUR - 60)]) for hour in range(1, 100)]
     judge, rows = judged(batches)
     assert len(held(judge)) <= 26
-    assert sum(len(shard["cells"]) for shard in judge.before.shards.values()) <= 27
+    assert sum(len(shard["cells"]) for shard in judge.emitted.shards.values()) <= 27
     frames = [row["count"] for row in open_rows(rows)["coverage"].values() if row["measure"] == "frames"]
     assert sum(frames) == 99 * 9
     assert not any(row.body.get("withdrawn") for row in rows)
@@ -72,7 +75,7 @@ def test_a_binding_lasts_and_an_id_that_ended_leaves_whole():
 def test_what_comes_back_after_it_was_settled_is_a_later_revision():
     uses = [claim("client", "c", "10.0.0.99", EAST, at=at, count=7, tally={"Fetch:13": 7}) for at in (5, 3 * DAY)]
     _, rows = judged([(60, uses[:1]), (2 * DAY, []), (3 * DAY + 60, uses[1:])])
-    assert [(row.revision, row.body["requests"]) for row in rows if row.route == "clients"] == [(1, 7), (2, 7)]
+    assert [(row.revision, row.body["requests"]) for row in rows if row.table == "clients"] == [(1, 7), (2, 7)]
 
 
 def test_slots_older_than_the_horizon_leave_a_claim_that_stays_and_its_finding_stands():
@@ -98,12 +101,12 @@ def test_rows_of_topics_that_ended_cost_nothing_and_later_rows_have_later_revisi
         return [bound(name, topic_id, day * DAY, until=day * DAY + 20), ends]
 
     judge, rows = judged([(day * DAY + 60, [cluster(at=day * DAY), *gone(day)]) for day in range(1, 40)])
-    told = [name for shard in judge.before.shards.values() for cell in shard["cells"].values() for name in cell]
+    told = [name for shard in judge.emitted.shards.values() for subject in shard["cells"].values() for name in subject]
     assert len(told) < 10
-    assert len({row.key for row in rows if row.route == "topics"}) == 39
+    assert len({row.key for row in rows if row.table == "topics"}) == 39
     numbers = {}
     for row in rows:
-        numbers.setdefault((row.route, row.key), []).append(row.revision)
+        numbers.setdefault((row.table, row.key), []).append(row.revision)
     assert all(found == sorted(set(found)) for found in numbers.values())
 
 

@@ -77,7 +77,7 @@ def test_of_clients_that_were_answered_those_with_a_finding_stay_and_of_the_othe
     bad = claim("zero_use", "app-0", HOST, EAST, "Fetch", at=0)
     apps = [client(f"app-{n}", n) for n in range(15)]
     rows, judge = judged([[cluster(), bound("t", ID_1, 1), apps[0], bad], apps[1:]])
-    assert judge.before.found(("client", "app-0", HOST))
+    assert judge.emitted.has_finding(("client", "app-0", HOST))
     assert names(rows, "clients", "client_id") == {"app-0", *(f"app-{n}" for n in range(6, 15))}
 
 
@@ -109,10 +109,10 @@ def test_what_leaves_waits_for_nothing_and_comes_back_as_a_later_revision():
     gone = ("id", numbered(9))
     assert gone not in judge.due
     assert gone not in judge.pending
-    assert not judge.before.rows(gone)
+    assert not judge.emitted.rows(gone)
     before = max(row.revision for row in rows if row.body.get("topic_id") == numbered(9))
     judge.absorb([claim("use", numbered(9), "Fetch", "c", HOST, EAST, at=300, tally={"30:0": 1})])
-    back = [row for row in judge.rows() if row.route == "topics" and row.body["topic_id"] == numbered(9)]
+    back = [row for row in judge.rows() if row.table == "topics" and row.body["topic_id"] == numbered(9)]
     assert all(row.revision > before for row in back)
 
 
@@ -163,7 +163,7 @@ def test_connections_that_nothing_was_answered_on_leave_first_then_closed_ones_a
     assert kept == {f"{HOST}:{n}" for n in (12, 13, 14, 15, *range(20, 26))}
     frames = [row["count"] for row in open_rows(rows)["coverage"].values() if row["measure"] == "frames"]
     assert sum(frames) == 18 * 9
-    assert not any(row.body.get("withdrawn") for row in rows if row.route == "coverage")
+    assert not any(row.body.get("withdrawn") for row in rows if row.table == "coverage")
 
 
 def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
@@ -171,11 +171,11 @@ def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
     spoken = [claim("spoken", *one.key, f"c-{n}", at=n) for n in range(100)]
     _, judge = judged([[cluster(), one, *spoken]])
     assert len(judge.ledger.claims("spoken", "link", EAST)) == bounds.CLIENT_IDS
-    scene = judge.scene()
-    group = scene.clusters.of(EAST, S)
-    assert theirs("c-99", HOST, EAST, group, scene)
-    assert theirs("never heard", HOST, EAST, group, scene)
-    few = judged([[cluster(), one, *spoken[:3]]])[1].scene()
+    context = judge.context()
+    group = context.clusters.of(EAST, S)
+    assert theirs("c-99", HOST, EAST, group, context)
+    assert theirs("never heard", HOST, EAST, group, context)
+    few = judged([[cluster(), one, *spoken[:3]]])[1].context()
     assert not theirs("c-99", HOST, EAST, few.clusters.of(EAST, S), few)
 
 

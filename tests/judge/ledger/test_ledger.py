@@ -41,9 +41,9 @@ def ledger_of(parts):
 
 def content(ledger):
     return {
-        (name, cell): {identity: claim.state() for identity, claim in claims.items()}
-        for name, cells in ledger.loaded.items()
-        for cell, claims in cells.items()
+        (name, subject): {identity: claim.state() for identity, claim in claims.items()}
+        for name, subjects in ledger.loaded.items()
+        for subject, claims in subjects.items()
     }
 
 

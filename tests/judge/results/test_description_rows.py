@@ -92,6 +92,6 @@ def test_a_state_that_is_said_again_in_later_batches_writes_no_row():
         lab.metadata(at, [("orders", ID_1)])
         judge.absorb(lab.claims())
         judge.progress("agent", ns(at), ended=False)
-        told.append([row for row in judge.rows() if row.route in {"partitions", "descriptions"}])
+        told.append([row for row in judge.rows() if row.table in {"partitions", "descriptions"}])
     assert [len(rows) for rows in told] == [2, 0, 0, 0, 0]
     assert len(open_rows(told[0])["partitions"]) == 1

@@ -1,7 +1,7 @@
 """One address, two clusters after each other: each has its own time, its brokers, its part of what both said."""
 
 from tests.judge.made import EAST, S, claim
-from wirecheck.judge.check_context import Scene
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import silent_since
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
 from wirecheck.judge.thresholds import Settings
@@ -84,8 +84,8 @@ def test_a_session_that_was_cut_in_two_began_nobody_knows_when():
     session = Claim("follower", (2, "10.0.0.1:9092", "broker-2-fetcher-0"), begun, last, peak={"full": 90})
     early, late = cut(session, 50)
     state = Claim("partition", ("id", 0, "metadata", 1, 1, "1,2", "1"), begun, last)
-    assert silent_since(state, [], [early], Scene(None, None, Settings(), 200)) is None
-    assert silent_since(state, [], [early, late], Scene(None, None, Settings(), 200)) is None
+    assert silent_since(state, [], [early], CheckContext(None, None, Settings(), 200)) is None
+    assert silent_since(state, [], [early, late], CheckContext(None, None, Settings(), 200)) is None
 
 
 def sighting(ts_ns, client):

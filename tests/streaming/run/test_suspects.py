@@ -10,9 +10,9 @@ from wirecheck.streaming.steps.settings import Settings
 KILLS = """
 import os, signal
 if os.environ.get("KILLS"):
-    from wirecheck.streaming import pack
-    read = pack.read
-    pack.read = lambda path: os.kill(os.getpid(), signal.SIGKILL) if os.environ["KILLS"] in path else read(path)
+    from wirecheck.streaming.steps import pack_step
+    read = pack_step.read
+    pack_step.read = lambda path: os.kill(os.getpid(), signal.SIGKILL) if os.environ["KILLS"] in path else read(path)
 """
 """Imported by every Python that is started: what a kernel that reads beyond its arrays does to it."""
 

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from wirecheck.streaming.spark.state_files import BLOCK, LZ4, damaged
+from wirecheck.streaming.spark.state_files import BLOCK, LZ4, damaged, needed
 from wirecheck.streaming.store.storage import at
 
 SST = "000008-a1.sst"
@@ -88,3 +88,18 @@ def test_what_is_left_over_is_nobodys_affair(state, name):
 
 def test_no_state_at_all_is_said(tmp_path):
     assert damaged(*at(str(tmp_path / "none")), 1) == "state is missing"
+
+
+def test_what_a_version_needs_is_told(state):
+    assert sorted(needed(*at(str(state)), 4)) == sorted(
+        f"state/{n}" for n in (*NEEDED, *(f"0/1/{i}.changelog" for i in (1, 2, 3)))
+    )
+
+
+def test_of_what_is_damaged_is_told_what_can_be(state):
+    (state / "0/0/2.zip").write_bytes(b"no zip")
+    assert sorted(needed(*at(str(state)), 4)) == [
+        f"state/0/{n}" for n in ("0/2.zip", "_metadata/v2/0", f"_stateSchema/default/{SCHEMA}")
+    ]
+    (state / "0/_metadata/v2/0").write_bytes(b"{")
+    assert list(needed(*at(str(state)), 4)) == []

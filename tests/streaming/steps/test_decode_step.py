@@ -58,7 +58,7 @@ def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed
     found = claims_of(cell, settings)
     marks = [claim for claim in found if claim.kind == "mark"]
     assert [claim["what"] for claim in marks] == ["input_errors"] * len(marks)
-    assert all("IndexError in test_decode_udf.py" in claim["reason"] for claim in marks)
+    assert all("IndexError in test_decode_step.py" in claim["reason"] for claim in marks)
     assert sum(claim.tally["count"] for claim in marks) == len(exchanges) - len(others)
     assert facts_of(claim for claim in found if claim.kind != "mark") == facts_of(expected)
 

@@ -4,6 +4,7 @@ import datetime as dt
 
 import pytest
 
+from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.streaming.store import result_tables
 
 TIME_NS = 1_700_000_000_123_456_789
@@ -31,3 +32,15 @@ def test_a_name_that_is_no_column_is_our_mistake():
 def test_every_column_has_one_sentence(table):
     for field in result_tables.schema(table):
         assert field.metadata[b"comment"].endswith(b".")
+
+
+@pytest.mark.parametrize("table", result_tables.TABLES.values(), ids=lambda table: table.name)
+def test_what_a_table_says_of_itself_is_there(table):
+    columns = {column.name for column in table.columns}
+    assert len(columns) == len(table.columns)
+    assert table.rows.keys() <= SPACES.keys()
+    assert "others" in columns or not table.bounded
+    if table.shown:
+        assert {*table.shown.order_by, *table.shown.as_object, *table.shown.listed} <= columns
+        assert table.in_result
+    assert table.revised == ({"id", "revision", "label"} <= columns)

@@ -1,0 +1,132 @@
+"""Captures read in a process of their own: the offline agent there, its files of frames here, as they appear.
+
+Knows: how that process is started, what it says line by line (so much is read, this file is there, this was wrong),
+and that it ends with whoever started it. Refuses to know: captures (`offline_agent.py`), and who takes the files.
+Rule: it reads what this process would have read, by the same names (standard input and open handles included), and is
+never left behind: it is ended with the block, and ends by itself where nobody listens any more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import wirecheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
+_SAY_S = 0.1
+"""How often it says how far it is."""
+
+
+class ReadingError(Exception):
+    """Why not all files came, in one line per input for a person."""
+
+
+class Reading:
+    """One such process, for as long as the block lasts."""
+
+    def __init__(
+        self, inputs: Sequence[Path], out: Path, cluster: str, *, roll_bytes: int, batch_bytes: int, keep_records: bool
+    ) -> None:
+        options = [str(out), cluster, str(roll_bytes), str(batch_bytes), str(int(keep_records))]
+        paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self.out = out
+        self._process = subprocess.Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
+            [sys.executable, "-P", "-m", __name__, *options, *map(str, inputs)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": paths},
+            close_fds=False,  # /dev/fd/63 is what a shell calls <(...): handles that may be inherited are
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process.wait()
+
+    def files(self, on_progress: Callable[[int, int], None] | None = None) -> Iterator[Path]:
+        """Each file once it is whole, until all are there. on_progress is told (bytes of the inputs read, in all).
+
+        Raises ReadingError.
+        """
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            match json.loads(line):
+                case {"file": name}:
+                    yield Path(name)
+                case {"read": [done, total]} if on_progress is not None:
+                    on_progress(done, total)
+                case {"wrong": text}:
+                    raise ReadingError(text)
+                case {"all": _}:
+                    return
+        raise ReadingError(f"{self.out}: {_ended(self._process.wait())}")
+
+
+def _ended(code: int) -> str:
+    """Of a process that did not come to say why."""
+    if code < 0:
+        return f"who read the captures was ended by {signal.Signals(-code).name}; is there enough memory?"
+    return f"who read the captures ended with code {code}"
+
+
+def _say(**said: Any) -> None:
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
+
+
+class _Pace:
+    """Says how far reading is, now and then."""
+
+    def __init__(self) -> None:
+        self._said_s = 0.0
+
+    def read(self, done: int, total: int) -> None:
+        now_s = time.monotonic()
+        if now_s - self._said_s >= _SAY_S or done >= total:
+            self._said_s = now_s
+            _say(read=[done, total])
+
+
+def main(out: str, cluster: str, roll_bytes: str, batch_bytes: str, keep_records: str, *inputs: str) -> None:
+    """Read them all, and say so; or say what is wrong."""
+    from wirecheck.capture.agent import offline_agent
+    from wirecheck.capture.source.pcap import InputError
+
+    try:
+        offline_agent.write_frames(
+            [Path(name) for name in inputs],
+            Path(out),
+            cluster,
+            roll_bytes=int(roll_bytes),
+            batch_bytes=int(batch_bytes),
+            on_progress=_Pace().read,
+            on_file=lambda path: _say(file=str(path)),
+            keep_records=keep_records == "1",
+        )
+        _say(all=True)
+    except BrokenPipeError:
+        raise
+    except InputError as error:
+        _say(wrong=str(error))
+    except OSError as error:
+        _say(wrong=f"{error.filename or out}: {error.strerror or error}; choose another --out")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it is told, and ends it
+    with suppress(BrokenPipeError):
+        main(*sys.argv[1:])

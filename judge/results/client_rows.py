@@ -1,0 +1,42 @@
+"""Rows of the clients table: who speaks what.
+
+Knows: which claims say so, of one client id at one address. Does not know whom a release turns away.
+Rule: a client of two clusters has a row in each.
+"""
+
+from collections.abc import Iterator
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.results.result_table import ResultRow
+
+
+def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    claims = context.heard(subject)
+    by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
+    for claim in claims:
+        for group, said in context.clusters.parts(claim):
+            by_cluster.setdefault((group.key, group.cluster), []).append(said)
+    for (key, cluster), told in sorted(by_cluster.items(), key=str):
+        requests = [claim for claim in told if claim.kind == "client"]
+        if not requests:
+            continue
+        software = max((claim for claim in told if claim.kind == "software"), key=lambda c: c.last, default=None)
+        used: dict[str, set[int]] = {}
+        for claim in requests:
+            for word in claim.tally:
+                api, _, version = word.rpartition(":")
+                used.setdefault(api, set()).add(int(version))
+        body = {
+            "withdrawn": False,
+            "cluster": cluster,
+            "client_id": subject[1] or None,
+            "address": requests[0]["host"],
+            "software_name": software["name"] if software else None,
+            "software_version": software["version"] if software else None,
+            "apis": [{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
+            "requests": sum(claim.count for claim in requests),
+            "first_seen": min(claim.first.ts_ns for claim in requests),
+            "last_seen": max(claim.last.ts_ns for claim in requests),
+        }
+        yield ResultRow("clients", "|".join((key, *subject[1:])), body)

@@ -1,0 +1,84 @@
+"""What a result table is: one value that says its name, its columns, where its rows come from and how it is shown.
+
+Knows: the columns that several tables share. Knows no table: those of the judge are in `judged_tables.py`, all of them
+in `streaming/store/result_tables.py`.
+Rule: whoever reads, writes, thins, lists or documents a table asks its value, and names no table himself. Tables only
+grow: a column keeps its name, type and meaning for ever. Times are timestamp[us] in UTC (Spark refuses nanoseconds).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+Body = dict[str, Any]
+
+
+class Column(NamedTuple):
+    name: str
+    type: pa.DataType
+    meaning: str
+    """One sentence."""
+
+
+class ResultRow(NamedTuple):
+    """One row as it should stand now, without label and revision."""
+
+    table: str
+    id: str
+    body: Body
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a table stands in the JSON of a result, and on the terminal."""
+
+    order_by: tuple[str, ...]
+    """Columns; what is null comes last."""
+    hidden: frozenset[str] = frozenset({"id", "revision", "label", "withdrawn"})
+    """Columns that the JSON leaves out."""
+    as_object: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Lists of structs that the JSON writes as one object: column to the fields of its names and values."""
+    listed: tuple[str, ...] = ()
+    """Columns that a replay lists on the terminal; none of a table for which the page has a place of its own."""
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    name: str
+    meaning: str
+    """One or two sentences."""
+    columns: tuple[Column, ...]
+    rows: Mapping[str, str] = field(default_factory=dict)
+    """From what its rows come: a space of the ledger to the function, module.name, that makes those of one subject.
+    Empty where checks or a step of the job make them.
+    """
+    shown: Shown | None = None
+    """None: the JSON does not have it, or not row by row."""
+    in_result: bool = True
+    """Whether it is part of a verdict, and read back."""
+    bounded: bool = False
+    """Whether its one row `others` stands for all that is not kept, and describes none of it."""
+
+    @property
+    def revised(self) -> bool:
+        """Whether a later row of one id replaces an earlier one."""
+        return any(column.name == "revision" for column in self.columns)
+
+
+TEXT, TEXTS, NUMBERS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
+TIME = pa.timestamp("us", tz="UTC")
+REVISION = (
+    Column("id", TEXT, "Identity of the row: a later revision replaces an earlier one."),
+    Column("revision", pa.int32(), "Grows with every revision of an id."),
+    Column("label", TEXT, "The cluster label given to the agent."),
+)
+CLUSTER = Column(
+    "cluster", TEXT, "ClusterId where known, else the label; null where something speaks against every known one."
+)
+MOVED = Column("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it.")
+SPAN = (
+    Column("first_seen", TIME, "Capture time of the first exchange it rests on."),
+    Column("last_seen", TIME, "Capture time of the last one."),
+)

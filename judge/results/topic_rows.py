@@ -1,0 +1,106 @@
+"""Rows of the topics table: which topics there are, and which ids each had.
+
+Knows: what each row says and from which claims. Does not know which rows were told before (`emitted_rows.py`).
+Rule: a row is a pure function of the ledger and the clusters.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.claims.claim import RESERVED, ZERO, Claim, Subject
+from wirecheck.judge.results.result_table import ResultRow
+from wirecheck.judge.topic_history import Topic, topic_of
+from wirecheck.judge.topology.clusters import Group
+
+
+def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    name = subject[1]
+    for group in known(context.groups(subject)):
+        topic = topic_of(name, group, context)
+        current = topic.histories[-1] if topic.histories else None
+        for history in topic.histories:
+            replaced = topic.successor(history) is not None
+            state = "replaced" if replaced else "deleted" if topic.deleted(history) else "current"
+            earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
+            ended = topic.ended(history)
+            ended_ns = ended.last_word.ts_ns if ended and ended["topic_id"] else 0
+            yield topic_row(
+                group,
+                name,
+                history.topic_id,
+                state=state,
+                earlier_ids=earlier if history is current else [],
+                sources=history.sources,
+                first_seen=history.born_ns,
+                last_seen=max(history.last.last_word.ts_ns, ended_ns),
+            )
+        if current is None and (told := topic.without_id or served(group, name, context)):
+            yield unnumbered(group, name, topic, told)
+
+
+def served(group: Group, name: str, context: CheckContext) -> list[Claim]:
+    """Partitions that a broker serves by the topic's name: there is one, though nobody described it. The metadata log
+    is fetched like a topic and is none.
+    """
+    claims = [] if name == TOPIC_NAME else context.claims("serves", group, "name", name)
+    return [claim for claim in claims if claim["topic_id"] in {None, ZERO}]
+
+
+def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> ResultRow:
+    """A topic that was only ever named without an id."""
+    last = max(claim.last.ts_ns for claim in told)
+    ended = [claim for claim in topic.deletions if claim.last.ts_ns >= last]
+    return topic_row(
+        group,
+        name,
+        None,
+        state="deleted" if ended else "current",
+        earlier_ids=[],
+        sources=sorted({source_of(claim) for claim in told}),
+        first_seen=min(claim.first.ts_ns for claim in told),
+        last_seen=max([last, *(claim.last.ts_ns for claim in ended)]),
+    )
+
+
+def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """The row of an id that nothing has named yet."""
+    topic_id = subject[1]
+    groups, filed = context.groups(subject), context.asked(subject)
+    bound = any(claim.kind == "binding" for claim in context.heard(subject))
+    if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
+        return
+    for group in known(groups):
+        uses = [claim for (place, _), told in filed.claims.items() if place == id(group) for claim in told]
+        if not uses:
+            continue
+        yield topic_row(
+            group,
+            None,
+            topic_id,
+            state="unresolved",
+            earlier_ids=[],
+            sources=sorted({source_of(claim) for claim in uses}),
+            first_seen=min(claim.first.ts_ns for claim in uses),
+            last_seen=max(claim.last.ts_ns for claim in uses),
+        )
+
+
+def source_of(claim: Claim) -> str:
+    if claim.kind in {"use", "serves"}:
+        api = claim["api"] if claim.kind == "use" else claim.first.api
+        return "".join(f"-{c.lower()}" if c.isupper() else c for c in api).lstrip("-")
+    return str(claim["source"]) if claim.kind in {"binding", "partition", "deletion"} else "leader-and-isr"
+
+
+def known(groups: Iterable[Group]) -> Iterator[Group]:
+    """Without strangers: what they say of topics is said of none."""
+    return (group for group in groups if not group.stranger)
+
+
+def topic_row(group: Group, name: str | None, topic_id: str | None, **columns: Any) -> ResultRow:
+    """A row is told by the name's subject, or by the id's while it has no name: two identities, each with one owner."""
+    body = {"withdrawn": False, "cluster": group.cluster, "name": name, "topic_id": topic_id, **columns}
+    about = f"name:{name}" if topic_id is None else topic_id if name is not None else f"unresolved:{topic_id}"
+    return ResultRow("topics", f"{group.key}|{about}", body)

@@ -1,0 +1,70 @@
+"""Frames judged in this process, by the steps of the query, without Spark: `--engine local`.
+
+Knows: which files are judged together, and that only what holds is kept of what was told. Refuses to know who reads
+captures into frames (in a process beside this one: the command has it started) and how results look.
+Rule: the rows are those of the query (`spark/pipeline.py`), whatever files are judged together. What is held grows with
+open connections and with what is told of a cluster, not with the length of a capture.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.result_tables import from_ipc
+from wirecheck.streaming.store.run_result import Result
+from wirecheck.streaming.store.standing_rows import StandingRows
+
+BATCH_BYTES, BATCH_FILES = 4 << 20, 64
+"""Frames files that are judged together, at most: each batch has a price of its own, and is held as a whole."""
+
+
+class LocalReplay:
+    """One run: give it files of frames, as they come, and ask it for the result behind the last."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._loop = Loop(settings)
+        self._standing = StandingRows()
+
+    def judge(self, files: Iterable[Path]) -> None:
+        """Files that are judged together."""
+        self._loop.batch(files)
+        for row in self._loop.told:
+            self._standing.add(row.route, from_ipc(row.cell))
+        self._loop.told.clear()
+
+    def result(self) -> Result:
+        return self._standing.result()
+
+    def write(self, out: Path) -> None:
+        """The result tables, as a replay leaves them."""
+        self._standing.write(out)
+
+
+def of_files(files: list[Path], settings: Settings) -> LocalReplay:
+    """A run over files that are all there: so it is known whose they are, and which are missing."""
+    return LocalReplay(replace(settings, agents=labelled_in(agents_of(files), files)))
+
+
+def batches_of(files: list[Path]) -> Iterator[list[Path]]:
+    """As the query takes them: oldest first, small ones together."""
+    batch: list[Path] = []
+    size = 0
+    for (_, _, added), file in sorted((age_name_size(file), file) for file in files):
+        if batch and (size + added > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += added
+    if batch:
+        yield batch
+
+
+def age_name_size(file: Path) -> tuple[int, str, int]:
+    try:
+        there = file.stat()
+    except OSError:  # gone meanwhile: whoever reads it says so
+        return 0, file.name, 0
+    return there.st_mtime_ns, file.name, there.st_size

@@ -1,0 +1,69 @@
+"""Judged without Spark: the plain loop's result, whatever is judged together, and the tables that a replay leaves."""
+
+import os
+
+import pytest
+
+from tests.scenarios.roads import Scenario
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.streaming.run import local_replay
+from wirecheck.streaming.run.local_replay import LocalReplay, batches_of, of_files
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.run_result import Result
+
+
+@pytest.fixture(scope="module")
+def expected(frames_files):
+    loop = Loop(Settings())
+    loop.batch(frames_files)
+    return loop.result().json()
+
+
+def test_files_that_come_one_by_one_give_what_all_give_at_once(frames_files, expected):
+    run = LocalReplay(Settings())
+    for file in frames_files:
+        run.judge([file])
+    assert run.result().json() == expected
+
+
+def test_the_tables_give_the_same_result_to_who_reads_them_later(frames_files, expected, tmp_path):
+    run = of_files(frames_files, Settings())
+    for batch in batches_of(frames_files):
+        run.judge(batch)
+    run.write(tmp_path)
+    assert Result.latest(tmp_path).json() == run.result().json() == expected
+
+
+def test_each_labels_connections_end_with_its_own_agents(tmp_path):
+    """Two clusters' agents in two folders: nothing comes for the first label any more when the second's file comes."""
+    files = [
+        *write_frames([Scenario("kip516-draft").pcap], tmp_path / "east", "east", agent="one").files,
+        *write_frames([Scenario("two-clusters-one-wire").pcap], tmp_path / "west", "west", agent="two").files,
+    ]
+    both = of_files(files, Settings())
+    for file in files:
+        both.judge([file])
+    for file, label in zip(files, ("east", "west"), strict=True):
+        alone = of_files([file], Settings())
+        alone.judge([file])
+        assert of_label(both, label) == of_label(alone, label) != []
+
+
+def of_label(run, label):
+    return [row for row in run.result().rows["coverage"] if row["label"] == label]
+
+
+def test_small_files_are_judged_together_oldest_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(local_replay, "BATCH_BYTES", 10)
+    monkeypatch.setattr(local_replay, "BATCH_FILES", 3)
+    files = []
+    for age, size in enumerate((4, 4, 4, 20, 1, 1, 1, 1)):
+        file = tmp_path / f"a-{8 - age:010d}.parquet"
+        file.write_bytes(bytes(size))
+        os.utime(file, (1_700_000_000 + age, 1_700_000_000 + age))
+        files.append(file)
+    gone = tmp_path / "b-0000000001.parquet"
+    assert list(batches_of([*reversed(files), gone])) == [
+        [gone, *files[:2]], [files[2]], [files[3]], files[4:7], files[7:],
+    ]  # fmt: skip
