@@ -21,19 +21,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from wirecheck.decode.interpret import instruction
 from wirecheck.decode.interpret.interpreter import OK
 from wirecheck.decode.interpret.scatter import BEGINS_ROWS, Columns, RunParts
+from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec32, vec64
 from wirecheck.decode.layouts.form import ROWS, SIZED, Form, Kind, Slot
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
-from wirecheck.decode.vectors import bytes_of, int32s, int64s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,9 +201,8 @@ def _always_said(entry: int) -> frozenset[int]:
     entry: one of `Programs.entries`.
     """
     said, behind = set(), None
-    for now in programs().instructions[entry:]:
-        if now.op == instruction.END:
-            break
+    program = programs().instructions[entry:]
+    for now in takewhile(lambda now: now.op != instruction.END, program):
         if behind is not None and now is not behind:
             continue
         behind = now.target if now.op in {instruction.TAGS, instruction.NULLABLE_STRUCT} else None
@@ -241,8 +241,8 @@ def _parts() -> RunParts:
 def _put(columns: Columns, decoded: Decoded, mine: Ints) -> None:
     """Puts in what is on the wire."""
     columns.put(
-        bytes_of(decoded.messages.data), vec[i64](mine), vec[i64](decoded.token_at),
-        vec[i32](decoded.field), vec[i32](decoded.row), vec[i64](decoded.value), vec[i32](decoded.length),
+        bytes_of(decoded.messages.data), vec64(mine), vec64(decoded.token_at),
+        vec32(decoded.field), vec32(decoded.row), vec64(decoded.value), vec32(decoded.length),
         _parts(), len(programs().slots),
     )  # fmt: skip
 

@@ -3,36 +3,25 @@
 Knows where in each program the first array or tag is read, and which fields hold content: texts, bytes, records, and
 arrays of fixed width. Refuses to know what may be kept of a message.
 Rule: what is called structure are numbers, counts and lengths, read where their layout has them; the client id in a
-request's header is called structure too. The programs themselves are never changed, only copies of them.
+request's header is called structure too. The interpreter's programs are never changed, only copies of them.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from librt.vecs import vec
 from mypy_extensions import u8
 
-from wirecheck.decode.interpret.instruction import (
-    BLOCK,
-    COMPACT_ARRAY,
-    END,
-    FIXED,
-    NEXT,
-    NEXT_TAG,
-    ROWS,
-    RUN,
-    STRUCT,
-    TAGGED_BLOCK,
-    Instruction,
-)  # fmt: skip
+from wirecheck.decode.interpret import instruction as op
 from wirecheck.decode.interpret.interpreter import Interpreter
+from wirecheck.decode.interpret.vectors import int32s, int64s
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import kept_message
-from wirecheck.decode.vectors import int32s, int64s
 from wirecheck.decode.wire import wire_offset
 
 if TYPE_CHECKING:
@@ -40,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from wirecheck.decode.interpret.instruction import Instruction
     from wirecheck.decode.wire import Ints, Messages
 
 __all__ = ["Contents", "before_content", "contents"]
@@ -59,7 +49,7 @@ def before_content(messages: Messages) -> Ints:
     Empty content is none. Of messages whose kind and version have a layout, by Kafka's own.
     """
     found = np.empty(len(messages), np.int64)
-    for i, (places, _, ends) in enumerate(_walks(messages, _cut_short())):
+    for i, (places, _, ends) in enumerate(_walks(messages, _cut_short)):
         found[i] = min(ends, places[0]) if len(places) else ends
     return found
 
@@ -67,54 +57,50 @@ def before_content(messages: Messages) -> Ints:
 def contents(messages: Messages) -> Contents:
     """What each held before the place where it fails; messages as above."""
     parts = [
-        (np.full(len(places), i), places, lengths) for i, (places, lengths, _) in enumerate(_walks(messages, _single()))
+        (np.full(len(places), i), places, lengths) for i, (places, lengths, _) in enumerate(_walks(messages, _single))
     ]
     empty = (np.empty(0, np.int64),) * 3
     return Contents(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
 
 
-def _walks(messages: Messages, instructions: list[Instruction]) -> Iterator[tuple[Ints, Ints, int]]:
+def _walks(messages: Messages, program: Callable[[int], Instruction]) -> Iterator[tuple[Ints, Ints, int]]:
     """Of each message: where its content begins, how long it is, and where reading ends."""
     entry = programs().entries[Dialect.KAFKA, messages.side, messages.key, messages.version]
-    walk, widths = Interpreter(vec[u8](_wanted()), programs().levels), _widths()
+    walk = Interpreter(vec[u8](_wanted()), programs().levels)
     for i in range(len(messages)):
         walk.forget()
-        walk.walk(instructions[entry[i]], kept_message(messages, i), 0, 0)
-        met = slice(walk.met)  # of a message that fails they stand behind those that are used
-        field, length = int32s(walk.tokens.field)[met], int32s(walk.tokens.length)[met].astype(np.int64)
-        place = int64s(walk.tokens.value)[met]
-        length = widths[field] * length
-        place = np.where(place < 0, -1 - place, place)[length > 0] + messages.at[i]
-        yield wire_offset(messages, np.full(len(place), i), place), length[length > 0], int(walk.problem_at)
-
-
-def _copies(change: Callable[[Instruction], int]) -> list[Instruction]:
-    """All programs, each instruction with another operation."""
-    made = {now: now.copy() for now in programs().instructions}
-    for copy in made.values():
-        copy.op = change(copy)
-        copy.next, copy.target, copy.after = (made[now] for now in (copy.next, copy.target, copy.after))
-        copy.first_tag = copy.first_tag and made[copy.first_tag]
-        copy.next_tag = copy.next_tag and made[copy.next_tag]
-    return list(made.values())
+        walk.walk(program(int(entry[i])), kept_message(messages, i), 0, 0)
+        tokens, met = walk.tokens, walk.met
+        length = _widths()[int32s(tokens.field, met)] * int32s(tokens.length, met)
+        place = int64s(tokens.value, met)[length > 0]
+        place = np.where(place < 0, -1 - place, place) + messages.at[i]
+        yield wire_offset(messages, np.full(len(place), i), place), length[length > 0], walk.problem_at
 
 
 @cache
-def _single() -> list[Instruction]:
-    """The programs, no fields and elements taken together."""
-    return _copies(_singly)
-
-
-def _singly(now: Instruction) -> int:
-    if now.op == RUN:
-        return STRUCT
-    return NEXT if now.op in {BLOCK, TAGGED_BLOCK, ROWS} else int(now.op)
+def _single(entry: int) -> Instruction:
+    """A program, no fields and elements taken together."""
+    return _with(entry, {op.RUN: op.STRUCT, op.BLOCK: op.NEXT, op.TAGGED_BLOCK: op.NEXT, op.ROWS: op.NEXT})
 
 
 @cache
-def _cut_short() -> list[Instruction]:
-    """The programs, each ending where its first array or tag is read."""
-    return _copies(lambda now: END if FIXED <= now.op <= COMPACT_ARRAY or now.op == NEXT_TAG else _singly(now))
+def _cut_short(entry: int) -> Instruction:
+    """The same, but ending where its first array or tag is read."""
+    arrays = (op.FIXED, op.COMPACT_FIXED, op.ARRAY, op.COMPACT_ARRAY)
+    return _with(entry, {op.RUN: op.STRUCT, op.NEXT_TAG: op.END} | dict.fromkeys(arrays, op.END))
+
+
+def _with(entry: int, other: dict[int, int]) -> Instruction:
+    """A copy of a program in which other operations stand for these."""
+    program = programs().instructions[entry:]
+    end = next(now for now in program if now.op == op.END)
+    copies = {now: now.copy() for now in (*takewhile(lambda now: now is not end, program), end)}
+    for now in copies.values():
+        now.op = other.get(now.op, now.op)
+        now.next, now.target, now.after = copies[now.next], copies[now.target], copies[now.after]
+        now.first_tag = copies[now.first_tag] if now.first_tag else None
+        now.next_tag = copies[now.next_tag] if now.next_tag else None
+    return copies[program[0]]
 
 
 @cache
@@ -129,6 +115,6 @@ def _widths() -> Ints:
 
 @cache
 def _wanted() -> NDArray[np.uint8]:
-    """By slot, then run, as the interpreter asks; a tag's content comes with the tag."""
+    """By slot, then run, as the interpreter asks; a tag's content only comes with the tag."""
     tags = [s.kind == Kind.UNKNOWN_TAG for s in programs().slots]
     return np.append((_widths() > 0) | tags, np.zeros(len(programs().runs.stride), np.bool_)).astype(np.uint8)

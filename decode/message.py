@@ -28,9 +28,9 @@ from wirecheck.decode.interpret import interpreter
 from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.interpret.kept_bytes import Kept, one_message
 from wirecheck.decode.interpret.outcomes import Attempts, Outcomes, walk_all
+from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
 from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.reading_plan import Tolerance, planned
-from wirecheck.decode.vectors import bytes_of, int32s, int64s
 from wirecheck.decode.wire import Ints, Messages, known, pack
 
 if TYPE_CHECKING:
@@ -169,8 +169,8 @@ def decode(
 
 def kept(messages: Messages) -> Kept:
     """The messages as the interpreter takes them."""
-    spans = vec[i64](messages.span_at), vec[i64](messages.span_offset), vec[i64](messages.span_length)
-    return Kept(bytes_of(messages.data), vec[i64](messages.at), *spans)
+    spans = vec64(messages.span_at), vec64(messages.span_offset), vec64(messages.span_length)
+    return Kept(bytes_of(messages.data), vec64(messages.at), *spans)
 
 
 def kept_message(messages: Messages, row: int) -> Kept:
@@ -200,8 +200,8 @@ def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:
 def _met(tokens: Tokens, count: int) -> tuple[NDArray[np.int32], NDArray[np.int32], Ints, NDArray[np.int32]]:
     """The first tokens as arrays: fields, rows, values and lengths. They share the interpreter's memory."""
     return (
-        int32s(tokens.field)[:count], int32s(tokens.row)[:count],
-        int64s(tokens.value)[:count], int32s(tokens.length)[:count],
+        int32s(tokens.field, count), int32s(tokens.row, count),
+        int64s(tokens.value, count), int32s(tokens.length, count),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.wire import Messages
 
-__all__ = ["Plan", "Tolerance", "entries_of", "planned"]
+__all__ = ["Plan", "Tolerance", "planned"]
 
 
 class Tolerance(IntEnum):
@@ -55,11 +55,11 @@ class Plan:
 
 def planned(messages: Messages, dialect: int | NDArray[np.int8]) -> Plan:
     """The dialect may differ by message."""
-    entry, status, dialects = entries_of(messages, np.broadcast_to(np.asarray(dialect, np.int8), (len(messages),)))
+    entry, status, dialects = _entries(messages, np.broadcast_to(np.asarray(dialect, np.int8), (len(messages),)))
     return Plan(entry, _second(messages), *_spare(messages), status, dialects)
 
 
-def entries_of(
+def _entries(
     messages: Messages, dialect: NDArray[np.int8]
 ) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
     entries = programs().entries

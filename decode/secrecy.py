@@ -10,11 +10,10 @@ an enveloped response whose request was not seen, and what lies deeper than Enve
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from wirecheck.decode.compiled import cached_njit
 from wirecheck.decode.envelope import DEEPEST, ENVELOPE, unwrapped
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form, programs
@@ -85,24 +84,13 @@ def _kinds() -> NDArray[np.int8]:
 
 def _spans(decoded: Decoded) -> Spans:
     messages, tokens = decoded.messages, np.flatnonzero(_marked()[decoded.field] & (decoded.length > 0))
-    message = _message_of(decoded.token_at, tokens)
+    message = np.searchsorted(decoded.token_at[1:], tokens, "right")
     place = decoded.value[tokens]
     place = np.where(place < 0, -1 - place, place)
     return Spans(
         message, wire_offset(messages, message, place), decoded.length[tokens].astype(np.int64),
         _kinds()[decoded.field[tokens]],
     )  # fmt: skip
-
-
-@cached_njit
-def _message_of(token_at: Ints, tokens: Ints) -> Any:
-    """The message of each of these tokens, which ascend."""
-    found, message = np.empty(len(tokens), np.int64), 0
-    for k in range(len(tokens)):
-        while token_at[message + 1] <= tokens[k]:
-            message += 1
-        found[k] = message
-    return found
 
 
 def _within(decoded: Decoded, carried: Unwrapped, steps: int) -> Spans:

@@ -7,12 +7,15 @@ Rule: what is unique is made a Python string once; a place below zero means that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i32, i64
 
-from wirecheck.decode.compiled import cached_njit
 from wirecheck.decode.holes import Field, laid_out
+from wirecheck.decode.interpret.content import integers, numbered
+from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
 from wirecheck.decode.wire import wire_offset
 
 if TYPE_CHECKING:
@@ -38,17 +41,14 @@ class Text:
 
     def codes(self) -> tuple[NDArray[np.int32], list[str]]:
         """A number for each row, -1 if null or not kept, and the strings they stand for in order of first sight."""
-        codes, firsts = numbered(self.data, self.at, self.length)
-        return codes, [self._string(int(row)) for row in firsts]
+        codes, unique = numbered(bytes_of(self.data), vec64(self.at), vec[i32](self.length))
+        return int32s(codes), [text.decode() for text in unique]
 
     def strings(self) -> list[str | None]:
         """One string per row; None if null or not kept."""
         codes, unique = self.codes()
         lookup: list[str | None] = [*unique, None]
         return [lookup[code] for code in codes.tolist()]
-
-    def _string(self, row: int) -> str:
-        return self.data[self.at[row] : self.at[row] + self.length[row]].tobytes().decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,94 +126,22 @@ class Lists:
         kept = np.where(self.at >= 0, np.maximum(self.count, 0), 0)
         offsets = np.zeros(len(self.at) + 1, np.int64)
         np.cumsum(kept, out=offsets[1:])
-        values = np.empty(offsets[-1], np.int64)
-        read_integers(self.data, self.at, offsets, self.width, values)
-        return values, offsets
+        values = integers(bytes_of(self.data), vec64(self.at), vec[i64](kept), self.width)
+        return int64s(values), offsets
 
 
 def uuids(data: NDArray[np.uint8], at: Ints) -> NDArray[np.uint8]:
     """uint8[rows, 16] of these places; zeros for a place below zero."""
     out = np.zeros((len(at), 16), np.uint8)
-    gather(data, at, out)
+    rows = np.flatnonzero(at >= 0)
+    if len(rows):
+        everywhere: NDArray[Any] = np.ndarray((len(data) - 15,), "V16", data, strides=(1,))
+        out[rows] = everywhere[at[rows]].view(np.uint8).reshape(-1, 16)
     return out
 
 
 def id_codes(ids: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """A number for each uuid, and the uuids they stand for in order of first sight."""
     at = np.arange(len(ids), dtype=np.int64) * 16
-    codes, firsts = numbered(ids.reshape(-1), at, np.full(len(ids), 16, np.int32))
-    return codes, ids[firsts]
-
-
-@cached_njit
-def gather(data, at, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for row in range(len(at)):
-        if at[row] >= 0:
-            for i in range(16):
-                out[row, i] = data[np.uint64(at[row] + i)]
-
-
-@cached_njit
-def read_integers(data, at, offsets, width, values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for row in range(len(at)):
-        place = at[row]
-        for i in range(offsets[row], offsets[row + 1]):
-            number = (np.int64(data[place]) ^ 0x80) - 0x80
-            for j in range(1, width):
-                number = number << 8 | np.int64(data[place + j])
-            values[i] = number
-            place += width
-
-
-@cached_njit
-def same(data, a, b, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for i in range(length):  # noqa: SIM110 -- numba has no all() over generators
-        if data[a + i] != data[b + i]:
-            return False
-    return True
-
-
-@cached_njit
-def hashed(data, at, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """FNV-1a, folded to 31 bits a step so that plain Python integers give the same."""
-    number = np.int64(2166136261)
-    for i in range(length):
-        number = ((number ^ np.int64(data[np.uint64(at + i)])) * 16777619) & 0x7FFFFFFF
-    return number
-
-
-@cached_njit
-def numbered(data, at, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Codes of equal content in order of first sight, -1 for null and not kept; and each code's first row."""
-    codes = np.full(len(at), -1, np.int32)
-    firsts = np.empty(len(at), np.int64)
-    hashes = np.empty(len(at), np.int64)
-    unique = 0
-    mask = 255
-    table = np.full(mask + 1, -1, np.int64)
-    for row in range(len(at)):
-        if length[row] < 0 or at[row] < 0:
-            continue
-        number = hashed(data, at[row], length[row])
-        spot = number & mask
-        while table[spot] >= 0:
-            code = table[spot]
-            first = firsts[code]
-            if hashes[code] == number and length[first] == length[row] and same(data, at[first], at[row], length[row]):
-                break
-            spot = (spot + 1) & mask
-        if table[spot] < 0:
-            table[spot] = unique
-            firsts[unique] = row
-            hashes[unique] = number
-            unique += 1
-        codes[row] = table[spot]
-        if unique * 2 > mask:
-            mask = mask * 2 + 1
-            table = np.full(mask + 1, -1, np.int64)
-            for code in range(unique):
-                spot = hashes[code] & mask
-                while table[spot] >= 0:
-                    spot = (spot + 1) & mask
-                table[spot] = code
-    return codes, firsts[:unique]
+    codes, unique = numbered(ids.tobytes(), vec[i64](at), vec[i32](np.full(len(ids), 16, np.int32)))
+    return int32s(codes), np.frombuffer(b"".join(unique), np.uint8).reshape(-1, 16)

@@ -3,7 +3,7 @@
 Knows what every room has to agree on: `Messages` (struct of arrays; bytes kept, spans left out, key, version, side) and
 which request headers Kafka's releases ever sent (`known()`), so that a follower can tell a request header from noise.
 Refuses to know layouts, connections, captures.
-Rule: every array here may be handed to a jitted function as it is: plain numpy, int64 indices, no objects.
+Rule: plain arrays, int64 indices, no objects: compiled code gets them without looking at a row.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-
-from wirecheck.decode.compiled import cached_njit
 
 __all__ = [
     "DATA",
@@ -78,9 +76,10 @@ class Messages:
         at = _offsets((self.at[rows + 1] - self.at[rows]).tolist())
         span_pick, span_at = _gathered(self.span_at, rows)
         begin, end = self.at[rows].tolist(), self.at[rows + 1].tolist()
-        parts = [self.data[first:last] for first, last in zip(begin, end, strict=True)]
+        data = memoryview(cast("bytes", self.data))
+        parts = [data[first:last] for first, last in zip(begin, end, strict=True)]
         return Messages(
-            np.concatenate([self.data[:0], *parts]), at, self.size[rows],
+            np.frombuffer(b"".join(parts), np.uint8), at, self.size[rows],
             span_at, self.span_offset[span_pick], self.span_length[span_pick],
             self.side[rows], self.key[rows], self.version[rows], self.correlation_id[rows],
         )  # fmt: skip
@@ -106,7 +105,7 @@ def pack(
     flat = [cut for cuts in spans for cut in cuts]
     correlation = [_correlation_id(k, s) for k, s in zip(payloads, sides, strict=True)]
     return Messages(
-        np.frombuffer(bytearray().join(kept), np.uint8),  # writable, as all messages are: one type for the kernels
+        np.frombuffer(b"".join(kept), np.uint8),
         _offsets([len(k) for k in kept]),
         np.array([len(p) for p in payloads], np.int64),
         _offsets([len(cuts) for cuts in spans]),
@@ -126,19 +125,19 @@ def wire_offset(messages: Messages, message: Ints, place: Ints) -> Ints:
     """
     offset: Ints = place - messages.at[message]
     if len(messages.span_offset):
-        _pass_spans(offset, message.astype(np.int64), messages.span_at, messages.span_offset, messages.span_length)
+        begin, end = messages.span_at[message], messages.span_at[message + 1]
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(messages.span_length)])
+        passed = np.clip(np.searchsorted(_span_places(messages, before), place), begin, end)
+        offset += before[passed] - before[begin]
     return offset
 
 
-@cached_njit
-def _pass_spans(offset: Ints, message: Ints, span_at: Ints, span_offset: Ints, span_length: Ints) -> None:
-    for i in range(len(offset)):
-        passed = 0
-        for k in range(span_at[message[i]], span_at[message[i] + 1]):
-            if span_offset[k] - passed >= offset[i]:
-                break
-            passed += span_length[k]
-        offset[i] += passed
+def _span_places(messages: Messages, before: Ints) -> Ints:
+    """Where in the data each span is missing, ascending. `before`: bytes of the spans before each."""
+    message = np.repeat(np.arange(len(messages)), np.diff(messages.span_at))
+    kept = messages.span_offset - (before[:-1] - before[messages.span_at[message]])
+    places: Ints = np.minimum(messages.at[message] + kept, messages.at[message + 1])
+    return places
 
 
 def client_id(messages: Messages, row: int) -> str | None:
@@ -178,7 +177,7 @@ def _correlation_id(payload: bytes, side: int) -> int:
 def known() -> NDArray[np.int16]:
     """One row per API key: lowest version, highest version, first flexible version (16384: never); -1: no layout.
 
-    Made to be handed to jitted code: `row = known[key]; row[0] <= version <= row[1]`. A request header then is
+    Made for loops: `row = known[key]; row[0] <= version <= row[1]`. A request header then is
     `api_key i16, api_version i16, correlation_id i32`, a nullable client id with an i16 length (not in
     `short_header`), and, from the first flexible version on, a tag section.
     """

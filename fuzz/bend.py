@@ -1,90 +1,81 @@
 """Mutation: one to four bends of a valid input, drawn from what breaks readers of length-prefixed formats.
 
 Knows: bits, bytes, lengths at their limits, cuts, repeats, splices of two inputs. Does not know the format.
-Rule: deterministic in its state; output is bounded by twice the input and a little.
+Rule: deterministic in its draws; output is bounded by twice the input and a little.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from wirecheck.decode.compiled import cached_njit
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
 BENDS = 9
-GROWTH_BYTES = 64  # at most, by all bends of one input
+MOST_REPEATED = 16  # bytes, by one bend
 
 # What lengths and counts look like at their limits, as int32, int16 and varints.
-EXTREMES = np.array(
-    [
-        [0x7F, 0xFF, 0xFF, 0xFF, 4], [0xFF, 0xFF, 0xFF, 0xFF, 4], [0x80, 0, 0, 0, 4], [0, 0, 0, 0, 4],
-        [0x7F, 0xFF, 0, 0, 2], [0xFF, 0xFE, 0, 0, 2], [0xFF, 0xFF, 0xFF, 0x7F, 4], [0x80, 0x80, 0x80, 0x00, 4],
-    ], np.int64,
+EXTREMES = (
+    b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0",
+    b"\x7f\xff", b"\xff\xfe", b"\xff\xff\xff\x7f", b"\x80\x80\x80\0",
 )  # fmt: skip
 
 
-@cached_njit
-def draw(state: np.ndarray, below: int) -> int:
-    """xorshift64*, reduced; the state is one cell, so that runs can be repeated."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return np.int64((x >> np.uint64(16)) % np.uint64(below))
+class Draws:
+    """xorshift64*, reduced; so that runs can be repeated."""
+
+    def __init__(self, state: int) -> None:
+        self.state = state
+
+    def below(self, limit: int) -> int:
+        x = self.state
+        x ^= x >> 12
+        x ^= (x << 25) & 0xFFFFFFFFFFFFFFFF
+        x ^= x >> 27
+        self.state = x
+        return (x >> 16) % limit
 
 
-@cached_njit
-def bend_one(source: np.ndarray, other: np.ndarray, out: np.ndarray, state: np.ndarray, extremes: np.ndarray) -> int:
-    """Length of the bent input in `out`, which has room for 2 * len(source) + GROWTH_BYTES."""
-    length = len(source)
-    out[:length] = source
-    for _ in range(1 + draw(state, 4)):
-        if length == 0:
-            return 0
-        at, kind = draw(state, length), draw(state, BENDS)
+def bend(source: bytes, other: bytes, draws: Draws) -> bytes:
+    """The input, bent."""
+    data = bytearray(source)
+    below = draws.below
+    for _ in range(1 + below(4)):
+        if not data:
+            break
+        at, kind = below(len(data)), below(BENDS)
         if kind == 0:
-            out[at] ^= np.uint8(1 << draw(state, 8))
+            data[at] ^= 1 << below(8)
         elif kind == 1:
-            out[at] = np.uint8(draw(state, 256))
+            data[at] = below(256)
         elif kind == 2:
-            out[at] = np.uint8((int(out[at]) + 1 + 254 * draw(state, 2)) & 255)  # one more or one less
+            data[at] = (data[at] + 1 + 254 * below(2)) & 255  # one more or one less
         elif kind == 3:
-            length = at
+            del data[at:]
         elif kind == 4:
-            row = extremes[draw(state, len(extremes))]
-            for i in range(min(row[4], length - at)):
-                out[at + i] = np.uint8(row[i])
+            word = EXTREMES[below(len(EXTREMES))][: len(data) - at]
+            data[at : at + len(word)] = word
         elif kind == 5:  # a slice goes missing
-            gone = min(1 + draw(state, 8), length - at)
-            for i in range(at, length - gone):
-                out[i] = out[i + gone]
-            length -= gone
+            del data[at : at + 1 + below(8)]
         elif kind == 6:  # a slice comes twice
-            more = min(1 + draw(state, 16), length - at, GROWTH_BYTES // 4)
-            for i in range(length - 1, at - 1, -1):
-                out[i + more] = out[i]
-            length += more
-        elif kind == 7 and len(other):  # the tail of another input
-            begin = draw(state, len(other))
-            count = min(len(other) - begin, length - at)
-            out[at : at + count] = other[begin : begin + count]
+            data[at:at] = data[at : at + 1 + below(MOST_REPEATED)]
+        elif kind == 7 and other:  # the tail of another input
+            begin = below(len(other))
+            count = min(len(other) - begin, len(data) - at)
+            data[at : at + count] = other[begin : begin + count]
         else:
-            out[at] = 0
-    return length
+            data[at] = 0
+    return bytes(data)
 
 
-@cached_njit
-def bend(  # noqa: PLR0917
-    data: np.ndarray, at: np.ndarray, pick: np.ndarray, partner: np.ndarray, state: np.ndarray, extremes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(data, places) of one bent input for each picked seed."""
-    room = 0
-    for seed in pick:
-        room += 2 * (at[seed + 1] - at[seed]) + GROWTH_BYTES
-    out = np.zeros(room, np.uint8)
-    out_at = np.zeros(len(pick) + 1, np.int64)
-    for i in range(len(pick)):
-        source = data[at[pick[i]] : at[pick[i] + 1]]
-        other = data[at[partner[i]] : at[partner[i] + 1]]
-        out_at[i + 1] = out_at[i] + bend_one(source, other, out[out_at[i] :], state, extremes)
-    return out[: out_at[-1]], out_at
+def bend_all(
+    data: bytes, at: NDArray[np.int64], pairs: Iterable[tuple[int, int]], draws: Draws
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """(data, places) of one bent input for each pair: the number of an input, and of the other one for a splice."""
+    places = at.tolist()
+    bent = [bend(data[places[a] : places[a + 1]], data[places[b] : places[b + 1]], draws) for a, b in pairs]
+    return np.frombuffer(b"".join(bent), np.uint8), np.cumsum([0, *map(len, bent)], dtype=np.int64)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from fuzz.bend import EXTREMES, GROWTH_BYTES, bend_one
+from fuzz.bend import Draws, bend
 from tests import traffic as t
 from tests.build import plain
 from wirecheck.capture import frames, frames_file
@@ -109,9 +109,7 @@ def make(rng: np.random.Generator) -> bytes:
 
 
 def bent(data: bytes, rng: np.random.Generator) -> bytes:
-    source, state = np.frombuffer(data, np.uint8), np.array([rng.integers(1, 2**62)], np.uint64)
-    out = np.zeros(2 * len(source) + GROWTH_BYTES, np.uint8)
-    return out[: bend_one(source, source, out, state, EXTREMES)].tobytes()
+    return bend(data, data, Draws(int(rng.integers(1, 2**62))))
 
 
 def some(rng: np.random.Generator, link_type: int | None = None) -> list[tuple[int, bytes]]:

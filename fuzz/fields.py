@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fuzz.bend import EXTREMES, GROWTH_BYTES, bend_one
+from fuzz.bend import Draws, bend
 from fuzz.seeds import fields
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
@@ -29,11 +29,10 @@ LIMIT = 1 << 20
 
 def run(rng: np.random.Generator, inputs: int) -> int:
     seeds, begin, outcomes = fields(), time.monotonic(), Counter[str]()
-    state = np.array([rng.integers(1, 2**62)], np.uint64)
+    draws = Draws(int(rng.integers(1, 2**62)))
     for _ in range(inputs):
-        source, other = (np.frombuffer(seeds[i], np.uint8) for i in rng.integers(0, len(seeds), 2))
-        out = np.zeros(2 * len(source) + GROWTH_BYTES, np.uint8)
-        data = out[: bend_one(source, other, out, state, EXTREMES)]
+        source, other = (seeds[i] for i in rng.integers(0, len(seeds), 2))
+        data = np.frombuffer(bytearray(bend(source, other, draws)), np.uint8)
         if rng.random() < 0.75:
             mend(data)
         left_out = [(int(rng.integers(0, len(data) + 1)), int(rng.integers(1, 40)))] if rng.random() < 0.25 else []

@@ -1,32 +1,23 @@
-"""An array that refuses what numpy allows and C does not: reading behind the end, or in front of the beginning.
+"""Bytes that refuse what Python allows and nobody means: an index in front of the beginning.
 
-Knows: indexing. Plain Python wraps a negative index around silently; compiled code reads foreign memory there.
-Rule: for the plain form of the machine only (NUMBA_DISABLE_JIT=1); it is slow.
+Knows: indexing. Python counts a negative index from the end, compiled or not: a place that is off by some bytes would
+read others in silence. Reading behind the end is an IndexError by itself.
+Rule: for the plain source only (compiled code takes bytes and nothing derived from them); it is slow.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 
-
-class Guarded(np.ndarray[Any, np.dtype[Any]]):
-    """Integer indices have to lie inside; slices end at the edge in C too."""
+class Guarded(bytes):
+    """Integer indices have to lie inside; slices have to begin and end in order."""
 
     def __getitem__(self, index: Any) -> Any:
-        _check(index, len(self))
+        if isinstance(index, slice):
+            inside = (index.start or 0) >= 0 and (index.stop is None or (index.start or 0) <= index.stop)
+        else:
+            inside = 0 <= index < len(self)
+        if not inside:
+            raise IndexError(f"index {index} outside of {len(self)}")
         return super().__getitem__(index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        _check(index, len(self))
-        super().__setitem__(index, value)
-
-
-def _check(index: Any, length: int) -> None:
-    if isinstance(index, int | np.integer) and not 0 <= index < length:
-        raise IndexError(f"index {index} outside of {length}")
-
-
-def guarded(array: np.ndarray) -> np.ndarray:
-    return array.view(Guarded)

@@ -2,8 +2,8 @@
 
 Knows: what must hold for any bytes at all. Each batch of inputs is decoded at once; some of each are looked at closely.
     a status of the closed list; a failed message leaves no token; tokens, time and memory in proportion to the bytes;
-    a message alone gets what it gets among others; what decoded has values and columns; in plain Python (`--plain`,
-    a sample) no index lies outside of its array.
+    a message alone gets what it gets among others; what decoded has values and columns; in the plain source
+    (`--plain`, a sample) no index lies in front of its bytes.
 Rule: ends by itself after the inputs it was told, says seed and time, and exits 1 with the bytes of the first breach.
 """
 
@@ -17,21 +17,27 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fuzz import fields
-from fuzz.bend import EXTREMES, bend
-from fuzz.guarded import guarded
+from fuzz.bend import Draws, bend_all
+from fuzz.guarded import Guarded
 from fuzz.seeds import Seeds, messages
+from wirecheck import extension_modules
+from wirecheck.decode import columns, message, texts
 from wirecheck.decode.columns import tables
+from wirecheck.decode.interpret.vectors import bytes_of
 from wirecheck.decode.message import Decoded, Dialect, Messages, Status, decode
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 BATCH, PLAIN_BATCH = 20_000, 50
@@ -58,16 +64,18 @@ class Run:
     statuses: Counter[str] = field(default_factory=Counter)
 
     def batch(self, seeds: Seeds, count: int) -> None:
+        with guarded() if self.plain else nullcontext():
+            self.guarded_batch(seeds, count)
+
+    def guarded_batch(self, seeds: Seeds, count: int) -> None:
         mutated, dialects = bent(seeds, count, self.rng)
-        if self.plain:
-            mutated = replace(mutated, data=guarded(mutated.data))
         begin = time.perf_counter_ns()
         decoded = decode(mutated, dialect=dialects)
         took = (time.perf_counter_ns() - begin) / max(len(mutated.data), 1)
         check(decoded)
         for i in self.rng.integers(0, count, CLOSE_LOOKS).tolist():
             look_closely(decoded, i, dialects)
-        if self.inputs and not self.plain:  # the first batch compiles
+        if not extension_modules.PLAIN:
             self.slowest_ns_per_byte = max(self.slowest_ns_per_byte, took)
             if took > MOST_NS_PER_BYTE:
                 raise Breach(f"{took:.0f} ns per byte: {hexed(mutated, int(np.argmax(mutated.size)))}")
@@ -77,11 +85,25 @@ class Run:
         self.statuses.update({Status(s).name: c for s, c in zip(names.tolist(), counts.tolist(), strict=True)})
 
 
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Have the plain source read bytes that refuse an index in front of them."""
+    modules = (message, columns, texts)
+    for module in modules:
+        module.bytes_of = lambda data: Guarded(bytes_of(data))  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.bytes_of = bytes_of  # type: ignore[attr-defined]
+
+
 def bent(seeds: Seeds, count: int, rng: np.random.Generator) -> tuple[Messages, NDArray[np.int8]]:
     """Mutated messages, one in four with a left-out span, one in eight under another version than its own; dialects."""
-    state = np.array([rng.integers(1, 2**62)], np.uint64)
+    draws = Draws(int(rng.integers(1, 2**62)))
     pick, partner = rng.integers(0, len(seeds), count), rng.integers(0, len(seeds), count)
-    data, at = bend(seeds.data, seeds.at, pick, partner, state, EXTREMES)
+    pairs = zip(pick.tolist(), partner.tolist(), strict=True)
+    data, at = bend_all(seeds.data.tobytes(), seeds.at, pairs, draws)
     kept = np.diff(at)
     spanned = rng.random(count) < 0.25
     lengths = np.where(spanned, rng.integers(1, 200, count), 0)
@@ -146,23 +168,24 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="mutated bytes against the decoder")
     parser.add_argument("--inputs", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--plain", action="store_true", help="plain Python under bounds checks, nothing else")
+    parser.add_argument("--plain", action="store_true", help="the plain source under bounds checks, nothing else")
     return parser.parse_args()
 
 
 def plain(inputs: int, seed: int) -> int:
-    """The same again without JIT: numba decides when it is imported, so in another process."""
+    """The same again with the plain source: which one runs is chosen when it is imported, so in another process."""
     command = [sys.executable, "-m", "fuzz.machine", "--plain", "--seed", str(seed), "--inputs", str(inputs)]
-    return subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=False).returncode  # noqa: S603 -- ourselves
+    return subprocess.run(command, env=os.environ | {"WIRECHECK_PURE": "1"}, check=False).returncode  # noqa: S603 -- ourselves
 
 
 def main() -> int:
     options = arguments()
-    if options.plain and "NUMBA_DISABLE_JIT" not in os.environ:
+    if options.plain and not extension_modules.PLAIN:
         return plain(options.inputs, options.seed)
     rng, seeds = np.random.default_rng(options.seed), messages()
     run, begin = Run(rng, options.plain), time.monotonic()
-    print(f"machine, {'plain Python, every index checked' if run.plain else 'jitted'}: {len(seeds)} seeds", flush=True)
+    checked = ", every index checked" if run.plain else ""
+    print(f"machine, {extension_modules.running()}{checked}: {len(seeds)} seeds", flush=True)
     try:
         while run.inputs < options.inputs:
             run.batch(seeds, min(PLAIN_BATCH if run.plain else BATCH, options.inputs - run.inputs))

@@ -2,7 +2,7 @@
 
 Knows: the golden files, and the tests' writer, which follows the layouts: an API, version or draft added is bent from
 then on. Does not know what the messages mean.
-Rule: flat arrays, so that mutation is one jitted pass; the same messages in every run.
+Rule: flat arrays; the same messages in every run.
 """
 
 from __future__ import annotations

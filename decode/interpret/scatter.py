@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import Final, final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
-from librt.vecs import vec
+from librt.vecs import extend, vec
 from mypy_extensions import i32, i64
 
 from wirecheck.decode.interpret.instruction import BOOL, FIXED, INT8, INT16, INT32, INT64, UUID
 
+PIECE: Final = 1024
 BEGINS_ROWS: Final = -2  # in length_at: a slot whose tokens begin rows
 
 
@@ -52,7 +53,12 @@ class Columns:
         self.lengths: vec[i32] = vec[i32]()
 
     def make_room(self, cells: i64, sized: i64) -> None:
-        self.values = vec[i64]([0] * cells)
+        """All 0. By pieces: `[0] * cells` would be written twice, and the second time out of the cache."""
+        values: vec[i64] = vec[i64]([], capacity=cells)
+        zeros = vec[i64]([0] * min(cells, PIECE))
+        for _ in range(cells // PIECE):
+            values = extend(values, zeros)
+        self.values = extend(values, zeros[: cells - i64(len(values))])
         self.lengths = vec[i32]([0] * sized)
 
     def fill(self, slot: i64, rows: i64, value: i64, length: i64) -> None:
@@ -71,8 +77,9 @@ class Columns:
         field: vec[i32], row: vec[i32], value: vec[i64], length: vec[i32], runs: RunParts, slots: i64,
     ) -> None:  # fmt: skip
         """Every token of these messages into its column, a run's into several. `slots`: how many there are."""
-        at, length_at, values, lengths = self.at, self.length_at, self.values, self.lengths
-        first = self.first
+        first, at, length_at = self.first, self.at, self.length_at
+        values, lengths = self.values, self.lengths
+        run_at, ops, offsets, strides, part_at = runs.at, runs.op, runs.offset, runs.stride, self.part_at
         for message in messages:
             for token in range(token_at[message], token_at[message + 1]):
                 what = i64(field[token])
@@ -86,42 +93,41 @@ class Columns:
                     if length_cell >= 0:
                         lengths[length_cell + here] = length[token]
                     elif length_cell == BEGINS_ROWS:
-                        for i in range(1, i64(length[token])):
-                            values[cell + i] = number
-                else:
-                    run = what - slots
-                    if runs.stride[run] < 0:
-                        self.put_rows(data, runs, run, here, number, i64(length[token]))
+                        end = cell + i64(length[token])
+                        cell += 1
+                        while cell < end:
+                            values[cell] = number
+                            cell += 1
+                    continue
+                run = what - slots
+                stride = strides[run]
+                count = i64(length[token])
+                if stride < 0:
+                    self.put_rows(data, runs, run, here, number, count)
+                    continue
+                for part in range(run_at[run], run_at[run + 1]):  # column by column
+                    cell = part_at[part]
+                    if cell < 0:
+                        continue
+                    cell += here
+                    end = cell + count
+                    place = number + offsets[part]
+                    op = ops[part]
+                    if op == INT32:
+                        while cell < end:
+                            values[cell] = i64(read_i32_be(data, place))
+                            cell += 1
+                            place += stride
+                    elif op == INT64:
+                        while cell < end:
+                            values[cell] = read_i64_be(data, place)
+                            cell += 1
+                            place += stride
                     else:
-                        self.put_fields(data, runs, run, here, number, i64(length[token]))
-
-    def put_fields(self, data: bytes, runs: RunParts, run: i64, here: i64, place: i64, count: i64) -> None:
-        """Fields of fixed width: column by column."""
-        values, stride = self.values, runs.stride[run]
-        ops, offsets, cells = runs.op, runs.offset, self.part_at
-        for part in range(runs.at[run], runs.at[run + 1]):
-            cell = cells[part]
-            if cell < 0:
-                continue
-            cell += here
-            end = cell + count
-            at = place + offsets[part]
-            op = ops[part]
-            if op == INT32:
-                while cell < end:
-                    values[cell] = i64(read_i32_be(data, at))
-                    cell += 1
-                    at += stride
-            elif op == INT64:
-                while cell < end:
-                    values[cell] = read_i64_be(data, at)
-                    cell += 1
-                    at += stride
-            else:
-                while cell < end:
-                    values[cell] = fixed(data, op, at)
-                    cell += 1
-                    at += stride
+                        while cell < end:
+                            values[cell] = fixed(data, op, place)
+                            cell += 1
+                            place += stride
 
     def put_rows(self, data: bytes, runs: RunParts, run: i64, here: i64, place: i64, count: i64) -> None:
         """Rows of fixed-width fields and arrays of such: row by row, as each ends where its arrays do."""
@@ -157,11 +163,9 @@ class Columns:
 
 
 def fixed(data: bytes, op: i64, at: i64) -> i64:
-    """A value of fixed width."""
+    """A value of fixed width, but for int32, which nearly all are."""
     number: i64 = at
-    if op == INT32:
-        number = i64(read_i32_be(data, at))
-    elif op == INT16:
+    if op == INT16:
         number = i64(read_i16_be(data, at))
     elif op == INT64:
         number = read_i64_be(data, at)

@@ -13,7 +13,7 @@ from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
-from wirecheck.decode.texts import Bytes, Lists, Text, id_codes, same
+from wirecheck.decode.texts import Bytes, Lists, Text, id_codes
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
 
 
@@ -200,11 +200,6 @@ def test_id_codes_number_uuids_by_first_sight():
     codes, unique = id_codes(ids)
     assert codes.tolist() == [0, 1, 0]
     assert unique.tolist() == ids[:2].tolist()
-
-
-def test_equal_hashes_are_not_enough():
-    data = np.frombuffer(b"abcabd", np.uint8)
-    assert (same(data, 0, 3, 2), same(data, 0, 3, 3)) == (True, False)
 
 
 def test_flat_lists_are_the_rows_one_after_the_other():

@@ -3,9 +3,15 @@
 import struct
 
 import pytest
+from librt.vecs import vec
+from mypy_extensions import i64, u8
 
+from wirecheck.decode.columns import tables
+from wirecheck.decode.interpret.interpreter import Interpreter
+from wirecheck.decode.interpret.kept_bytes import one_message
 from wirecheck.decode.interpret.primitives import is_text, uvarint
-from wirecheck.decode.message import Status, decode
+from wirecheck.decode.layouts.program import programs
+from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import REQUEST, pack
 
@@ -140,6 +146,41 @@ def test_a_length_in_a_hole_is_left_out_and_one_beyond_the_end_is_cut_off():
     assert outcome(metadata[:-5], 3, 1)[:2] == ("TRUNCATED", 16)
     assert outcome(metadata[:9], 3, 1)[:2] == ("TRUNCATED", 8)
     assert outcome(metadata[:-1], 3, 1, [(18, 4)])[0] == "TRUNCATED"
+
+
+def test_a_hole_that_goes_on_behind_the_content_it_began_in_is_left_out():
+    whole = FETCH_12 + b"\2\4\0\5\3xyz"
+    assert outcome(whole + b"\0", 1, 12, [(len(whole) - 2, 3)])[0] == "LEFTOVER_BYTES"
+    assert outcome(FETCH_12 + b"\2\4\3xyz\5\0", 1, 12, [(len(FETCH_12) + 4, 3)])[0] == "LEFT_OUT"
+
+
+def test_of_an_unknown_tag_only_what_is_wanted_is_kept():
+    messages = pack([FETCH_12 + b"\1\5\3xyz"], [REQUEST], [1], [12])
+    path = "_unknown_tagged_fields"
+    for wanted in ("tag", "data"):
+        (table,) = (
+            table
+            for name, table in tables(
+                decode(messages, only({("Fetch", "request"): [f"{path}.{wanted}"]})), "Fetch", "request"
+            ).items()
+            if name == path
+        )
+        assert len(table) == 1
+        assert table["tag"].tolist() == [5] if wanted == "tag" else table["data"].raw(0) == b"xyz"
+        with pytest.raises(KeyError):
+            table["data" if wanted == "tag" else "tag"]
+
+
+def test_an_interpreter_can_be_used_again():
+    wanted = vec[u8](bytes([1]) * (len(programs().slots) + len(programs().runs.stride)))
+    walk = Interpreter(wanted, programs().levels)
+    data, begin = FETCH_12 + b"\0", programs().instructions[programs().entries[0, REQUEST, 1, 12]]
+    for _ in range(2):
+        walk.forget()
+        assert walk.walk(begin, one_message(data, vec[i64](), vec[i64]()), 0, 0) == Status.OK
+        assert (walk.tokens.used, walk.problem_at, sum(walk.rows)) == (walk.met, len(data), 1)
+    assert walk.walk(begin, one_message(data + b"x", vec[i64](), vec[i64]()), 0, 0) == Status.LEFTOVER_BYTES
+    assert (walk.tokens.used, walk.problem_at, sum(walk.rows)) == (walk.met, len(data), 1)  # it leaves nothing
 
 
 def consumer_group_response(marker):

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from fuzz import fields, seeds
-from fuzz.guarded import guarded
-from fuzz.machine import Breach, Run, bent, check
+from fuzz.guarded import Guarded
+from fuzz.machine import Breach, Run, bent, check, guarded
 from tests.build import CASES
+from wirecheck.decode import message
+from wirecheck.decode.interpret.primitives import uvarint
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.wire import SIDES, pack
+from wirecheck.extension_modules import PLAIN
 
 
 def test_a_short_run_finds_nothing():
@@ -57,13 +60,17 @@ def test_what_must_not_be_is_a_breach():
             check(case)
 
 
-@pytest.mark.parametrize("index", [-1, 3])
-def test_a_guarded_array_is_read_and_written_inside_only(index):
-    array = guarded(np.zeros(3, np.uint8))
+@pytest.mark.parametrize("index", [-1, 3, slice(-1, 2), slice(2, 1)])
+def test_guarded_bytes_are_read_inside_only(index):
+    data = Guarded(b"\0\1\2")
     with pytest.raises(IndexError):
-        array[index]
-    with pytest.raises(IndexError):
-        array[index] = 1
-    array[2] = 1
-    assert array[2] == 1
-    assert array[1:].tolist() == [0, 1]
+        data[index]
+    assert data[2] == 2
+    assert (data[1:], data[:2], data[1:9]) == (b"\1\2", b"\0\1", b"\1\2")
+
+
+@pytest.mark.skipif(not PLAIN, reason="only the plain source can be handed guarded bytes")
+def test_an_index_in_front_of_the_bytes_would_be_seen():
+    with guarded(), pytest.raises(IndexError):
+        uvarint(message.bytes_of(np.zeros(3, np.uint8)), -1, 3)
+    assert type(message.bytes_of(np.zeros(3, np.uint8))) is bytes

@@ -1,0 +1,48 @@
+"""Between numpy's arrays and what compiled code works with: bytes and vecs.
+
+Knows which way costs a copy: out of compiled code none does; into it a memcpy, unless the array is a view of a vec, or
+of all of a bytes object, in the first place.
+Refuses to know what the numbers are.
+Rule: compiled modules know no numpy; their plain neighbours convert by these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i32, i64
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["bytes_of", "int32s", "int64s", "vec32", "vec64"]
+
+VEC32, VEC64 = type(vec[i32]()), type(vec[i64]())
+
+
+def int64s(numbers: vec[i64], count: int = -1) -> NDArray[np.int64]:
+    """The first of them (-1: all) as an array, read-only, in the same memory."""
+    return np.frombuffer(cast("memoryview", numbers), np.int64, count)
+
+
+def int32s(numbers: vec[i32], count: int = -1) -> NDArray[np.int32]:
+    return np.frombuffer(cast("memoryview", numbers), np.int32, count)
+
+
+def vec64(array: NDArray[np.int64]) -> vec[i64]:
+    """The array's numbers, and maybe more behind them: of one that `int64s` made, the vec it came from."""
+    base: object = array.base
+    return base if isinstance(base, VEC64) else vec[i64](array)
+
+
+def vec32(array: NDArray[np.int32]) -> vec[i32]:
+    base: object = array.base
+    return base if isinstance(base, VEC32) else vec[i32](array)
+
+
+def bytes_of(data: NDArray[np.uint8]) -> bytes:
+    """All of the array."""
+    base: object = data.base
+    return base if isinstance(base, bytes) and len(base) == data.nbytes else data.tobytes()
