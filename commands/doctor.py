@@ -4,7 +4,6 @@ Knows: which rooms have something to look at, and that a failure is exit code 1.
 """
 
 import sys
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import click
 from wirecheck import extension_modules
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND
-from wirecheck.commands.inputs import tell_unless
 
 Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -53,13 +51,9 @@ def of_code() -> Line:
 
 
 def of_streaming() -> list[Line]:
-    """What replay and monitor need; one line where they are not installed. A worker is tried, which may compile."""
+    """What replay and monitor need; one line where they are not installed. A worker is tried."""
     try:
         streaming_room = import_module("wirecheck.streaming.run.query_requirements")
     except ImportError:  # that extra is not installed
         return [("judging", "ok", "not installed here: replay and monitor need pip install 'wirecheck[monitor]'", "")]
-    with suppress(RuntimeError):  # where nothing can be stored, the lines say so
-        from wirecheck.capture.agent.warm import reads_frames_compiled
-
-        tell_unless(reads_frames_compiled())
     return list(streaming_room.checks())
