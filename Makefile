@@ -33,8 +33,6 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
-	$(call step,compiling what captures (two minutes of processor time))
-	@$(BIN)/python -m wirecheck.capture.agent.warm >/dev/null
 	$(call step,compiling what judges)
 	@$(BIN)/python -m wirecheck.streaming.steps.warm
 	@touch $@

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, place, told_if_compiling, write_frames
+from wirecheck.commands.inputs import NOT_WHOLE, place, write_frames
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
     """Write TCP frames as the Parquet table that replay and monitor read.
 
     With -i the agent runs until SIGTERM, Ctrl-C or --duration; SIGHUP begins a new file. It needs CAP_NET_RAW and
-    nothing else; `wirecheck doctor` says what is missing. Its first start compiles for two minutes and captures
-    meanwhile. What it lost is in its last line, in its metrics and in its files.
+    nothing else; `wirecheck doctor` says what is missing. What it lost is in its last line, in its metrics and in
+    its files.
 
     \b
     Examples:
@@ -105,7 +105,6 @@ def flag(ctx: click.Context, name: str) -> str:
 
 
 def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool, strict: bool) -> None:
-    told_if_compiling()
     from wirecheck.capture.agent.offline_agent import OFFLINE
 
     if any(out.glob(f"{OFFLINE}-*.parquet")):

@@ -14,7 +14,7 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop
-from wirecheck.commands.inputs import NOT_WHOLE, place, told_if_compiling
+from wirecheck.commands.inputs import NOT_WHOLE, place
 from wirecheck.commands.screen import as_json, legible
 
 if TYPE_CHECKING:
@@ -155,7 +155,6 @@ def messages(
     from wirecheck.capture.source import pcap
     from wirecheck.decode.show import message_lines
 
-    told_if_compiling()
     try:
         yield from message_lines.of(
             whole(tables([place(name) for name in files], broken), broken), wanted, reading, noticed

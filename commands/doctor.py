@@ -4,7 +4,6 @@ Knows: which rooms have something to look at, and that a failure is exit code 1.
 """
 
 import sys
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import click
 from wirecheck import extension_modules
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND
-from wirecheck.commands.inputs import tell_unless
 
 Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -52,9 +50,7 @@ def of_code() -> Line:
 
 
 def of_streaming() -> list[Line]:
-    """What Spark needs, for monitor and for replay by it; one line where it is not installed. A worker is tried, which
-    may compile.
-    """
+    """What Spark needs, for monitor and for replay by it; one line where it is not installed. A worker is tried."""
     if find_spec("pyspark") is None:
         said = (
             "locally; Spark is not installed: monitor and replay --engine spark need pip install 'wirecheck[monitor]'"
@@ -62,8 +58,4 @@ def of_streaming() -> list[Line]:
         return [("judging", "ok", said, "")]
     from wirecheck.streaming.run.query_requirements import checks
 
-    with suppress(RuntimeError):  # where nothing can be stored, the lines say so
-        from wirecheck.capture.agent.warm import reads_frames_compiled
-
-        tell_unless(reads_frames_compiled())
     return checks()

@@ -39,7 +39,7 @@ class Stop(click.ClickException):
 def in_one_line() -> Iterator[None]:
     """Wrong use gets a line like every other error, not click's block: what is wrong, and where to read on.
 
-    So does a program that was installed for less than it is asked for, or that can store nothing it compiles.
+    So does a program that was installed for less than it is asked for.
     """
     try:
         yield
@@ -52,10 +52,6 @@ def in_one_line() -> Iterator[None]:
     except ImportError:  # a package that has not what is taken from it
         need_fitting()
         raise
-    except RuntimeError as error:
-        if "no locator available" not in str(error):  # numba's, where it can store nothing
-            raise
-        raise Stop("nowhere to keep compiled code: set NUMBA_CACHE_DIR to a folder this user may write") from error
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:

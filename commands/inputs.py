@@ -42,24 +42,6 @@ def place(name: str) -> Path:
     return Path("/dev/stdin")
 
 
-def told_if_compiling() -> None:
-    """Before capture files are read; and once more where something is compiled all the same, as for the first pcapng
-    after many pcaps.
-    """
-    from wirecheck.capture.agent.warm import on_compiling, reads_files_compiled
-
-    compiled = reads_files_compiled()
-    tell_unless(compiled)
-    if compiled:
-        on_compiling(lambda: click.echo("wirecheck: compiling what was not needed so far, this once", err=True))
-
-
-def tell_unless(compiled: bool) -> None:
-    """A minute or two of silence would look like a hang."""
-    if not compiled:
-        click.echo("wirecheck: first start of this version: compiling for two minutes or so, this once", err=True)
-
-
 @dataclass(frozen=True)
 class Frames:
     """What the inputs come to: files of frames, some of which may still be on their way."""
@@ -92,7 +74,6 @@ class Frames:
 @contextmanager
 def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> Iterator[Frames]:
     """Frames of all inputs: in the folders given, and in one that is made here of the pcaps given."""
-    told_if_compiling()
     given = [place(name) for name in inputs]
     folders = tuple(path for path in given if path.is_dir())
     pcaps = [path for path in given if not path.is_dir()]

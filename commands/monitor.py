@@ -15,7 +15,6 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop, need_fitting
-from wirecheck.commands.inputs import tell_unless
 from wirecheck.commands.outputs import for_its_user_alone
 from wirecheck.commands.units import duration, size
 
@@ -85,7 +84,6 @@ def monitor(
       wirecheck monitor --config monitor.toml
     """
     need_fitting()
-    from wirecheck.capture.agent.warm import reads_frames_compiled
     from wirecheck.streaming.run import monitor as job
     from wirecheck.streaming.run.plan import MonitorError, Plan
     from wirecheck.streaming.steps.settings import Settings
@@ -95,7 +93,6 @@ def monitor(
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     plan = Plan(frames, out, checkpoint, interval_s=interval, retain_s=choices.pop("retain"), **choices)
-    tell_unless(reads_frames_compiled())
     try:
         with for_its_user_alone():
             job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))

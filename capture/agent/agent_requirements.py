@@ -38,7 +38,6 @@ def checks(out: Path | None = None, interfaces: tuple[str, ...] = ()) -> list[Li
         _python(),
         _scapy(),
         _libpcap(),
-        _compiled_code(),
         _capability(),
         *_interfaces(interfaces),
         _ring(),
@@ -69,19 +68,6 @@ def _libpcap() -> Line:
     if found:
         return "libpcap", OK, found, ""
     return "libpcap", WARN, "not found: capture --filter needs it (--port does not)", "apt-get install libpcap0.8"
-
-
-def _compiled_code() -> Line:
-    name = "compiled code"
-    try:
-        from wirecheck.capture.agent.warm import cache_folder, is_compiled
-    except RuntimeError:  # numba's, where it can store nothing
-        return name, FAIL, "no folder to keep it in", "set NUMBA_CACHE_DIR to a folder the agent's user may write"
-    kept = f"kept in {cache_folder()}"
-    if is_compiled():
-        return name, OK, kept, ""
-    fix = f"{sys.executable} -m wirecheck.capture.agent.warm, as the agent's user and with its NUMBA_CACHE_DIR"
-    return name, WARN, f"{kept}, nothing yet: the first capture compiles for two minutes", fix
 
 
 def _capability() -> Line:

@@ -19,8 +19,7 @@ from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent.counts import KERNEL, Counts
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
-from wirecheck.capture.agent.warm import compile_apart, is_compiled, warm, warm_ring
-from wirecheck.capture.agent.writer import HELD_BYTES, ClockWentBack, Shown, Trimming, Writer
+from wirecheck.capture.agent.writer import ClockWentBack, Shown, Writer
 from wirecheck.capture.refusal import ListenError
 from wirecheck.capture.source import ring
 from wirecheck.capture.source.interface import BUFFER_BYTES, Interface, is_there, need_libpcap
@@ -37,10 +36,6 @@ _SETTLED_NS = 500_000_000  # a packet this old has left the ring
 _TOLD_S = 0.25  # how often the writing thread hears the time
 _IDLE_S = 10.0  # an agent that sees nothing says so this often, for those who wait for its time
 _LOOKED_S = 1.0
-_COMPILING = (
-    "first start of this version: compiling for two minutes of processor time; capturing begins within seconds, and "
-    f"what comes waits in memory until it can be written ({HELD_BYTES >> 20} MB and the ring; beyond, the kernel drops)"
-)
 _BACK_NS = 1_000_000_000  # a clock that is set back by less only makes packets late
 
 
@@ -117,17 +112,11 @@ def listen(
         signals = stack.enter_context(Signals())
         spool = Spool(out, stamp, what.roll_bytes, what.limits)
         stack.callback(spool.abandon)
-        for name in what.interfaces:
-            what.open(name).close()  # what is wrong is said before anybody waits for the compiler
-        compiles = not is_compiled()
-        if compiles:
-            say(_COMPILING)
-        warm_ring()  # before there is a ring: one that nobody empties is full soon, whatever comes
         interfaces: dict[str, Interface] = {}
         stack.callback(_close, interfaces)
         for name in what.interfaces:
             interfaces[name] = what.open(name)
-        writer = Writer(spool, stamp, counts, say, None if what.keep_records else Trimming(Trim, _prepare))
+        writer = Writer(spool, stamp, counts, say, None if what.keep_records else Trim)
         loop = _Loop(what, stamp, interfaces, writer, counts)
         loop.say = say
         if line := extension_modules.slow():
@@ -137,15 +126,8 @@ def listen(
         try:
             loop.run(signals)
         finally:
-            if compiles and not writer.is_ready:
-                say("what came is written once the code is compiled; a second signal ends at once, without it")
             writer.finish()
     return counts
-
-
-def _prepare() -> None:
-    compile_apart()
-    warm()
 
 
 def _close(interfaces: dict[str, Interface]) -> None:

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from wirecheck.capture.trim.trimmer import Trim
 
 _QUEUE_BATCHES = 64  # at most so many blocks of a ring wait for the disk
-HELD_BYTES = 256 << 20  # wait for the compiler at a first start
 _TOGETHER_ROWS = 1 << 16  # trimmed in one pass, when that many wait: a pass has a price of its own
 _RETRY_S = 1.0
-_SLOW_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -52,14 +50,6 @@ class ClockWentBack:
     """What comes from here on is older than what came."""
 
 
-@dataclass(frozen=True)
-class Trimming:
-    """How rows are trimmed, and what must be done once before: that takes two minutes where nothing is compiled yet."""
-
-    new: Callable[[], Trim]
-    prepare: Callable[[], None]
-
-
 class Writer(threading.Thread):
     """Puts rows on disk behind the loop's back. While the disk takes nothing, rows are lost, counted and announced."""
 
@@ -69,16 +59,14 @@ class Writer(threading.Thread):
         stamp: frames.Stamp,
         counts: Counts,
         say: Callable[[str], None],
-        trimming: Trimming | None,
+        new_trim: Callable[[], Trim] | None,
     ) -> None:
         super().__init__(name="writer", daemon=True)
         self._spool, self._stamp, self._counts, self._say = spool, stamp, counts, say
-        self._trimming = trimming
-        self._trim = trimming.new() if trimming else None
-        self._ready = threading.Event()
-        self._held_bytes = 0  # of rows that came before it was ready
+        self._new_trim = new_trim
+        self._trim = new_trim() if new_trim else None
         self._left_out_before: dict[str, int] = {}  # by trims before this one
-        self._queue: queue.Queue[pa.RecordBatch | Shown | ClockWentBack | None] = queue.Queue()
+        self._queue: queue.Queue[pa.RecordBatch | Shown | ClockWentBack | None] = queue.Queue(_QUEUE_BATCHES)
         self._taken: dict[str, int] = {}
         self._told: dict[str, int] = {}
         self._wire_bytes = self._newest_ns = self._shown_ns = 0
@@ -91,12 +79,6 @@ class Writer(threading.Thread):
 
     def put(self, work: pa.RecordBatch | Shown | ClockWentBack) -> None:
         """Waits while there is no room: the kernel drops and counts then."""
-        if not self.is_ready:
-            if isinstance(work, Shown):
-                return  # the first one after it says the same, and what waited is trimmed in large passes
-            self._held_bytes += work.nbytes if isinstance(work, pa.RecordBatch) else 0
-            while self._held_bytes > HELD_BYTES and not self._ready.wait(1):
-                self.check()
         while True:
             with contextlib.suppress(queue.Full):
                 self._queue.put(work, timeout=1)
@@ -116,11 +98,6 @@ class Writer(threading.Thread):
         self.join()
 
     @property
-    def is_ready(self) -> bool:
-        """Is all compiled that it needs?"""
-        return self._ready.is_set()
-
-    @property
     def holds_rows(self) -> bool:
         """Is something in no file yet that could be?"""
         return self._spool.holds_rows
@@ -128,7 +105,6 @@ class Writer(threading.Thread):
     # --- the thread
 
     def run(self) -> None:
-        self._prepare()
         batches: list[pa.RecordBatch] = []
         for work in iter(self._queue.get, None):
             if isinstance(work, pa.RecordBatch):
@@ -145,15 +121,6 @@ class Writer(threading.Thread):
                 self.begin_anew()
         self.take(batches)
         self.close()
-
-    def _prepare(self) -> None:
-        began_s = time.monotonic()
-        if self._trimming is not None:
-            self._trimming.prepare()
-        if time.monotonic() - began_s > _SLOW_S:
-            self._say(f"ready after {time.monotonic() - began_s:.0f} s; writing what waited")
-        self._queue.maxsize = _QUEUE_BATCHES
-        self._ready.set()
 
     def take(self, batches: list[pa.RecordBatch]) -> None:
         if self._trim is None:
@@ -179,10 +146,10 @@ class Writer(threading.Thread):
 
     def begin_anew(self) -> None:
         """The clock went back: what waits by the old time waits no longer, and the old time promises nothing."""
-        if self._trim is not None and self._trimming is not None:
+        if self._trim is not None and self._new_trim is not None:
             self._keep(self._trim.drain())
             self._left_out_before = self._left_out()
-            self._trim = self._trimming.new()
+            self._trim = self._new_trim()
         self._newest_ns = self._shown_ns = 0
         self._spool.forget_time()
 

@@ -187,7 +187,6 @@ def test_no_color_and_no_pager(run, monkeypatch):
     [
         (ModuleNotFoundError(name="pyspark.sql"), "pyspark is not installed: pip install 'wirecheck[monitor]'"),
         (ModuleNotFoundError(name="scapy"), "scapy is not installed: pip install 'wirecheck[capture]'"),
-        (RuntimeError("cannot cache: no locator available for file"), "nowhere to keep compiled code: set NUMBA_CACHE"),
     ],
     ids=str,
 )
@@ -196,39 +195,10 @@ def test_what_is_not_there_is_one_line(run, monkeypatch, command, raised, said):
     def fail(*_, **__):
         raise raised
 
-    monkeypatch.setattr("wirecheck.capture.agent.warm.reads_files_compiled", fail)
+    monkeypatch.setattr("wirecheck.capture.agent.offline_agent.inputs_in_order", fail)
     told = run(*command)
     assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
     assert told.stderr.startswith(f"wirecheck: {said}")
-
-
-def test_what_is_compiled_later_is_said_once(capsys):
-    from numba import njit
-
-    from wirecheck.commands import inputs
-
-    inputs.told_if_compiling()
-    for number in range(2):
-        made = {}
-        exec(f"def twice(value):\n    return value * 2 + {number}", made)
-        assert njit(made["twice"])(1) == 2 + number
-    assert capsys.readouterr().err == "wirecheck: compiling what was not needed so far, this once\n"
-
-
-def test_doctor_says_that_it_compiles(run, monkeypatch):
-    monkeypatch.setattr("wirecheck.capture.agent.warm._is_stored", lambda _: False)
-    monkeypatch.setattr("wirecheck.streaming.run.query_requirements.checks", list)
-    told = run("doctor")
-    assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"
-    assert "packet ring" in told.stdout
-
-
-@pytest.mark.parametrize("command", [["topics", EXAMPLE], ["decode", EXAMPLE, "--limit", "1"]], ids=lambda c: c[0])
-def test_a_first_start_says_why_it_takes_long(run, monkeypatch, command):
-    monkeypatch.setattr("wirecheck.capture.agent.warm._is_stored", lambda _: False)
-    told = run(*command)
-    assert told.exit_code == 0
-    assert told.stderr == "wirecheck: first start of this version: compiling for two minutes or so, this once\n"
 
 
 WRITES = {

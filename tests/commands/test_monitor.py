@@ -98,9 +98,3 @@ def test_a_package_of_another_version_is_one_line_before_it_is_imported(told, mo
     fix = "pip install 'pandas<3,>=2.2'"
     assert (result.exit_code, told) == (2, [])
     assert result.output == f"wirecheck: pandas 3.0.1 is installed, <3,>=2.2 is needed: {fix}\n"
-
-
-def test_a_first_start_says_why_it_takes_long(told, monkeypatch):
-    monkeypatch.setattr("wirecheck.capture.agent.warm.reads_frames_compiled", lambda: False)
-    result = ran("--frames", "f", "--out", "o")
-    assert (result.exit_code, len(told), "compiling for two minutes" in result.output) == (0, 1, True)

@@ -34,7 +34,6 @@ def test_what_is_not_ok_says_how_to_mend_it_and_nothing_raises(tmp_path):
         ("capability", ("wirecheck.capture.agent.agent_requirements._NET_RAW", 63), "fail"),
         ("interfaces", ("wirecheck.capture.agent.agent_requirements._is_up", lambda _: False), "fail"),
         ("offload", ("wirecheck.capture.agent.agent_requirements._PACKET_BYTES", -1), "warn"),
-        ("compiled code", ("wirecheck.capture.agent.warm.is_compiled", lambda: False), "warn"),
         ("packet ring", ("wirecheck.capture.source.ring.V3", 99), "fail"),
     ],
 )

@@ -1,6 +1,5 @@
 """The writing thread: what waits, what is promised, and what is lost while the disk takes nothing."""
 
-import threading
 from dataclasses import replace
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from wirecheck.capture.agent import writer
 from wirecheck.capture.agent.counts import DISK, Counts
 from wirecheck.capture.agent.spool import Spool
 from wirecheck.capture.agent.spool_folder import Limits
-from wirecheck.capture.agent.writer import Shown, Trimming, Writer
+from wirecheck.capture.agent.writer import Shown, Writer
 from wirecheck.capture.trim.trimmer import Trim
 
 STAMP = frames.Stamp("prod", "agent")
@@ -31,7 +30,7 @@ class Disk:
         self.others = self.write_others() if room == 0 else []
         size = sum(file.stat().st_size for file in self.others)
         self.spool = Spool(folder, STAMP, limits=Limits(max_bytes=size or None))
-        self.writer = Writer(self.spool, STAMP, self.counts, self.said.append, trim and Trimming(trim, lambda: None))
+        self.writer = Writer(self.spool, STAMP, self.counts, self.said.append, trim)
 
     def write_others(self):
         spool = Spool(self.folder, STAMP, roll_bytes=1)
@@ -162,34 +161,3 @@ def test_a_clock_that_goes_back_does_not_leave_out_what_comes_after(tmp_path, wr
     }
     assert len(kept[40000]) == len(kept[40001]) > 0
     assert found[-1]["ts_ns"] == max(s.ts_ns for s in after.segments) - 3600 * SECOND
-
-
-def test_what_comes_before_the_code_is_compiled_waits_and_is_written(tmp_path, three, monkeypatch):
-    monkeypatch.setattr(writer, "_SLOW_S", 0.0)
-    compiled, counts, said = threading.Event(), Counts(), []
-    ours = Writer(Spool(tmp_path, STAMP), STAMP, counts, said.append, Trimming(Trim, compiled.wait))
-    ours.start()
-    for _ in range(writer._QUEUE_BATCHES + 10):  # more than may wait later
-        ours.put(three)
-        ours.put(Shown(SECOND, roll=True))
-    assert (ours.is_ready, counts.kept_frames) == (False, 0)
-    compiled.set()
-    ours.finish()
-    assert counts.kept_frames == (writer._QUEUE_BATCHES + 10) * three.num_rows
-    assert counts.files == 1  # and not one for each time that was shown meanwhile
-    assert (ours.is_ready, ours._queue.maxsize, len(said)) == (True, writer._QUEUE_BATCHES, 1)
-
-
-def test_no_more_waits_for_the_compiler_than_there_is_room_for(tmp_path, three, monkeypatch):
-    monkeypatch.setattr(writer, "HELD_BYTES", 2 * three.nbytes)
-    compiled = threading.Event()
-    ours = Writer(Spool(tmp_path, STAMP), STAMP, Counts(), lambda _: None, Trimming(Trim, compiled.wait))
-    ours.start()
-    loop = threading.Thread(target=lambda: [ours.put(three) for _ in range(3)])
-    loop.start()
-    loop.join(0.1)
-    assert (loop.is_alive(), ours._queue.qsize()) == (True, 2)
-    compiled.set()
-    loop.join()
-    ours.finish()
-    assert ours._counts.kept_frames == 3 * three.num_rows
