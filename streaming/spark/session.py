@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from wirecheck.streaming.spark.java import find_java
 from wirecheck.streaming.spark.memory import GIVE_BACK_BYTES, hold_little
-from wirecheck.streaming.spark.tuning import JVM, QUERY, Session, settings
+from wirecheck.streaming.spark.tuning import QUERY, Session, settings
 
 __all__ = ["Session", "SparkDidNotStart", "close_session", "open_session"]
 GIVE_BACK = {
@@ -62,7 +62,6 @@ def open_session(session: Session) -> SparkSession:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LAUNCHER_OPTS": JVM,
     } | GIVE_BACK
     log = session.work / "spark.log"
     with inherited_by_java(None if session.verbose else log):

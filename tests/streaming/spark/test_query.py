@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from wirecheck.streaming.run.replay import finish, retried
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
@@ -54,8 +55,8 @@ def run(spark, job, settings):
             link = type(file)(job.frames) / file.name
             link.write_bytes(file.read_bytes())
             os.utime(link, (1_700_000_000 + age, 1_700_000_000 + age))  # the file source goes by this
-        query = start(spark, replace(job, **changes.pop("job", {})), replace(settings, **changes))
-        assert query.awaitTermination(120)
+        asked = replace(job, **changes.pop("job", {})), replace(settings, **changes)
+        query = retried(lambda: finish(start(spark, *asked), len(files), None))
         return Result.read(job.out, str(query.id)).json(), query
 
     return judged
