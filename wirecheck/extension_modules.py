@@ -102,7 +102,7 @@ def running() -> str:
 
 def cost() -> str:
     """What plain source means for whoever listens to a cluster."""
-    return f"{running()}, some 100 times slower than compiled: carries about {PLAIN_FRAMES_PER_SECOND:,} frames/s"
+    return f"{running()}, tens of times slower than compiled: carries about {PLAIN_FRAMES_PER_SECOND:,} frames/s"
 
 
 def slow() -> str:
@@ -110,7 +110,7 @@ def slow() -> str:
     return f"{cost()}; fix: {remedy(PLAIN)}" if PLAIN else ""
 
 
-PLAIN_FRAMES_PER_SECOND = 900
-"""From pcap to trimmed files (`capture -r` of the example) on a core of a slow machine, with NUMBA_DISABLE_JIT=1."""
+PLAIN_FRAMES_PER_SECOND = 7_000
+"""From pcap to trimmed files (`capture -r` of the example), on a core of a slow machine: 7,000; compiled 120,000."""
 PLAIN = ""
 """Why the plain source runs; empty where it is compiled."""

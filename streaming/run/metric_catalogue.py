@@ -75,7 +75,10 @@ METRICS = (
     Named("backlog_bytes", "gauge", (), "Size of these files."),
     Named("state_bytes", "gauge", ("step",), "Memory of the state stores, by step: follow or judge."),
     Named(
-        "compiled", "gauge", (), "1 where the driver's code is compiled, 0 where plain source runs, 100 times slower."
+        "compiled",
+        "gauge",
+        (),
+        "1 where the driver's code is compiled, 0 where plain source runs, tens of times slower.",
     ),
     Named("build_info", "info", (), "The version at work."),
 )
