@@ -37,13 +37,13 @@ class QueryProcess:
     """One such process, for as long as the block lasts."""
 
     def __init__(self, work: Path, settings: Settings) -> None:
-        work.mkdir(parents=True, exist_ok=True)
+        work.mkdir(parents=True, exist_ok=True)  # PySpark's own temporary folders lie there, too, and go with it
         paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
         with (work / "spark.log").open("ab") as log:
             self._process = Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
                 [sys.executable, "-P", "-m", __name__],
                 stdin=PIPE, stdout=PIPE, stderr=None if settings.verbose else log,
-                env={**os.environ, "PYTHONPATH": paths}, process_group=0,
+                env={**os.environ, "PYTHONPATH": paths, "TMPDIR": str(work)}, process_group=0,
             )  # fmt: skip
         self._work = work
         self._tell((work, settings))
