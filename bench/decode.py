@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECONDS = 1.0  # each side is measured at least that long
-FETCH_BAR, METADATA_BAR = 5, 10
+FETCH_BAR, METADATA_BAR = 5, 36
 
 
 def fetch_request(seed: int) -> bytes:

@@ -42,13 +42,6 @@ to_columns(both[0], "Fetch")
 to_columns(both[1], "Metadata")
 print(time.process_time() - begin)
 """
-ALL_KERNELS = """
-import time
-begin = time.process_time()
-from wirecheck.decode.warm import warm
-warm()
-print(time.process_time() - begin)
-"""
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,7 @@ def metadata() -> Kind:
 def measure() -> list[dict]:
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
         compared = [found for kind in (fetch(), metadata()) for found in beside_tshark(kind, Path(name))]
-        return compared + first_use(Path(name))
+        return compared + first_use()
 
 
 def beside_tshark(kind: Kind, folder: Path) -> list[dict]:
@@ -186,17 +179,16 @@ def best(work: Callable[[], object]) -> float:
     return min(rounds)
 
 
-def first_use(folder: Path) -> list[dict]:
-    """CPU time before the first message is decoded: with nothing compiled yet, and with numba's cache filled."""
-    found = []
-    for what, code in (("decode, first use", FIRST_USE), ("all kernels of decode", ALL_KERNELS)):
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / what), "PYTHONPATH": os.pathsep.join(sys.path)}
-        for state in ("nothing compiled", "cached"):
-            run = subprocess.run(
-                [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment
-            )
-            found.append(row(f"{what}, {state}", float(run.stdout), "s"))
-    return found
+def first_use() -> list[dict]:
+    """CPU time before the first message of both kinds is decoded, in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", FIRST_USE], check=True, capture_output=True, text=True, env=environment
+        ).stdout
+        for _ in range(ROUNDS)
+    ]
+    return [row("decode, first use", min(map(float, runs)), "s")]
 
 
 def row(  # noqa: PLR0917

@@ -132,11 +132,13 @@ class Lists:
 
 def uuids(data: NDArray[np.uint8], at: Ints) -> NDArray[np.uint8]:
     """uint8[rows, 16] of these places; zeros for a place below zero."""
-    out = np.zeros((len(at), 16), np.uint8)
     rows = np.flatnonzero(at >= 0)
-    if len(rows):
-        everywhere: NDArray[Any] = np.ndarray((len(data) - 15,), "V16", data, strides=(1,))
-        out[rows] = everywhere[at[rows]].view(np.uint8).reshape(-1, 16)
+    everywhere: NDArray[Any] = np.ndarray((max(len(data) - 15, 0),), "V16", data, strides=(1,))
+    found = everywhere[at[rows]].view(np.uint8).reshape(-1, 16)
+    if len(rows) == len(at):
+        return found
+    out = np.zeros((len(at), 16), np.uint8)
+    out[rows] = found
     return out
 
 

@@ -1,4 +1,4 @@
-"""python -m fuzz.machine --inputs 10000000: mutated messages through the machine, mutated fields through the records.
+"""python -m fuzz.machine --inputs 10000000: mutated messages through the interpreter, mutated fields of records too.
 
 Knows: what must hold for any bytes at all. Each batch of inputs is decoded at once; some of each are looked at closely.
     a status of the closed list; a failed message leaves no token; tokens, time and memory in proportion to the bytes;
@@ -185,7 +185,7 @@ def main() -> int:
     rng, seeds = np.random.default_rng(options.seed), messages()
     run, begin = Run(rng, options.plain), time.monotonic()
     checked = ", every index checked" if run.plain else ""
-    print(f"machine, {extension_modules.running()}{checked}: {len(seeds)} seeds", flush=True)
+    print(f"interpreter, {extension_modules.running()}{checked}: {len(seeds)} seeds", flush=True)
     try:
         while run.inputs < options.inputs:
             run.batch(seeds, min(PLAIN_BATCH if run.plain else BATCH, options.inputs - run.inputs))

@@ -34,7 +34,7 @@ BUILDERS = {
     errors.UnknownVersion: lambda: read_entry(entry(2, b"", frame=0)),
     errors.LeftoverBytes: lambda: read(Batch([record(tail=b"\x00")]).bytes()),
 }
-# What only the machine raises is built in tests/decode/test_message.py and tests/decode/test_nested.py.
+# What only the interpreter finds is built in tests/decode/test_message.py and tests/decode/test_nested.py.
 ELSEWHERE = {errors.BadTag, errors.BadMarker}
 
 
