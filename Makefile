@@ -33,8 +33,6 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
-	$(call step,compiling what judges)
-	@$(BIN)/python -m wirecheck.streaming.steps.warm
 	@touch $@
 	$(call step,ready)
 
@@ -72,7 +70,7 @@ scenarios: $(SET_UP) ## real captures, compiled, by two roads: a plain loop and 
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios
 
 coverage: $(SET_UP) ## branch coverage of decode/ from its own tests, by the plain source
-	@$(PLAIN) NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
+	@$(PLAIN) $(BIN)/python -m coverage run --branch --source=decode -m pytest tests/decode -p no:randomly
 	@$(BIN)/python -m coverage report --show-missing --skip-covered --fail-under=100
 
 docs: $(SET_UP) ## write the generated pages (CHECKS.md, dashboards)

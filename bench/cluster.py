@@ -42,7 +42,6 @@ def packed(folder: Path) -> Path:
     for command in (
         [sys.executable, "-m", "venv", str(folder / "env")],
         [*pip, f"{ROOT}[monitor]", "venv-pack"],
-        [str(python), "-m", "wirecheck.streaming.steps.warm"],
         [str(folder / "env/bin/venv-pack"), "-q", "-p", str(folder / "env"), "-o", str(folder / "env.tar.gz"),
          "--compress-level", "1", "--exclude", "*/pyspark/jars/*"],
     ):  # fmt: skip

@@ -1,7 +1,7 @@
 """The walls of the house: who may import whom, and how large a piece may grow.
 
-Knows only the sources' text (parsed, never imported). The limits are those of the house style; kernels that numba
-compiles and the interpreter's loop are exempt, because a call inside them costs what they exist to save.
+Knows only the sources' text (parsed, never imported). The limits are those of the house style; loops that a call inside
+them would slow down are exempt, each by its name.
 """
 
 import ast
@@ -67,7 +67,6 @@ NAMED_TWICE = {
     "a family of claims and the checks of it": {
         "administration", "bindings", "control", "drafts", "replicas", "sessions", "wire_format",
     },
-    "until nothing is compiled at run time": {"warm"},
 }  # fmt: skip
 """Names that several modules may share, and why; any other is unique, so that it can be said without its folder."""
 BOUNDARIES = {
@@ -195,18 +194,14 @@ def test_the_door_opens_a_room_only_when_it_is_asked_for(path):
     tree = ast.parse(path.read_text())
     statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     at_import = {name.removeprefix(PACKAGE).split(".")[0] for node in statements for name in imported(node)}
-    assert at_import & {*(set(ROOMS) - {"commands"}), "pyarrow", "numpy", "numba", "pyspark", "pandas", "rich"} == set()
+    assert at_import & {*(set(ROOMS) - {"commands"}), "pyarrow", "numpy", "pyspark", "pandas", "rich"} == set()
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and not compiled(node) and not whole_loop(path, node):
+            if isinstance(node, ast.FunctionDef) and not whole_loop(path, node):
                 yield f"{relative(path)}:{node.lineno} {node.name}", node
-
-
-def compiled(node: ast.FunctionDef) -> bool:
-    return any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
 @pytest.mark.parametrize("path", sorted(COMPILED), ids=relative)
@@ -249,7 +244,7 @@ def kernels(path: Path) -> int:
     return sum(
         (node.end_lineno or 0) - node.lineno + 1
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef) and (compiled(node) or whole_loop(path, node))
+        if isinstance(node, ast.FunctionDef) and whole_loop(path, node)
     )
 
 
@@ -264,9 +259,3 @@ def test_every_module_opens_with_what_it_knows():
 
 def test_every_room_has_a_page():
     assert [room for room in ROOMS if not (ROOT / room / "README.md").is_file()] == []
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_what_numba_keeps_is_stamped(path):
-    """Or a process would run what it was before a change in another file."""
-    assert relative(path) == "decode/compiled.py" or "cache=True" not in path.read_text()

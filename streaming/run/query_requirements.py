@@ -18,7 +18,7 @@ from typing import NamedTuple
 import wirecheck
 from wirecheck.streaming.spark.tuning import HEAP_MB
 
-PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client", "numba")
+PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client")
 HELD_MB = HEAP_MB + 600
 """Java's heap at its largest, Java beside it, and its Pythons: more than a replay or a monitor was seen to hold."""
 ENOUGH_MB = 2 * HELD_MB

@@ -75,18 +75,6 @@ def test_what_a_pod_mounts_it_has(name):
     assert asked <= claims
 
 
-def test_what_is_compiled_for_one_is_run_by_no_other():
-    """Whoever can write into a cache of compiled code runs code as its reader."""
-    users = {}
-    for name, service in SERVICES.items():
-        for mount in service.get("volumes", ()):
-            if mount.split(":")[1] == "/cache":
-                users.setdefault(mount.split(":")[0], []).append(name)
-    assert sorted(users.values()) == [["agent"], ["monitor"]]
-    caches = {name: next(v for v in pod["volumes"] if v["name"] == "cache") for name, pod in PODS.items()}
-    assert all(volume == {"name": "cache", "emptyDir": {}} for volume in caches.values())
-
-
 def test_only_who_needs_the_file_capability_may_gain_a_right_and_roots_are_read_only():
     gains = {name: container["securityContext"]["allowPrivilegeEscalation"] for name, container in CONTAINERS.items()}
     assert gains == {"wirecheck-agent": True, "wirecheck-monitor": False}

@@ -10,9 +10,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from numba import config
 
 from tests.decode.log.batches import uvarint
+from wirecheck import extension_modules
 from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, pack
@@ -20,7 +20,7 @@ from wirecheck.decode.wire import RECORD, REQUEST, RESPONSE, pack
 METADATA, FETCH, PRODUCE = 3, 1, 0
 MOST_UINT32 = b"\xff\xff\xff\xff\x0f"
 MOST_INT32 = b"\x7f\xff\xff\xff"
-MOST_SECONDS = 30 if config.DISABLE_JIT else 1  # plain Python under a tracer takes some hundred times as long
+MOST_SECONDS = 30 if extension_modules.PLAIN else 1  # plain Python under a tracer takes some hundred times as long
 
 
 def request(key, version, body, *, flexible):

@@ -46,8 +46,7 @@ ENDS = {
 def test_what_must_not_be_is_a_breach_and_the_run_goes_on_behind_it(program, said, tmp_path, monkeypatch):
     start = subprocess.Popen
 
-    def instead(command, env):
-        assert env["NUMBA_BOUNDSCHECK"] == "1"
+    def instead(command):
         folder = command[command.index("--child") + 1]
         return start([sys.executable, "-c", program.replace("FOLDER", repr(folder))])
 
