@@ -83,7 +83,8 @@ def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, 
 def columns_of(rows: Rows, width: int) -> Ints:
     """The columns of the rows, each in one piece."""
     values: Any = rows.values  # a vec, whose memory numpy shares
-    return np.ascontiguousarray(np.frombuffer(values, np.int64, rows.used).reshape(-1, width).T)
+    found: Ints = np.frombuffer(values, np.int64, rows.used).reshape(-1, width).T.copy()  # the memory is used again
+    return found
 
 
 def _messages(message: Ints, data: NDArray[np.uint8], span: Ints) -> Messages:

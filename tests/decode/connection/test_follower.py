@@ -388,3 +388,13 @@ def test_a_protocol_that_begins_like_kerberos_and_never_speaks_kafka_is_not_kafk
     results = follow(talk)
     assert only(results).protocol != "kafka"
     assert told(results) == []
+
+
+def test_what_was_handed_out_stays_as_it_was():
+    """The follower uses its memory again in the next call: one message a call, and a call after it."""
+    follower = Follower()
+    talk = opened().request(request(FETCH, 12, 1)).response(response(1, b"first"))
+    results = [follower.receive(segments([frame])) for frame in talk.segments]
+    before = [told([result]) for result in results]
+    follower.receive(segments(opened(client=("10.0.0.3", 5)).segments))
+    assert [told([result]) for result in results] == before
