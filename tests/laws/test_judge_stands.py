@@ -63,7 +63,7 @@ def judged(claims, parts=1):
         judge.progress("agent", max(one.last.ts_ns for one in part) + 400 * SECOND_NS, ended=at + size >= len(claims))
         rows += judge.rows()
         raised += judge.failures.new_ones()
-    judge.ledger.touched |= judge.every_cell()
+    judge.ledger.touched |= judge.every_subject()
     rows += judge.rows()
     raised += judge.failures.new_ones()
     return open_rows(rows), raised
