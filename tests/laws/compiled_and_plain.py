@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from tests.decode.connection.conversations import API_VERSIONS, produce, request, response, segments
+from tests.traffic import Talk
+from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.log.checksum import crc32c
@@ -101,11 +104,35 @@ def secrets() -> Iterator[Any]:
         yield walk.feed(data[:half]), walk.feed(data[half:]), walk.carried
 
 
+def followed() -> Iterator[Any]:
+    """Exchanges and facts of talks that lost, moved and repeated frames, in calls of any length, stored between."""
+    chance = random.Random(3)
+    for number in range(60):
+        talk = Talk(mss=chance.choice((7, 100, 1448))).open()
+        talk.request(request(API_VERSIONS, 3, 0)).response(response(0, bytes(20)))
+        for asked in range(1, chance.randint(2, 30)):
+            talk.request(produce(asked, size=chance.randint(0, 900))).response(response(asked, bytes(asked)))
+        frames = talk.close().segments[chance.choice((0, 0, 9)) :]
+        for _ in range(chance.randint(0, 12)):
+            frame = frames.pop(chance.randrange(len(frames)))
+            if chance.random() < 0.7:
+                frames.insert(min(chance.randrange(len(frames) + 1), len(frames)), frame)
+        follower, at = Follower(early=number % 4 == 0), 0
+        while at < len(frames):
+            end = at + chance.randint(1, len(frames))
+            found = follower.receive(segments(frames[at:end]))
+            yield found.messages.data.tolist(), found.stream_offset.tolist(), found.outcome.tolist(), found.connections
+            follower, at = Follower.restore(follower.snapshot()), end
+        found = follower.drain()
+        yield found.messages.data.tolist(), found.outcome.tolist(), found.connections
+
+
 CASES: dict[str, Callable[[], Iterator[Any]]] = {
     "checksums": checksums,
     "records": records,
     "log_entries": log_entries,
     "secrets": secrets,
+    "followed": followed,
 }
 
 if __name__ == "__main__":

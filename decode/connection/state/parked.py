@@ -72,15 +72,14 @@ class Block:
         if self._owners is None:
             self._owners = [table.column(0) for table in self.tables[1:]]
         self.parked[rows] = False
-        found = self.tables[CONNECTIONS].rows(np.array(rows, np.int64)).tolist()
-        taken = []
-        for row, numbers in zip(rows, found, strict=True):
-            owned = [[numbers]]
-            for table, owners in zip(self.tables[1:], self._owners, strict=True):
-                begin, end = np.searchsorted(owners, (row, row + 1)) if len(owners) else (0, 0)
-                owned.append(table.rows(np.arange(begin, end)).tolist() if end > begin else [])
-            taken.append(connection_of(self.keys[row], owned, self.data))
-        return taken
+        chosen = np.array(rows, np.int64)
+        owned = [[[numbers] for numbers in self.tables[CONNECTIONS].rows(chosen).tolist()]]
+        for table, owners in zip(self.tables[1:], self._owners, strict=True):
+            places = zip(
+                np.searchsorted(owners, chosen).tolist(), np.searchsorted(owners, chosen + 1).tolist(), strict=True
+            )
+            owned.append([table.rows(np.arange(first, end)).tolist() if end > first else [] for first, end in places])
+        return [connection_of(self.keys[row], parts, self.data) for row, *parts in zip(rows, *owned, strict=True)]
 
     def left(self) -> tuple[list[str], list[Ints], list[bytes]]:
         """Keys, tables and data of what is parked still, to be merged with others."""
