@@ -193,7 +193,7 @@ class Follower:
             flipped[i] = low > high
             name = segments.names[agent] if _reused(low[0]) else ""
             keys.append(handout.key_of(high, low, name) if low > high else handout.key_of(low, high, name))
-        begin, end = segments.payload_at[[0, -1]].tolist()
+        begin, payload = _payload(segments)
         rows = np.empty((WIDTH, len(segments)), np.int64)
         columns: tuple[NDArray[Any], ...] = (
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
@@ -204,7 +204,6 @@ class Follower:
             row[:] = column
         rows[10:12] -= begin
         left = np.stack([segments.left_offset, segments.left_length], axis=1).astype(np.int64, copy=False)
-        payload = segments.payload[begin:end].tobytes()
         return keys, Columns(len(segments), rows.tobytes(), payload, left.tobytes())
 
     def _hand_out(self) -> Exchanges:
@@ -276,6 +275,17 @@ class Follower:
         if not len(self._parked):
             return {}
         return dict(zip(self._parked.column("serial").tolist(), self._parked.keys(), strict=True))
+
+
+def _payload(segments: Segments) -> tuple[int, bytes]:
+    """Bytes that hold the segments' payload, and at which of its offsets they begin: all there are where they need not
+    be copied, else those of these segments.
+    """
+    whole: object = segments.payload.base
+    if isinstance(whole, bytes) and len(whole) == len(segments.payload):
+        return 0, whole
+    begin, end = segments.payload_at[[0, -1]].tolist()
+    return begin, segments.payload[begin:end].tobytes()
 
 
 @lru_cache(1 << 16)
