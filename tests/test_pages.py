@@ -12,10 +12,7 @@ from click.testing import CliRunner
 from wirecheck import door
 from wirecheck.capture import minimal_subset
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.streaming.run import replay
-from wirecheck.streaming.spark.sinks import write_batch
-from wirecheck.streaming.steps import frames_folder
-from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.commands import inputs, replay
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -68,21 +65,18 @@ def desk(tmp_path_factory):
     return folder
 
 
-def plainly(frames, out, work, settings, on_progress=None, *, early=None):
+def plainly(frames, tables, work, settings):
     """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
-    loop = Loop(settings)
-    loop.batch(frames_folder.frames_files(list(frames)))
-    write_batch(loop.told, out, "run-1", 0)
-    return loop.result()
+    run = inputs.judged_locally(frames, settings)
+    run.write(tables)
+    return run.result()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatch):
     """In the order of the page: what one command writes, a later one reads."""
     monkeypatch.chdir(desk)
-    for named in ("prepare", "ahead", "give_up"):
-        monkeypatch.setattr(replay, named, lambda *_: None)
-    monkeypatch.setattr(replay, "run", plainly)
+    monkeypatch.setattr(replay, "by_spark", plainly)
     monkeypatch.setattr(minimal_subset, "TRIES", 0)  # evidence that is enough, not the least there is
     for leftover in ("frames", "verdict"):
         shutil.rmtree(desk / leftover, ignore_errors=True)
@@ -99,9 +93,7 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
 def test_the_answer_that_the_readme_shows_is_the_one_that_comes(desk, monkeypatch):
     monkeypatch.chdir(desk)
     monkeypatch.setenv("COLUMNS", "120")
-    for named in ("prepare", "ahead", "give_up"):
-        monkeypatch.setattr(replay, named, lambda *_: None)
-    monkeypatch.setattr(replay, "run", plainly)
+    monkeypatch.setattr(replay, "by_spark", plainly)
     told = CliRunner().invoke(door.main, ["replay", "incident.pcapng"])
     (shown,) = re.findall(r"^```\n(Coverage .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in told.stdout.splitlines()] == shown.splitlines()

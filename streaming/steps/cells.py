@@ -1,8 +1,8 @@
 """Values in binary cells: how arrays cross between the steps.
 
 Knows: a cell is a JSON head and the raw little-endian buffers of its arrays behind it, so that a step's whole work for
-a bucket is one row and unpacking copies nothing: its arrays are read-only. Whole numbers travel as their distance from
-the least, which halves what passes through Java's heap. Knows nothing of what the values mean.
+a bucket is one row and unpacking is one copy. Whole numbers travel as their distance from the least, which halves what
+passes through Java's heap. Knows nothing of what the values mean.
 Rule: what goes in is a dataclass of arrays, bytes, tuples, texts, numbers and other such dataclasses; what comes out
 is equal to it. Cells live as long as a batch, or as long as a checkpoint where a step keeps them as state.
 """
@@ -34,7 +34,7 @@ def from_cell(cell: bytes, *classes: type) -> Any:
     count = int(np.frombuffer(cell, "<i8", 1)[0])
     sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)
     starts = ALIGNMENT * (1 + count) + np.concatenate([[0], np.cumsum(sizes + -sizes % ALIGNMENT)])
-    view = memoryview(cell)
+    view = memoryview(bytearray(cell))  # one copy, so that what comes out can be written to
     pieces = [view[start : start + size] for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True)]
     return rebuilt(json.loads(bytes(pieces[0])), pieces[1:], {cls.__name__: cls for cls in classes})
 
