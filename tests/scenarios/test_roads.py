@@ -5,9 +5,14 @@ import random
 import pytest
 
 from tests.scenarios import roads
-from tests.scenarios.roads import NAMES, Scenario, frames, plain
+from tests.scenarios.roads import Scenario, frames, plain
 from wirecheck.streaming.steps.settings import Settings
 
+BY_SPARK = (
+    "kraft-clients-zoo", "kraft4-healthy", "two-clusters-one-wire", "zk27-to-28-ids-appear", "zk28-lossy-network",
+    "zk28-recreate", "zk39-inconsistent-id",
+)  # fmt: skip
+"""Each takes a query of several seconds; all captures take the plain loop (test_captures.py)."""
 STORY = "zk28-recreate"  # a finding, ids that change twice, several connections
 
 
@@ -24,7 +29,7 @@ def story(tmp_path_factory):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BY_SPARK)
 def test_both_engines_lead_to_the_same_result(name, spark, tmp_path):
     files = frames([Scenario(name).pcap], tmp_path / "frames", roll_bytes=1 << 20)
     assert roads.spark(spark, tmp_path / "frames", tmp_path) == roads.local(files)
