@@ -26,7 +26,7 @@ from wirecheck.streaming.steps.pack_step import FrameFile, read_file
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 TOO_LATE = "it came after later files of its agent had been judged"
 Call = Callable[[Follower], Exchanges]
 Turns = dict[str, deque[bytes]]
