@@ -52,7 +52,7 @@ def malformed(side, kind, rng):
     built = build(layout, version, rng)
     data, at = bytearray(built.data), 4 if side == 0 else 0
     data[at : at + 4] = (7).to_bytes(4, "big")
-    header = 14 if side == 0 else 4
+    header = 10 + max(0, int.from_bytes(data[8:10], "big", signed=True)) if side == 0 else 4  # client ids are kept
     for offset, length in built.contents:
         if offset >= header:
             data[offset : offset + length] = (canaries.SECRET * (length // len(canaries.SECRET) + 1))[:length]
