@@ -33,6 +33,11 @@ def started(*arguments, tmp):
         signal.signal(signal.SIGINT, heard)
 
 
+INTERRUPTED = {130, -signal.SIGINT}
+"""130 for a shell, both: CPython ends itself by the signal where Ctrl-C came while a text was run as code, as dataclasses
+do when they are imported."""
+
+
 def opened(fifo, reader):
     """The other end of a pipe with a name, once the process has its own; open() itself would wait for ever."""
 
@@ -51,7 +56,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(command, tmp_path):
     with opened(tmp_path / "endless.pcap", process):  # the command reads, and waits for more
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "wirecheck: interrupted\n")
+    assert (process.returncode in INTERRUPTED, out, err) == (True, "", "wirecheck: interrupted\n")
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -68,7 +73,7 @@ def test_ctrl_c_leaves_out_and_report_as_they_were(before, tmp_path):
     with (tmp_path / "endless.pcap").open("wb"):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
-    assert (process.returncode, out, err) == (130, "", "wirecheck: interrupted\n")
+    assert (process.returncode in INTERRUPTED, out, err) == (True, "", "wirecheck: interrupted\n")
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
     assert left == sorted(
         ["endless.pcap", "tmp", *(("out", "out/topics", "out/topics/run=1", "report.html") if before else ())]
