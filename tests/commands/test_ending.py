@@ -34,8 +34,8 @@ def started(*arguments, tmp):
 
 
 INTERRUPTED = {130, -signal.SIGINT}
-"""130 for a shell, both: CPython ends itself by the signal where Ctrl-C came while a text was run as code, as dataclasses
-do when they are imported."""
+"""130 for a shell, both: CPython ends itself by the signal where Ctrl-C came while a text was run as code, as
+dataclasses do when they are imported."""
 
 
 def opened(fifo, reader):
