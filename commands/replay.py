@@ -64,10 +64,13 @@ def replay(
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
     """
+    from wirecheck.dashboards.verdict import sentence
+
     engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, ports = judged(inputs, engine, **choices)
-        result = {**found.json(), "engine": engine}
+        result = found.json()
+        result |= {"verdict": sentence(result), "engine": engine}
         if report is not None:
             from wirecheck.dashboards.report.page import page
 
