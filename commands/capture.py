@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, place, write_frames
+from wirecheck.commands.inputs import NOT_WHOLE, places, write_frames
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -105,11 +105,12 @@ def flag(ctx: click.Context, name: str) -> str:
 
 
 def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool, strict: bool) -> None:
+    given = places(names)
     from wirecheck.capture.agent.offline_agent import OFFLINE
 
     if any(out.glob(f"{OFFLINE}-*.parquet")):
         click.echo(f"wirecheck: {out} holds frames of an earlier capture -r: what is in both counts twice", err=True)
-    summary = write_frames([place(name) for name in names], out, cluster, keep_records=keep_records)
+    summary = write_frames(given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
     count = len(summary.files)

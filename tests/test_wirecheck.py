@@ -88,7 +88,7 @@ def test_one_message_in_hex_is_decoded():
         ["--hex", "zz", "--api", "Fetch", "--version", "4"],
         ["--hex", "00", "--api", "Fetsch", "--version", "4"],
         [],
-        ["some.pcap", "--api", "Fetsch"],
+        [EXAMPLE, "--api", "Fetsch"],
     ],
 )
 def test_decode_says_what_is_wrong_with_its_arguments(arguments):
@@ -266,3 +266,43 @@ def test_a_folder_that_has_frames_of_an_earlier_capture_is_said_to_have_them(tmp
         f"wirecheck: {tmp_path}/frames holds frames of an earlier capture -r: what is in both counts twice"
         in second.stderr
     )
+
+
+HEAVY = {"numpy", "pyarrow", "pandas", "rich", "pyspark"}
+
+
+def imported_by(*arguments):
+    """What a process imports on the way, by Python's own word."""
+    command = [sys.executable, "-X", "importtime", "-m", "wirecheck", *map(str, arguments)]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    lines = [line for line in told.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}, told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["decode", "--help"], 0),
+        (["replay", "missing.pcap"], 2),
+        (["replay", "missing.pcap", "gone.pcap", "--out", "out", "--engine", "spark"], 2),
+        (["decode", "missing.pcap"], 2),
+        (["topics", "missing.pcap"], 2),
+        (["clients", "missing/"], 2),
+        (["capture", "-r", "missing.pcap", "--out", "frames"], 2),
+    ],
+)
+def test_help_and_a_wrong_path_cost_no_import(arguments, code):
+    names, told = imported_by(*arguments)
+    assert (told.returncode, names & HEAVY) == (code, set())
+    assert "click" in names  # the list of imports is one
+
+
+def test_a_command_that_needs_no_pandas_does_not_load_it():
+    names, told = imported_by("decode", EXAMPLE, "--limit", 1)
+    assert (told.returncode, names & {"pyarrow.lib", "pandas.core"}) == (0, {"pyarrow.lib"})
+
+
+def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
+    told = run("replay", tmp_path / "a.pcap", tmp_path / "b.pcap")
+    assert told.stderr == f"wirecheck: {tmp_path}/a.pcap: no such file\n{tmp_path}/b.pcap: no such file\n"
