@@ -14,9 +14,9 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
-from wirecheck.commands.inputs import Frames, busy, files_of, frames_of, judged_locally, need_kafka, need_whole
+from wirecheck.commands.inputs import Frames, busy, files_of, frames_of, judged_locally, need_kafka, need_whole, places
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
-from wirecheck.commands.screen import as_json, console, legible, progress
+from wirecheck.commands.screen import as_json, console, legible, progress, tell
 
 if TYPE_CHECKING:
     from wirecheck.streaming.steps.settings import Settings
@@ -64,11 +64,12 @@ def replay(
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
     """
-    from wirecheck.dashboards.verdict import sentence
-
+    places(inputs)
     engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, ports = judged(inputs, engine, **choices)
+        from wirecheck.dashboards.verdict import sentence
+
         result = found.json()
         result |= {"verdict": sentence(result), "engine": engine}
         if report is not None:
@@ -78,7 +79,7 @@ def replay(
     if form == "json":
         click.echo(as_json(result))
         for line in result["coverage"]["input_errors"]:
-            click.echo(legible(f"wirecheck: {line}"), err=True)
+            tell(f"wirecheck: {line}")
     else:
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
@@ -126,14 +127,15 @@ def judged(
 
 def by_spark(frames: Frames, tables: Path, work: Path, settings: "Settings") -> "Result":
     """Through the query; Spark starts while captures are read."""
-    need_fitting()
-    from wirecheck.streaming.run.query_process import QueryError, QueryProcess
+    with progress("Spark is starting"):
+        need_fitting()
+        from wirecheck.streaming.run.query_process import QueryError, QueryProcess
 
     with QueryProcess(work, settings) as query:
         frames.wait()
         files = files_of(frames)
         try:
-            with progress("judging") as advance:
+            with progress("Spark is starting", then="judging") as advance:
                 return query.judge(files, tables, advance)
         except QueryError as error:
             raise Stop(str(error)) from error

@@ -60,10 +60,10 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics verdict/ --topic-id -Q8sTnyhSWeBVvYdMbQyXA --format json
       wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
     """
+    result = answers(inputs, out, cluster)
     from wirecheck.dashboards import terminal_tables
     from wirecheck.streaming.store.topics_at import described
 
-    result = answers(inputs, out, cluster)
     others = result.uncounted("topics")
     warn_of(others)
     every = described(result, wanted["at"])

@@ -10,7 +10,6 @@ import datetime as dt
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,9 +25,10 @@ from pyspark.sql.streaming import StreamingQuery
 from wirecheck import extension_modules
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.failure import in_one_line, worker_died
+from wirecheck.streaming.run.housekeeping import house_kept
 from wirecheck.streaming.run.manifest import CheckpointRefused
 from wirecheck.streaming.run.metrics_page import Page, Query
-from wirecheck.streaming.run.plan import MonitorError, Plan
+from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.replay import retried
 from wirecheck.streaming.run.resources import served, stop_signals, taken, workplace
 from wirecheck.streaming.run.suspects import killers
@@ -39,13 +39,13 @@ from wirecheck.streaming.spark.sinks import Told
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.store import batches, compaction
+from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.standing_rows import StandingRows
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
-Say = Callable[[str], None]
 LOOK_S = 0.2
-ROUNDS, COMPACT_ROUNDS = 25, 3000
-"""So many looks are 5 s and 10 minutes."""
+ROUNDS = 25
+"""So many looks are 5 s."""
 REMEMBERED = "2d"
 """Twice the judge's horizon: how long Spark remembers the names of files."""
 STEPS = ("judge", "follow")
@@ -75,8 +75,8 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(Session(work, verbose=settings.verbose))
-            watch = Watch(plan, page, stopping, say)
-            outlive(spark, job, settings, watch)
+            with house_kept(plan, say):
+                outlive(spark, job, settings, Watch(plan, page, stopping, say))
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
             raise MonitorError(in_one_line(str(failure), plan)) from failure
         finally:
@@ -168,8 +168,10 @@ def recall(page: Page, plan: Plan) -> None:
     """What an earlier start has told: from the tables, as a reader finds them."""
     run = manifest.run_of(plan.checkpoint)
     for table in SHOWN if run else ():
+        held = StandingRows()
         for part in batches.read(f"{plan.out}/{table}/run={run}"):
-            page.take({table: part})
+            held.add(table, part)
+        page.take(held.tables())
 
 
 @dataclass(frozen=True)
@@ -213,8 +215,6 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
             watch.page.hear(measured(progress, watch.plan, watch.page))
         if not busy:
             watch.page.alive()
-        if rounds % COMPACT_ROUNDS == COMPACT_ROUNDS - 1:
-            tidy(watch.plan)
         if watch.stopping.is_set() and (ended or not busy):
             query.stop()  # where files wait the next batch has begun already: it is repeated by the next start
             break
@@ -223,7 +223,6 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
             watch.say("ending when the batch that runs is finished; a second signal ends at once")
         rounds += 1
     manifest.sum_up(watch.plan.checkpoint)
-    tidy(watch.plan)
     return query
 
 
@@ -240,13 +239,6 @@ def beginning(plan: Plan, page: Page, settings: Settings) -> str:
         *([f"metrics at http://{plan.metrics_address}:{plan.metrics_port}/metrics"] if plan.metrics_port else ()),
     ]
     return "; ".join(said)
-
-
-def tidy(plan: Plan) -> None:
-    run = manifest.run_of(plan.checkpoint)
-    if run:
-        committed = manifest.committed(plan.checkpoint)
-        compaction.compact(plan.out, run, time.time_ns() / 1e9 - plan.retain_s, committed)
 
 
 def measured(progress: Any, plan: Plan, page: Page) -> Query:

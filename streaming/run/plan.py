@@ -4,7 +4,11 @@ Knows: where frames come from, where tables and memory go, how often and how muc
 Rule: one value, made once by whoever asks; a monitor that cannot go on says so in one line for a person.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+Say = Callable[[str], None]
+"""Whoever is told, in lines for a person."""
 
 
 class MonitorError(Exception):
