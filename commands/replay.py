@@ -68,7 +68,10 @@ def replay(
     engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, ports = judged(inputs, engine, **choices)
-        result = {**found.json(), "engine": engine}
+        from wirecheck.dashboards.verdict import sentence
+
+        result = found.json()
+        result |= {"verdict": sentence(result), "engine": engine}
         if report is not None:
             from wirecheck.dashboards.report.page import page
 

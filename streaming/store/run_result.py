@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wirecheck.judge.results.causes import Linked, linked
+from wirecheck.judge.results.entries import entries
 from wirecheck.judge.results.result_table import ResultTable, Shown
 from wirecheck.streaming.store import batches
 from wirecheck.streaming.store.result_tables import TABLES
@@ -79,9 +81,12 @@ class Result:
 
     def json(self) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached."""
+        tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
+        tables["findings"] = with_causes(tables["findings"], self.rows["findings"])
         return {
             "coverage": coverage(self.rows["coverage"]),
-            **{table.name: listed(table, self.rows[table.name]) for table in SHOWN},
+            **tables,
+            "entries": entries(tables["findings"]),
             **self.uncounted(*BOUNDED),
         }
 
@@ -125,6 +130,21 @@ def more(row: Row) -> Row:
     """How many more topics or clients were seen than are kept."""
     columns = ("table", "label", "cluster", "first_seen", "last_seen")
     return {**{name: plain(row[name]) for name in columns}, "count": row["others"]}
+
+
+def with_causes(shown: list[Row], rows: list[Row]) -> list[Row]:
+    """Findings as the JSON has them, each with what it follows from and what follows from it, by id."""
+    links, alone = linked(rows), Linked()
+    return [
+        {
+            **finding,
+            "cause": link.cause,
+            "possible_causes": list(link.possible_causes),
+            "consequences": list(link.consequences),
+        }
+        for finding in shown
+        for link in (links.get(finding["id"], alone),)
+    ]
 
 
 def listed(table: ResultTable, rows: list[Row]) -> list[Row]:

@@ -1,0 +1,170 @@
+"""Findings as they are read: equal ones as one entry, consequences under their cause, and the sentence of each.
+
+Knows: which words of a summary may differ between findings that say the same (topics, ids, times, counts, partitions;
+of several clients, who and in which request), and what a cause is called (checks/cause_sentences.tsv). Refuses to know
+what follows from what (`causes.py`), and colours and columns.
+Rule: nothing is left out: every finding is in one entry, by its id. The same findings give the same entries and words,
+in whatever order they come.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+Row = Mapping[str, Any]
+Key = tuple[Any, ...]
+KINDS = ("violation", "anomaly", "information", "visibility")
+CROWD = 12
+"""More entries of one check than these are brought together even where topics and clients both differ."""
+TIME = re.compile(r"(?:about )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: UTC)?")
+NUMBERS = re.compile(r"(?<![\w.:(/-])\d[\d,]*(?:, \d+)*(?![\w/-]|[.:]\d)")
+"""Counts, offsets, epochs, partitions; not part of a name, an address, a version, or an error in parentheses."""
+PLURAL_S = re.compile(r"\b(partition|time)s\b")
+ASIDE = re.compile(r" ?\([^()]*\)")
+REQUEST = re.compile(r"\b[A-Z]\w+ v\d+(?:, v\d+)*")
+
+
+def entries(findings: Iterable[Row]) -> list[dict[str, Any]]:
+    """As the JSON has them: roots first to be read first, each with the entries that follow from it.
+
+    A finding whose cause is not among them stands by itself.
+    """
+    told = {row["id"]: row for row in findings}
+    under: dict[str, list[Row]] = defaultdict(list)
+    roots: list[Row] = []
+    for row in told.values():
+        (under[row["cause"]] if row["cause"] in told else roots).append(row)
+    dated = len({row[column][:10] for row in told.values() for column in ("first_seen", "last_seen")}) > 1
+    made = [entry(group, under, dated=dated) for group in equal(roots, under)]
+    return sorted(made, key=rank)
+
+
+def entry(
+    group: Sequence[Row], under: Mapping[str, list[Row]], *, dated: bool, own_next: bool = True
+) -> dict[str, Any]:
+    first, more = group[0], len(group) - 1
+    following = [row for root in group for row in under.get(root["id"], ())]
+    ends = bool(following) and cause_sentences()[first["code"]].ends
+    return {
+        "sentence": sentence(first, more, len(following), dated=dated),
+        "code": first["code"],
+        "name": first["name"],
+        "kind": first["kind"],
+        "cluster": first["cluster"],
+        "role": "cause" if following else "consequence" if first["cause"] else "alone",
+        "count": len(group),
+        "findings": [row["id"] for row in group],
+        "topics": sorted({row["topic"] for row in group} - {None}),
+        "client_ids": sorted({client for row in group for client in row["client_ids"]}),
+        "brokers": sorted({broker for row in group for broker in row["brokers"]}),
+        "own_next": own_next,
+        "consequences": sorted(
+            (entry(rows, {}, dated=dated, own_next=not ends) for rows in equal(following, {})), key=rank
+        ),
+    }
+
+
+def rank(made: Row) -> Key:
+    """Worst first, by what is under it too; then causes, then what was seen by its code."""
+    kinds = [made["kind"], *(under["kind"] for under in made["consequences"])]
+    worst = min(KINDS.index(kind) for kind in kinds)
+    return worst, made["role"] != "cause", made["code"], -made["count"], made["findings"][0]
+
+
+def equal(rows: Iterable[Row], under: Mapping[str, list[Row]]) -> list[list[Row]]:
+    """Rows that say the same, the earliest first in each group."""
+    groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
+    groups = together(groups, lambda row: (*same_place(row, under), *people(row), plain(row)))
+    groups = together(groups, lambda row: (*same_place(row, under), row["topic"], tuple(row["topic_ids"]), bare(row)))
+    counts: dict[Key, int] = defaultdict(int)
+    for group in groups:
+        counts[same_place(group[0], under)] += 1
+    crowded = [group for group in groups if counts[same_place(group[0], under)] > CROWD]
+    others = [group for group in groups if counts[same_place(group[0], under)] <= CROWD]
+    return others + together(crowded, lambda row: (*same_place(row, under), bare(row)))
+
+
+def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[list[Row]]:
+    """Groups whose first rows have one key, as one."""
+    found: dict[Key, list[Row]] = defaultdict(list)
+    for group in groups:
+        found[key(group[0])].extend(group)
+    return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
+
+
+def same_place(row: Row, under: Mapping[str, list[Row]]) -> Key:
+    """What no equal findings differ in; a cause's own consequences count by their checks."""
+    follows = tuple(sorted({following["code"] for following in under.get(row["id"], ())}))
+    return row["code"], row["kind"], row["cluster"], tuple(row["brokers"]), bool(row.get("others")), follows
+
+
+def people(row: Row) -> Key:
+    return (tuple(row["client_ids"]),)
+
+
+def plain(row: Row) -> str:
+    """The summary without what differs from topic to topic."""
+    text = str(row["summary"])
+    for word in sorted(filter(None, (*row["topic_ids"], row["topic"])), key=len, reverse=True):
+        text = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", "*", text)
+    return NUMBERS.sub("#", PLURAL_S.sub(r"\1", TIME.sub("@", text)))
+
+
+def bare(row: Row) -> str:
+    """The same without who, and in which request."""
+    text = plain(row)
+    for client in sorted(filter(None, row["client_ids"]), key=len, reverse=True):
+        text = text.replace(client, "~")
+    return REQUEST.sub("^", ASIDE.sub("", text))
+
+
+def sentence(row: Row, more: int, following: int, *, dated: bool) -> str:
+    """A cause and how many findings follow from it; of any other finding its summary. One sentence."""
+    text = str(row["summary"]).removesuffix(".")
+    if following:
+        text = cause_sentences()[row["code"]].template.format(**words(row, dated=dated))
+    if more:
+        text += f" ({more:,} more like it)"
+    if following:
+        findings = f"{following:,} finding{'s follow' if following > 1 else ' follows'}"
+        text += f"; {findings} from {'them' if more else 'it'}"
+    return f"{text}."
+
+
+def words(row: Row, *, dated: bool) -> dict[str, str]:
+    requests = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
+    return {
+        "summary": str(row["summary"]).removesuffix("."),
+        "topic": row["topic"] or "(not named)",
+        "id": (row["topic_ids"] or [""])[0],
+        "brokers": ", ".join(map(str, row["brokers"])),
+        "clients": ", ".join(client or "(no client id)" for client in row["client_ids"]),
+        "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
+        "first": clock(row["first_seen"], dated=dated),
+        "last": clock(row["last_seen"], dated=dated),
+    }
+
+
+def clock(time: str, *, dated: bool) -> str:
+    """To the second; with its day where the findings are of several."""
+    return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+
+
+class CauseSentence(NamedTuple):
+    """What a finding is called where others follow from it."""
+
+    ends: bool
+    """Whether what follows ends with it; else each needs something done of its own."""
+    template: str
+
+
+@cache
+def cause_sentences() -> Mapping[str, CauseSentence]:
+    lines = resources.files("wirecheck.judge.checks").joinpath("cause_sentences.tsv").read_text("ascii").splitlines()
+    return {
+        code: CauseSentence(ends == "yes", template)
+        for code, ends, template in (line.split("\t") for line in lines[1:])
+    }
