@@ -74,7 +74,7 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
             put(rows_table(result[name], columns), console)
     for others in result.get("others", ()):
         console.print(Text(f"and {beyond(others)}", style="magenta"))
-    console.print(tally_text(result["findings"], result["coverage"]))
+    console.print(tally_text(result["findings"], result["coverage"], result.get("not_listed", 0)))
     told = {finding["id"]: finding for finding in result["findings"]}
     advised: set[str] = set()
     for entry in result["entries"]:
@@ -132,16 +132,18 @@ def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -
     return table
 
 
-def tally_text(findings: Iterable[Row], coverage: Row) -> Text:
+def tally_text(findings: Iterable[Row], coverage: Row, not_listed: int = 0) -> Text:
     counts = by_kind(findings)
     text = Text("\nFindings  ", style="bold")
     if not any(counts.values()) and not coverage["messages"]:
         return text.append("none: no Kafka message was read", style="not bold magenta")
-    if not any(counts.values()):
+    if not any(counts.values()) and not not_listed:
         return text.append("none", style="not bold green")
     for kind in KINDS:
         if counts[kind]:
             text.append(f"{counts[kind]} {kind}  ", style=COLOURS[kind])
+    if not_listed:
+        text.append(f"{not_listed:,} not listed, by what was asked for", style="not bold magenta")
     return text
 
 
@@ -188,8 +190,8 @@ def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[T
         yield Text("  " + words)
     if finding.get("possible_causes"):
         yield Text(f"  May follow from {', '.join(named(told, finding['possible_causes']))}: which, cannot be known.")
-    if finding.get("cause") and finding["cause"] not in told:
-        yield Text(f"  Follows from {finding['cause']}, which is not listed.")
+    if entry["follows_from"]:
+        yield Text(f"  Follows from {entry['follows_from']}")
 
 
 def evidence_lines(finding: Row, axis: Axis) -> Iterator[Text]:

@@ -32,6 +32,8 @@ UNKNOWN_CLUSTER = "unknown cluster"
 def sentence(result: Row) -> str:
     """The first cause, and how many there are besides; where nothing is wrong, that, and what it rests on."""
     found = blamed(result)
+    if not found and result.get("not_listed"):
+        return f"Nothing of what was asked for needs a look; {plural(result['not_listed'], 'finding')} not listed."
     if not found or not result["coverage"]["messages"]:
         return tally_sentence(result)
     more = len(found) - 1
@@ -57,6 +59,8 @@ def tally_sentence(result: Row) -> str:
         return f"No rule is broken, but {counted('anomaly', counts['anomaly'])} need a look; {basis(result)}.".replace(
             "1 anomaly need ", "1 anomaly needs "
         )
+    if result.get("not_listed"):
+        return f"Only some findings are listed; {basis(result)}."
     limit = " in what could be read" if blind(result) else ""
     return f"No contradiction about topic ids or versions was found{limit}; {basis(result)}."
 

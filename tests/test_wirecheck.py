@@ -298,3 +298,39 @@ def test_a_command_that_needs_no_pandas_does_not_load_it():
 def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
     told = run("replay", tmp_path / "a.pcap", tmp_path / "b.pcap")
     assert told.stderr == f"wirecheck: {tmp_path}/a.pcap: no such file\n{tmp_path}/b.pcap: no such file\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed", "exit_code"),
+    [
+        (["--only", "visibility", "--only", "anomaly"], 0, 0),
+        (
+            [
+                "--code",
+                "tid002",
+                "--topic",
+                "shipments",
+                "--since",
+                "2026-11-21T00:20:05Z",
+                "--until",
+                "2026-11-21T01:20:05+01:00",
+            ],
+            1,
+            1,
+        ),
+    ],
+    ids=str,
+)
+def test_a_replay_lists_what_is_asked_for_and_says_how_much_is_not_listed(asked, listed, exit_code):
+    told = run("replay", EXAMPLE, "--engine", "local", "--format", "json", *asked)
+    result = json.loads(told.stdout)
+    found = [finding["code"] for finding in result["findings"]]
+    assert (told.exit_code, found) == (exit_code, ["TID002"] * listed)
+    assert result["not_listed"] == 1 - listed
+    assert ("nothing" in result["verdict"].lower()) == (not listed)
+
+
+def test_a_check_that_does_not_exist_is_told_with_those_that_come_close():
+    told = run("replay", EXAMPLE, "--code", "TID0002")
+    assert told.exit_code == 2
+    assert "there is no check TID0002; there are" in told.stderr

@@ -37,7 +37,7 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
         environment(axis)
         .get_template("page.html.j2")
         .render(
-            **{"others": [], "engine": "", **result, "verdict": verdict.sentence(result)},
+            **{"others": [], "engine": "", "not_listed": 0, **result, "verdict": verdict.sentence(result)},
             style=style,
             script=script,
             policy=policy(style, script),

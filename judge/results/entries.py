@@ -8,7 +8,7 @@ in whatever order they come.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -27,44 +27,66 @@ ASIDE = re.compile(r" ?\([^()]*\)")
 REQUEST = re.compile(r"\b[A-Z]\w+ v\d+(?:, v\d+)*")
 
 
-def entries(findings: Iterable[Row]) -> list[dict[str, Any]]:
-    """As the JSON has them: roots first to be read first, each with the entries that follow from it.
+def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[dict[str, Any]]:
+    """As the JSON has them: what is to be read first comes first, each with the entries that follow from it.
 
-    A finding whose cause is not among them stands by itself.
+    A finding whose cause is not listed stands by itself, and says what the cause is; `every` has those not listed.
     """
-    told = {row["id"]: row for row in findings}
-    under: dict[str, list[Row]] = defaultdict(list)
-    roots: list[Row] = []
-    for row in told.values():
-        (under[row["cause"]] if row["cause"] in told else roots).append(row)
-    dated = len({row[column][:10] for row in told.values() for column in ("first_seen", "last_seen")}) > 1
-    made = [entry(group, under, dated=dated) for group in equal(roots, under)]
-    return sorted(made, key=rank)
+    return Telling(list(findings), every).entries()
 
 
-def entry(
-    group: Sequence[Row], under: Mapping[str, list[Row]], *, dated: bool, own_next: bool = True
-) -> dict[str, Any]:
-    first, more = group[0], len(group) - 1
-    following = [row for root in group for row in under.get(root["id"], ())]
-    ends = bool(following) and cause_sentences()[first["code"]].ends
-    return {
-        "sentence": sentence(first, more, len(following), dated=dated),
-        "code": first["code"],
-        "name": first["name"],
-        "kind": first["kind"],
-        "cluster": first["cluster"],
-        "role": "cause" if following else "consequence" if first["cause"] else "alone",
-        "count": len(group),
-        "findings": [row["id"] for row in group],
-        "topics": sorted({row["topic"] for row in group} - {None}),
-        "client_ids": sorted({client for row in group for client in row["client_ids"]}),
-        "brokers": sorted({broker for row in group for broker in row["brokers"]}),
-        "own_next": own_next,
-        "consequences": sorted(
-            (entry(rows, {}, dated=dated, own_next=not ends) for rows in equal(following, {})), key=rank
-        ),
-    }
+class Telling:
+    """The findings that are listed, by what they follow from."""
+
+    def __init__(self, findings: list[Row], every: Iterable[Row]) -> None:
+        listed = {row["id"] for row in findings}
+        self.roots = [row for row in findings if row["cause"] not in listed]
+        self.unlisted = {row["id"]: row for row in every if row["id"] not in listed}
+        self.under: dict[str, list[Row]] = defaultdict(list)
+        for row in findings:
+            if row["cause"] in listed:
+                self.under[row["cause"]].append(row)
+        self.dated = len({row[column][:10] for row in findings for column in ("first_seen", "last_seen")}) > 1
+
+    def entries(self) -> list[dict[str, Any]]:
+        return sorted((self.entry(group, own_next=True) for group in equal(self.roots, self.place)), key=rank)
+
+    def entry(self, group: Sequence[Row], *, own_next: bool) -> dict[str, Any]:
+        first, more = group[0], len(group) - 1
+        following = [row for root in group for row in self.under.get(root["id"], ())]
+        ends = bool(following) and cause_sentences()[first["code"]].ends
+        under = (self.entry(rows, own_next=not ends) for rows in equal(following, self.place))
+        return {
+            "sentence": sentence(first, more, len(following), dated=self.dated),
+            "code": first["code"],
+            "name": first["name"],
+            "kind": first["kind"],
+            "cluster": first["cluster"],
+            "role": "cause" if following else "consequence" if first["cause"] else "alone",
+            "count": len(group),
+            "findings": [row["id"] for row in group],
+            "topics": sorted({row["topic"] for row in group} - {None}),
+            "client_ids": sorted({client for row in group for client in row["client_ids"]}),
+            "brokers": sorted({broker for row in group for broker in row["brokers"]}),
+            "own_next": own_next,
+            "follows_from": self.follows_from(group),
+            "consequences": sorted(under, key=rank),
+        }
+
+    def follows_from(self, group: Sequence[Row]) -> str | None:
+        """The causes that are not listed, by the first; the others are like it."""
+        causes = dict.fromkeys(row["cause"] for row in group if row["cause"] in self.unlisted)
+        if not causes:
+            return None
+        cause = self.unlisted[next(iter(causes))]
+        more = f" ({len(causes) - 1:,} more like it)" if len(causes) > 1 else ""
+        return f"{cause['code']} {cause['id']}: {origin(cause, dated=self.dated)}{more}."
+
+    def place(self, row: Row) -> Key:
+        """What no equal findings differ in; causes and consequences count by their checks."""
+        follows = tuple(sorted({following["code"] for following in self.under.get(row["id"], ())}))
+        cause = self.unlisted.get(row["cause"], {}).get("code")
+        return row["code"], row["kind"], row["cluster"], tuple(row["brokers"]), bool(row.get("others")), follows, cause
 
 
 def rank(made: Row) -> Key:
@@ -74,17 +96,15 @@ def rank(made: Row) -> Key:
     return worst, made["role"] != "cause", made["code"], -made["count"], made["findings"][0]
 
 
-def equal(rows: Iterable[Row], under: Mapping[str, list[Row]]) -> list[list[Row]]:
-    """Rows that say the same, the earliest first in each group."""
+def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
+    """Rows of one place that say the same, the earliest first in each group."""
     groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
-    groups = together(groups, lambda row: (*same_place(row, under), *people(row), plain(row)))
-    groups = together(groups, lambda row: (*same_place(row, under), row["topic"], tuple(row["topic_ids"]), bare(row)))
-    counts: dict[Key, int] = defaultdict(int)
-    for group in groups:
-        counts[same_place(group[0], under)] += 1
-    crowded = [group for group in groups if counts[same_place(group[0], under)] > CROWD]
-    others = [group for group in groups if counts[same_place(group[0], under)] <= CROWD]
-    return others + together(crowded, lambda row: (*same_place(row, under), bare(row)))
+    groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), plain(row)))
+    groups = together(groups, lambda row: (place(row), row["topic"], tuple(row["topic_ids"]), bare(row)))
+    counts = Counter(place(group[0]) for group in groups)
+    crowded = [group for group in groups if counts[place(group[0])] > CROWD]
+    others = [group for group in groups if counts[place(group[0])] <= CROWD]
+    return others + together(crowded, lambda row: (place(row), bare(row)))
 
 
 def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[list[Row]]:
@@ -93,16 +113,6 @@ def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[lis
     for group in groups:
         found[key(group[0])].extend(group)
     return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
-
-
-def same_place(row: Row, under: Mapping[str, list[Row]]) -> Key:
-    """What no equal findings differ in; a cause's own consequences count by their checks."""
-    follows = tuple(sorted({following["code"] for following in under.get(row["id"], ())}))
-    return row["code"], row["kind"], row["cluster"], tuple(row["brokers"]), bool(row.get("others")), follows
-
-
-def people(row: Row) -> Key:
-    return (tuple(row["client_ids"]),)
 
 
 def plain(row: Row) -> str:
@@ -123,15 +133,18 @@ def bare(row: Row) -> str:
 
 def sentence(row: Row, more: int, following: int, *, dated: bool) -> str:
     """A cause and how many findings follow from it; of any other finding its summary. One sentence."""
-    text = str(row["summary"]).removesuffix(".")
-    if following:
-        text = cause_sentences()[row["code"]].template.format(**words(row, dated=dated))
+    text = origin(row, dated=dated) if following else str(row["summary"]).removesuffix(".")
     if more:
         text += f" ({more:,} more like it)"
     if following:
         findings = f"{following:,} finding{'s follow' if following > 1 else ' follows'}"
         text += f"; {findings} from {'them' if more else 'it'}"
     return f"{text}."
+
+
+def origin(row: Row, *, dated: bool) -> str:
+    """What a finding is called as a cause."""
+    return cause_sentences()[row["code"]].template.format(**words(row, dated=dated))
 
 
 def words(row: Row, *, dated: bool) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wirecheck.judge.results.causes import Linked, linked
+from wirecheck.judge.results.choice import EVERYTHING, Choice
 from wirecheck.judge.results.entries import entries
 from wirecheck.judge.results.result_table import ResultTable, Shown
 from wirecheck.streaming.store import batches
@@ -79,14 +80,18 @@ class Result:
             rows_of[table] = [row for row in rows_of[table] if row.get("others") is None]
         return cls(rows_of, tuple(others))
 
-    def json(self) -> Row:
-        """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached."""
+    def json(self, choice: Choice = EVERYTHING) -> Row:
+        """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
+        `not_listed` where not all findings are asked for.
+        """
         tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
-        tables["findings"] = with_causes(tables["findings"], self.rows["findings"])
+        every = with_causes(tables["findings"], self.rows["findings"])
+        tables["findings"] = [finding for finding in every if choice.fits(finding)]
         return {
             "coverage": coverage(self.rows["coverage"]),
             **tables,
-            "entries": entries(tables["findings"]),
+            "entries": entries(tables["findings"], every),
+            **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
             **self.uncounted(*BOUNDED),
         }
 

@@ -65,9 +65,9 @@ RESULT = {
 }
 
 
-def read(result):
+def read(result, every=()):
     """The same with its findings as entries, as the JSON has them."""
-    return result | {"entries": entries(result["findings"])}
+    return result | {"entries": entries(result["findings"], every)}
 
 
 RESULT = read(RESULT)

@@ -10,9 +10,9 @@ from wirecheck.dashboards import terminal
 from wirecheck.dashboards.topic_id import hex_id
 
 
-def page(result, width=200):
+def page(result, width=200, every=()):
     console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
-    terminal.show(read(result), console)
+    terminal.show(read(result, every), console)
     console.file.close()
     return console.export_text().splitlines()
 
@@ -201,7 +201,19 @@ def test_what_may_follow_from_several_names_them_and_what_is_not_listed_is_said(
     unsure = {**FINDING, "possible_causes": ["c" * 16, "z" * 16]}
     lines = page(RESULT | {"findings": [{**CAUSE, "consequences": []}, unsure]})
     assert f"  May follow from LOG003 {'c' * 16}, {'z' * 16}: which, cannot be known." in lines
-    assert f"  Follows from {CAUSE['id']}, which is not listed." in page(RESULT | {"findings": UNDER[:1]})
+
+
+def test_what_follows_from_a_finding_that_is_not_listed_says_so_and_that_some_are_not():
+    lines = page(RESULT | {"findings": UNDER[:1], "not_listed": 2}, every=[*UNDER, CAUSE])
+    said = f"  Follows from LOG003 {CAUSE['id']}: Broker 4 stopped following the metadata log at 22:13:23."
+    assert said in lines
+    assert "Findings  1 violation  2 not listed, by what was asked for" in lines
+
+
+def test_where_nothing_of_what_was_asked_for_is_found_nothing_is_called_well():
+    lines = page(RESULT | {"findings": [], "not_listed": 2}, every=[*UNDER, CAUSE])
+    assert "Verdict   Nothing of what was asked for needs a look; 2 findings not listed." in lines
+    assert not any("No contradiction" in line or line.split() == ["Findings", "none"] for line in lines)
 
 
 def test_500_topics_with_one_fault_each_are_one_screen():

@@ -119,9 +119,26 @@ def test_every_finding_is_in_one_entry_in_whatever_order_they_come():
         assert read(rows) == expected
 
 
-def test_a_finding_whose_cause_is_not_listed_stands_by_itself():
-    links = linked([ASLEEP, *BEHIND])
-    row = shown({"summary": "Brokers disagree.", "count": 1, **BEHIND[0]}, links)
-    (entry,) = entries([row])
-    assert entry["sentence"] == "Brokers disagree."
-    assert row["cause"] == "LOG003"
+def test_a_finding_whose_cause_is_not_listed_stands_by_itself_and_names_it():
+    rows = [{"summary": f"{row['code']}.", "count": 1, **row} for row in (ASLEEP, *BEHIND)]
+    links = linked(rows)
+    every = [shown(row, links) for row in rows]
+    (entry,) = entries([every[1]], every)
+    assert entry["sentence"] == "TID007."
+    assert entry["follows_from"] == "LOG003 LOG003: Broker 4 stopped following the metadata log at 12:00:00."
+    assert [cause["follows_from"] for cause in entries(every, every)] == [None]
+
+
+def test_consequences_of_many_causes_that_are_not_listed_are_one_entry():
+    rows = []
+    for n in range(20):
+        topic, old, new = f"t{n}", f"{n:022}", f"{n + 100:022}"
+        rows.append(found("TID001", f"c{n:02}", topic=topic, topic_ids=[old, new], summary=f"{topic} was recreated."))
+        rows.append(
+            found("FET001", f"f{n:02}", topic=topic, topic_ids=[old], client_ids=["r"], summary=f"r has {old}.")
+        )
+    links = linked(rows)
+    every = [shown(row, links) for row in rows]
+    (entry,) = entries([row for row in every if row["code"] == "FET001"], every)
+    assert entry["count"] == 20
+    assert entry["follows_from"] == "TID001 c00: Topic t0 was recreated at 12:01:00 (19 more like it)."
