@@ -34,7 +34,7 @@ from wirecheck.dashboards.verdict import (
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 SIDES_SHOWN = 4
-NAMES_SHOWN = 12
+NAMES_SHOWN = 8
 """So many topics or clients of an entry are named, and so many rows of topics listed where there are more."""
 CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 """Sources that Wireshark opens: frames of an agent name its interface."""

@@ -18,12 +18,15 @@ Row = Mapping[str, Any]
 Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
 CROWD = 12
-"""More entries of one check than these are brought together even where topics and clients both differ."""
+"""More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
 TIME = re.compile(r"(?:about )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: UTC)?")
 NUMBERS = re.compile(r"(?<![\w.:(/-])\d[\d,]*(?:, \d+)*(?![\w/-]|[.:]\d)")
 """Counts, offsets, epochs, partitions; not part of a name, an address, a version, or an error in parentheses."""
 PLURAL_S = re.compile(r"\b(partition|time)s\b")
 ASIDE = re.compile(r" ?\([^()]*\)")
+ADDRESS = re.compile(
+    r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-f:.%]+\](?::\d+)?|(?<!\w)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]+"
+)
 REQUEST = re.compile(r"\b[A-Z]\w+ v\d+(?:, v\d+)*")
 
 
@@ -83,10 +86,12 @@ class Telling:
         return f"{cause['code']} {cause['id']}: {origin(cause, dated=self.dated)}{more}."
 
     def place(self, row: Row) -> Key:
-        """What no equal findings differ in; causes and consequences count by their checks."""
+        """What no equal findings differ in; causes and consequences count by their checks. The brokers, which those
+        of a crowd may differ in, are the last of it.
+        """
         follows = tuple(sorted({following["code"] for following in self.under.get(row["id"], ())}))
         cause = self.unlisted.get(row["cause"], {}).get("code")
-        return row["code"], row["kind"], row["cluster"], tuple(row["brokers"]), bool(row.get("others")), follows, cause
+        return row["code"], row["kind"], row["cluster"], bool(row.get("others")), follows, cause, tuple(row["brokers"])
 
 
 def rank(made: Row) -> Key:
@@ -101,10 +106,10 @@ def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
     groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
     groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), plain(row)))
     groups = together(groups, lambda row: (place(row), row["topic"], tuple(row["topic_ids"]), bare(row)))
-    counts = Counter(place(group[0]) for group in groups)
-    crowded = [group for group in groups if counts[place(group[0])] > CROWD]
-    others = [group for group in groups if counts[place(group[0])] <= CROWD]
-    return others + together(crowded, lambda row: (place(row), bare(row)))
+    counts = Counter(place(group[0])[:-1] for group in groups)
+    crowded = [group for group in groups if counts[place(group[0])[:-1]] > CROWD]
+    others = [group for group in groups if counts[place(group[0])[:-1]] <= CROWD]
+    return others + together(crowded, lambda row: (place(row)[:-1], ADDRESS.sub("%", bare(row))))
 
 
 def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[list[Row]]:

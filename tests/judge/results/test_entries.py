@@ -81,6 +81,18 @@ def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
     assert [entry["count"] for entry in read(map(stuck, range(500)))] == [500]
 
 
+def test_a_crowd_that_differs_in_hosts_and_brokers_is_one_entry():
+    def stranger(n):
+        host = f"10.0.{n // 250}.{n % 250}"
+        words = (
+            f"Host {host} is a stranger (nobody names it): topic ids in vain {n} times, at {host}:9092 and [::{n}]:1."
+        )
+        return found("CLU002", f"h{n:03}", brokers=[n % 5], summary=words)
+
+    assert len(read(map(stranger, range(3)))) == 3
+    assert [entry["count"] for entry in read(map(stranger, range(400)))] == [400]
+
+
 def test_equal_causes_are_one_with_all_that_follows():
     rows = []
     for n in range(20):
