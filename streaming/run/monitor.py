@@ -72,7 +72,9 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
         say(line)
     with workplace(plan.checkpoint) as work:
         try:
-            spark = open_session(Session(work, verbose=settings.verbose))
+            spark = open_session(
+                Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=True, verbose=settings.verbose)
+            )
             with house_kept(plan, say):
                 outlive(spark, job, settings, Watch(plan, page, stopping, say))
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
