@@ -1,4 +1,4 @@
-"""`make bench [ONLY=decode|recovery|following|capture|replay|judge|churn|monitor]`: every measurement, its peer, its bar.
+"""`make bench [ONLY=decode|recovery|following|capture|replay|judge|churn|monitor]`: every measurement, with its peer.
 
 Knows which measurements exist; each module of this folder measures one thing in `measure() -> list[dict]` with the keys
 name, value, unit, peer, peer_value, ratio, bar, met. A peer that is not installed has peer_value null and says so.
