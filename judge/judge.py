@@ -20,10 +20,10 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
-from wirecheck.judge.ledger import ageing, bounds
+from wirecheck.judge.ledger import ageing, bounds, migration
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
-from wirecheck.judge.ledger.ledger import Ledger, Load, stored, unversioned
+from wirecheck.judge.ledger.ledger import STATE_VERSION, Ledger, Load, stored, unversioned, version_of
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.row_pace import RowPace
@@ -58,15 +58,19 @@ class Judge:
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
+        if (blob := self.load(MAIN)) and version_of(blob) < STATE_VERSION:
+            migration.by_space(self.overflow.sizes)
+            migration.connections_apart(self.ledger, self.emitted)
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
         self.due = Agenda(self.stored)
+        migration.agenda_of(main.get("due", ()), self.due)
         self.pending: set[Subject] = {tuple(subject) for subject in main["pending"]}
         self.late: int = main["late"]
         self.aged_ns: int = main["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.failures = Failures(main.get("failing", ()))
-        self.settlement = Settlement(self.ledger, self.failures)
+        self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.due)
         self.pace = RowPace(self.agents, self.due, self.settlement)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
@@ -123,7 +127,7 @@ class Judge:
         subjects -= self.settlement.told(subjects - self.ledger.touched)
         self.ledger.touched.clear()
         changed = list(self.judged(subjects, context, forget=lessened))
-        self.leave(settled)
+        self.settlement.leave(settled)
         changed += self.aged()
         others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
@@ -140,18 +144,6 @@ class Judge:
         self.settlement.settle(found)
         return found
 
-    def leave(self, connections: set[Subject]) -> None:
-        """Connections that have settled: their rows stand, as do those of one that is over."""
-        for connection in connections:
-            self.stand(connection)
-            self.due.drop(connection)
-            if connection in self.ledger:
-                self.ledger.forget(connection)
-
-    def stand(self, subject: Subject) -> None:
-        for name in sorted(self.emitted.rows(subject)):
-            self.emitted.forget(subject, name)
-
     def left(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that there is no room for are withdrawn."""
         self.due.drop(subject)
@@ -167,7 +159,7 @@ class Judge:
         for subject in sorted(subjects - {SERVERS}):
             yield from self.re_evaluate(subject, context, forget=subject in forget)
             if subject[0] == CONNECTION and self.settlement.over(subject):
-                self.stand(subject)
+                self.settlement.stand(subject)
         if SERVERS in subjects or self.failures.changed:
             yield from self.re_evaluate(SERVERS, context, forget=SERVERS in subjects and SERVERS in forget)
             self.failures.changed = False

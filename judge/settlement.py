@@ -15,7 +15,9 @@ from wirecheck.judge.claims.claim import Claim, Key, Subject
 from wirecheck.judge.connection_account import Advertised, account
 from wirecheck.judge.failures import SETTLING, Failures, failure
 from wirecheck.judge.ledger import busy_times
+from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, nameless
+from wirecheck.judge.ledger.emitted_rows import EmittedRows
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 from wirecheck.judge.topology.releases import Ranges, digest, read
 
@@ -29,8 +31,8 @@ Added = dict[Key, list[Claim]]
 
 
 class Settlement:
-    def __init__(self, ledger: Ledger, failures: Failures) -> None:
-        self.ledger, self.failures = ledger, failures
+    def __init__(self, ledger: Ledger, failures: Failures, emitted: EmittedRows, due: Agenda) -> None:
+        self.ledger, self.failures, self.emitted, self.due = ledger, failures, emitted, due
         self.lacking: set[Subject] = set()
         """Connections on which ranges were told that no answer was heard to hold."""
 
@@ -138,6 +140,19 @@ class Settlement:
                     self.ledger.remove(target, mine)
                     for claim in mine:
                         self.ledger.absorb(nameless(claim))
+
+    def leave(self, connections: Iterable[Subject]) -> None:
+        """Connections that have settled, once their rows were told."""
+        for connection in connections:
+            self.stand(connection)
+            self.due.drop(connection)
+            if connection in self.ledger:
+                self.ledger.forget(connection)
+
+    def stand(self, connection: Subject) -> None:
+        """Its rows stand as they were told, and are not remembered."""
+        for name in sorted(self.emitted.rows(connection)):
+            self.emitted.forget(connection, name)
 
     def idle(self, passed_ns: int) -> Iterator[Subject]:
         """The connections that have settled, however they ended: a pass over all that are open."""

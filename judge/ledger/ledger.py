@@ -16,6 +16,8 @@ from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 7
+READ = frozenset({6, STATE_VERSION})
+"""Versions of state that are read (`migration.py`)."""
 COMPRESSED = b"zlib"
 COUNTED = frozenset({"name", "id", "client", "connection"})
 """Spaces whose subjects are counted without being loaded (`bounds.py`)."""
@@ -152,8 +154,11 @@ def versioned(blob: bytes) -> bytes:
 
 def unversioned(blob: bytes) -> bytes:
     head, _, rest = blob.partition(b"\n")
-    version, _, how = head.partition(b" ")
-    if version != b"%d" % STATE_VERSION:
-        message = f"the checkpoint holds a ledger of state version {version.decode()}, this is {STATE_VERSION}"
+    if version_of(blob) not in READ:
+        message = f"the checkpoint holds a ledger of state version {version_of(blob)}, this is {STATE_VERSION}"
         raise StateVersionError(message)
-    return zlib.decompress(rest) if how == COMPRESSED else rest
+    return zlib.decompress(rest) if head.endswith(COMPRESSED) else rest
+
+
+def version_of(blob: bytes) -> int:
+    return int(blob[: blob.index(b"\n")].partition(b" ")[0])
