@@ -63,6 +63,8 @@ class Connection:
     close_ns: int
     out_of_order: int
     limits_hit: int
+    over: bool = False
+    """It has left the follower: nothing more is said of it."""
 
     @property
     def name(self) -> str:

@@ -37,6 +37,7 @@ from wirecheck.decode.connection.output import (
     MESSAGE_COLUMNS,
     SPAN_COLUMNS,
 )
+from wirecheck.decode.connection.stream.modes import RELEASED
 from wirecheck.decode.wire import Messages
 
 if TYPE_CHECKING:
@@ -145,4 +146,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         connection.close_ns,
         connection.answered_out_of_order,
         connection.limits_hit,
+        connection.life == RELEASED,
     )

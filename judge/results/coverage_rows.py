@@ -29,7 +29,7 @@ LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
 
 
 def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Rows of all connections between one host and one endpoint."""
+    """Rows of one connection."""
     for claim in context.ledger.claims("connection", *subject):
         name = f"{claim['client']}>{claim['endpoint']}"
         identity = f"{name}@{claim['started_ns']}"

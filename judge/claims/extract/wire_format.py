@@ -87,6 +87,7 @@ def facts(connection: Connection) -> dict[str, Any]:
         "protocol": [*stamp, connection.protocol],
         "sasl": [*stamp, connection.sasl or ""],
         "closed_by": [*stamp, connection.closed_by or ""],
+        **({"over": 1} if connection.over else {}),
     }
 
 
