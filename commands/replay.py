@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     help="Exit with 1 if something of this kind, or worse, is found.",
 )
 @options.form("json")
+@options.choice()
 @options.strict()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
@@ -54,7 +55,7 @@ def replay(
 ) -> None:
     """Judge pcaps (compressed or not, - for standard input), or folders of an agent's frames, as if captured now.
 
-    Exit codes: 0 nothing found of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
+    Exit codes: 0 nothing listed of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
     something that could not be read, whatever was found in the rest.
 
     \b
@@ -63,12 +64,17 @@ def replay(
       wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > verdict.json
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
+      wirecheck replay incident.pcapng --topic orders --since 2026-11-21T00:20:03Z
     """
     places(inputs)
+    choice = options.choice_of(choices)
     engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, ports = judged(inputs, engine, **choices)
-        result = {**found.json(), "engine": engine}
+        from wirecheck.dashboards.verdict import sentence
+
+        result = found.json(choice)
+        result |= {"verdict": sentence(result), "engine": engine}
         if report is not None:
             from wirecheck.dashboards.report.page import page
 
