@@ -17,7 +17,7 @@ import pyarrow as pa
 from wirecheck.capture import frames
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool, kept_lengths
 from wirecheck.capture.source.merge import inputs_in_order, merged
-from wirecheck.capture.source.pcap import InputError
+from wirecheck.capture.source.pcap import CaptureFile, InputError
 from wirecheck.capture.source.rows import BATCH_BYTES
 from wirecheck.capture.trim.trimmer import Trim
 
@@ -170,6 +170,25 @@ def read_frames(
     capture = _Capture(inputs, frames.Stamp(cluster, agent), batch_bytes)
     for rows in capture.rows(None):
         yield pa.Table.from_batches([rows])
+
+
+def read_growing(path: Path, wait: Callable[[], None], batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
+    """Frames of a capture as it is written; `wait` is called where nothing new is there. No mark says that it ended.
+
+    Raises InputError where it cannot be read.
+    """
+    stamp = frames.Stamp("", "decode")
+    file = CaptureFile(path, batch_bytes, grows=True)
+    try:
+        for batch in file.growing(stamp):
+            if batch is None:
+                wait()
+            else:
+                yield pa.Table.from_batches([batch.rows])
+        if marks := file.marks():
+            yield pa.Table.from_batches([frames.mark_rows(marks, stamp)])
+    finally:
+        file.close()
 
 
 def _size(source: Input) -> int:

@@ -78,8 +78,13 @@ class Walk(Protocol):
 class CaptureFile:
     """One capture file, read once from its beginning. Close it, or use it in a with statement."""
 
-    def __init__(self, path: Path, batch_bytes: int = BATCH_BYTES, pipe: Pipe | None = None) -> None:
-        """Raises InputError where it cannot be opened, or begins as no capture file does."""
+    def __init__(
+        self, path: Path, batch_bytes: int = BATCH_BYTES, pipe: Pipe | None = None, *, grows: bool = False
+    ) -> None:
+        """`grows`: it is still being written, see `growing`.
+
+        Raises InputError where it cannot be opened, begins as no capture file does, or is compressed and `grows`.
+        """
         self.path = path
         self.source = str(path)
         self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken
@@ -89,11 +94,18 @@ class CaptureFile:
             raise InputError(path, 0, _why_not_opened(error)) from error
         self.rows = Rows(batch_bytes)
         try:
+            if grows:
+                self._windows.grow()
             self._windows.slide(0)
+            while len(self._windows.data) < classic.HEADER_BYTES and not self._windows.ended:
+                self._windows.slide(0)
             self._walk = self._recognise()
         except InputError:
             self.close()
             raise
+        except ValueError as error:
+            self.close()
+            raise InputError(path, 0, str(error)) from error
 
     def close(self) -> None:
         self._windows.close()
@@ -124,6 +136,28 @@ class CaptureFile:
             going_on = self._read_batch()
             if self.rows.count:
                 yield Batch(self.rows.batch(self.source, stamp), self.rows.clock())
+
+    def growing(self, stamp: frames.Stamp) -> Iterator[Batch | None]:
+        """Whole packets as they are written; None where there is none by now. Ends where the file is broken.
+
+        What is piped in ends with the pipe.
+        """
+        windows = self._windows
+        windows.settle()
+        while self.error is None:
+            self.rows.begin()
+            used_up, broken = self._walk.walk(windows, self.rows, _NO_LIMIT)
+            self.rows.keep(windows.data)
+            yield Batch(self.rows.batch(self.source, stamp), self.rows.clock()) if self.rows.count else None
+            position = int(self.rows.headers.position)
+            if broken is not None:
+                self._fail(windows.start + position, broken)
+            elif used_up:
+                if windows.ended and windows.is_pipe:
+                    return
+                windows.grow()
+                windows.slide(position)
+                self.rows.headers.position = 0
 
     def _read_batch(self) -> bool:
         """Rows until there is no room for more; False if the file ends before that."""
