@@ -86,7 +86,10 @@ FILE_LINES, FUNCTION_LINES, FOLDER_MODULES = 300, 50, 18
 WHOLE_LOOPS: set[str] = {"decode/interpret/interpreter.py follow", "decode/interpret/scatter.py put"}
 """Functions of compiled modules that may be longer, as "decode/machine.py walk": loops that cannot be cut for free."""
 COMPILED = {ROOT / path for path in extension_modules.listed()}
-OWN = [ROOT / "wirecheck" / name for name in ("__init__.py", "__main__.py", "door.py", "extension_modules.py")]
+OWN = [
+    ROOT / "wirecheck" / name
+    for name in ("__init__.py", "__main__.py", "door.py", "extension_modules.py", "library.py")
+]
 SOURCES = [*sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py")), *OWN]
 
 
