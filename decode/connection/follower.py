@@ -79,7 +79,7 @@ class Follower:
         self.expect(segments.names[i] for i in np.flatnonzero(np.bincount(segments.agent)).tolist())
         keys, columns = self._columns(segments)
         shared = self._shared
-        shared.output.begin()
+        shared.output.begin(columns.payload)
         shared.frame.begin(columns)
         if 2 * shared.open > self.limits.connections:
             self._let_go()
@@ -105,7 +105,7 @@ class Follower:
         """The agent has shown everything up to now_ns, and nothing more will come of it if it has ended."""
         self._agents.advance(agent, now_ns, ended=ended)
         self._agents.tell(self._shared, self._names)
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         shown = self._agents.shown(self._names)
         if len(self._parked):
             column = self._parked.column
@@ -124,7 +124,7 @@ class Follower:
 
     def drain(self) -> Exchanges:
         """The capture has ended: everything still open is closed and said."""
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         self._touch(self._parked.keys())
         for connection in self._in_order():
             flush(self._shared, connection)
@@ -220,7 +220,7 @@ class Follower:
             else:
                 connection.keep(payload)
                 self._soonest = min(self._soonest, connection.deadline_ns)
-        shared.output.begin()
+        shared.output.begin(b"")
         shared.frame.forget()
         return found
 

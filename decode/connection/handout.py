@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from wirecheck.decode.connection import exchanges as handed_out
 from wirecheck.decode.connection.connection import BY_FIN, KAFKA, NOT_CLOSED
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.connection.framing.recognise import MECHANISMS
 from wirecheck.decode.connection.output import (
+    BUFFER_BITS,
     EXCHANGE_COLUMNS,
     M_CONNECTION,
     M_CORRELATION,
@@ -35,6 +37,7 @@ from wirecheck.decode.connection.output import (
     M_TS_LAST,
     M_VERSION,
     MESSAGE_COLUMNS,
+    PART_COLUMNS,
     SPAN_COLUMNS,
 )
 from wirecheck.decode.wire import Messages
@@ -55,43 +58,63 @@ End = tuple[str, int]
 
 def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, *, facts: bool) -> Exchanges:
     """All that a call hands out; with facts about the connections it touched, or without."""
-    message, span = columns_of(output.messages, MESSAGE_COLUMNS), columns_of(output.spans, SPAN_COLUMNS)
-    exchange = columns_of(output.exchanges, EXCHANGE_COLUMNS)
+    message, exchange = _rows(output.messages, MESSAGE_COLUMNS).T, _rows(output.exchanges, EXCHANGE_COLUMNS).T
     return Exchanges(
         label,
         names,
         tuple(map(facts_of, output.touched)) if facts else (),
-        _messages(message, np.frombuffer(bytearray().join(output.parts), np.uint8), span),
+        _messages(message, _gathered(output), columns_of(output.spans, SPAN_COLUMNS)),
         message[M_CONNECTION].astype(np.int32),
-        message[M_TS],
-        message[M_TS_LAST],
+        message[M_TS].copy(),
+        message[M_TS_LAST].copy(),
         message[M_SOURCE].astype(np.int32),
-        message[M_FRAME],
-        message[M_FRAME_LAST],
-        message[M_OFFSET],
-        message[M_GAP],
-        message[M_SERIAL],
+        message[M_FRAME].copy(),
+        message[M_FRAME_LAST].copy(),
+        message[M_OFFSET].copy(),
+        message[M_GAP].copy(),
+        message[M_SERIAL].copy(),
         message[M_DIRECTION].astype(np.int8),
-        exchange[0],
-        exchange[1],
+        exchange[0].copy(),
+        exchange[1].copy(),
         exchange[2].astype(np.int8),
         exchange[3].astype(np.bool_),
         refused,
     )
 
 
+def _rows(rows: Rows, width: int) -> Ints:
+    """The rows where they lie: the next call writes there."""
+    values: Any = rows.values  # a vec, whose memory numpy shares
+    found: Ints = np.frombuffer(values, np.int64, rows.used).reshape(-1, width)
+    return found
+
+
 def columns_of(rows: Rows, width: int) -> Ints:
     """The columns of the rows, each in one piece."""
-    values: Any = rows.values  # a vec, whose memory numpy shares
-    found: Ints = np.frombuffer(values, np.int64, rows.used).reshape(-1, width).T.copy()  # the memory is used again
-    return found
+    return _rows(rows, width).T.copy()
+
+
+def _gathered(output: Output) -> NDArray[np.uint8]:
+    """The bytes of all parts, one behind the other: Arrow copies what its views name in a fifth of the time that many
+    small slices take.
+    """
+    views = _rows(output.parts, PART_COLUMNS).astype(np.int32)
+    buffers = [pa.py_buffer(part) for data in (output.payload, b"".join(output.own)) for part in _buffers(data)]
+    parts = pa.Array.from_buffers(pa.binary_view(), len(views), [None, pa.py_buffer(views), *buffers])
+    joined = parts.cast(pa.large_binary()).buffers()[2]
+    return np.zeros(0, np.uint8) if joined is None else np.frombuffer(joined, np.uint8, output.size)
+
+
+def _buffers(data: bytes) -> list[memoryview]:
+    """What a view's buffer and offset point to."""
+    return [memoryview(data)[at:] for at in range(0, len(data) + 1, 1 << BUFFER_BITS)]
 
 
 def _messages(message: Ints, data: NDArray[np.uint8], span: Ints) -> Messages:
     return Messages(
         data,
         np.append(message[M_DATA], len(data)),
-        message[M_SIZE],
+        message[M_SIZE].copy(),
         np.append(message[M_SPANS], span.shape[1]),
         span[0],
         span[1],

@@ -215,7 +215,11 @@ class Direction:
             return
         if end <= self.message_end and self.ordered.grow(frame, begin, end):
             return  # within a message chunks need not be told apart
-        chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
+        self.append(frame, begin, end)
+
+    def append(self, frame: Frame, begin: i64, end: i64) -> None:
+        """These bytes of the frame, at the end of its payload, are a chunk of what is in order."""
+        chunk = Chunk(begin, end, DATA, frame.payload, frame.start + begin - frame.offset)
         chunk.stamp(frame)
         self.ordered.append(chunk)
 
