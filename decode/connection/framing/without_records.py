@@ -72,8 +72,7 @@ class WithoutRecords:
         lengths: vec[i64] = vec[i64]()
         for offset, length in self.spans:
             offsets, lengths = append(offsets, offset), append(lengths, length)
-        self.interpreter.forget()
-        return self.interpreter.walk(program, one_message(self.kept, offsets, lengths), 0, 0)
+        return self.interpreter.walk_alone(program, one_message(self.kept, offsets, lengths))
 
     def _all_in_records(self) -> bool:
         tokens = self.interpreter.tokens
