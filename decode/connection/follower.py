@@ -16,6 +16,7 @@ import numpy as np
 
 from wirecheck.decode.connection import handout
 from wirecheck.decode.connection.agents import Agents
+from wirecheck.decode.connection.connection import key_of
 from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
@@ -192,7 +193,7 @@ class Follower:
             low, high = ends[pair // count], ends[pair % count]
             flipped[i] = low > high
             name = segments.names[agent] if _reused(low[0]) else ""
-            keys.append(handout.key_of(high, low, name) if low > high else handout.key_of(low, high, name))
+            keys.append(key_of(high, low, name) if low > high else key_of(low, high, name))
         begin, payload = _payload(segments)
         rows = np.empty((WIDTH, len(segments)), np.int64)
         columns: tuple[NDArray[Any], ...] = (
