@@ -1,4 +1,4 @@
-"""`make bench [ONLY=decode|recovery|following|capture|replay|judge|monitor]`: every measurement, its peer, its bar.
+"""`make bench [ONLY=decode|recovery|…]`, as in MEASUREMENTS: every measurement, its peer, its bar.
 
 Knows which measurements exist; each module of this folder measures one thing in `measure() -> list[dict]` with the keys
 name, value, unit, peer, peer_value, ratio, bar, met. A peer that is not installed has peer_value null and says so.
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-MEASUREMENTS = ("decode", "capture", "recovery", "following", "replay", "judge", "monitor")
+MEASUREMENTS = ("decode", "capture", "recovery", "following", "replay", "judge", "strangers", "monitor")
 
 
 def main(only: list[str]) -> int:

@@ -9,5 +9,9 @@ class ListenError(Exception):
     """An interface or a filter that cannot be listened to."""
 
 
+class DestinationError(ValueError):
+    """A place to ship to that is none."""
+
+
 class AgentNameError(ValueError):
     """A name that cannot be part of a file's name."""

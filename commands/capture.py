@@ -17,12 +17,14 @@ from click.core import ParameterSource
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.inputs import NOT_WHOLE, place, write_frames
+from wirecheck.commands.inputs import NOT_WHOLE, places, write_frames
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
     from wirecheck.capture.agent.counts import Counts
 
+SPOOL_BYTES = 10 << 30
+"""How much waits to be shipped at most, if not said otherwise."""
 OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 
@@ -60,6 +62,11 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 @click.option(
     "--retain", type=duration, metavar="DURATION", help="Remove this agent's files when they are older, as in 24h."
 )
+@click.option(
+    "--ship",
+    metavar="URI",
+    help="Send complete files on, as to s3://bucket/frames or a folder; --out is then a spool, of 10G if not said.",
+)
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Address to serve them on.")
 @click.option(
@@ -78,6 +85,7 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
     \b
     Examples:
       wirecheck capture -i eth0 --port 9092 --out /var/lib/wirecheck --cluster prod --retain 24h --max-disk 10G
+      wirecheck capture -i eth0 --port 9092 --out /var/spool/wirecheck --ship s3://bucket/frames --cluster prod
       wirecheck capture -i lo -i eth0 --filter "tcp port 9092 and not host 10.0.0.7" --out frames/ --duration 60s
       wirecheck capture -r incident.pcapng --out frames/
     """
@@ -91,6 +99,10 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
         raise click.UsageError("--strict goes with -r, not with -i")
     if choices["ports"] and choices["bpf"]:
         raise click.UsageError("give --port or --filter, and not both")
+    if choices["ship"] is not None and choices["retain"] is not None:
+        raise click.UsageError(
+            "--retain does not go with --ship: files leave when they are shipped; --max-disk bounds them"
+        )
     if interfaces:
         click.echo(live(interfaces, **choices), err=True)
         return
@@ -105,11 +117,12 @@ def flag(ctx: click.Context, name: str) -> str:
 
 
 def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool, strict: bool) -> None:
+    given = places(names)
     from wirecheck.capture.agent.offline_agent import OFFLINE
 
     if any(out.glob(f"{OFFLINE}-*.parquet")):
         click.echo(f"wirecheck: {out} holds frames of an earlier capture -r: what is in both counts twice", err=True)
-    summary = write_frames([place(name) for name in names], out, cluster, keep_records=keep_records)
+    summary = write_frames(given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
     count = len(summary.files)
@@ -126,6 +139,8 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
         from wirecheck.capture.agent.spool_folder import Limits
         from wirecheck.capture.frames import Stamp
 
+        if ship := choices["ship"]:
+            from wirecheck.capture.agent.destination import Destination
         what = Listening(
             tuple(dict.fromkeys(interfaces)),
             choices["ports"],
@@ -135,7 +150,10 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
             roll_bytes=int(choices["roll_mb"] * (1 << 20)),
             roll_s=choices["roll_s"],
             duration_s=choices["duration"],
-            limits=Limits(choices["max_disk"], choices["retain"]),
+            limits=Limits(choices["max_disk"], choices["retain"])
+            if ship is None
+            else Limits(choices["max_disk"] or SPOOL_BYTES, ships=True),
+            destination=None if ship is None else Destination(ship),
             keep_records=choices["keep_records"],
         )
         stamp, counts = Stamp(cluster, agent or host_name()), Counts()
@@ -151,6 +169,8 @@ def summary_line(counts: "Counts", out: Path) -> str:
         f"{counts.kept_bytes:,} of {sum(counts.payload_bytes.values()):,} payload bytes kept",
         f"lost {counts.lost_by('kernel'):,} in the kernel, {counts.lost_by('disk'):,} at the disk",
     ]
+    if counts.backlog is not None:
+        parts.append(f"{counts.shipped_files:,} files shipped, {counts.lost_by('spool'):,} frames lost in the spool")
     if counts.skipped:
         parts.append("skipped " + ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.skipped.items())))
     return "; ".join(parts)
@@ -171,11 +191,11 @@ def host_name() -> str:
 
 @contextmanager
 def one_line_errors(out: Path) -> Iterator[None]:
-    from wirecheck.capture.refusal import AgentNameError, ListenError
+    from wirecheck.capture.refusal import AgentNameError, DestinationError, ListenError
 
     try:
         yield
-    except (ListenError, AgentNameError) as error:
+    except (ListenError, AgentNameError, DestinationError) as error:
         raise Stop(str(error)) from error
     except OSError as error:
         raise Stop(f"{error.filename or out}: {str(error.strerror or error).lower()}{fix(error, out)}") from error

@@ -39,17 +39,13 @@ def clients(
       wirecheck clients verdict/ --target 4.0
       wirecheck clients --from verdict/ --target 4.0 --format json | jq '.clients[] | select(.rejected_by_target != [])'
     """
-    from wirecheck.dashboards import terminal_tables
-    from wirecheck.streaming.store import upgrade_gate
-
-    if target is not None:
-        try:
-            upgrade_gate.lowest(target)
-        except LookupError as error:
-            raise click.BadParameter(str(error), param_hint="--target") from error
+    need_release(target)
     answered = answers(inputs, out, cluster)
     others = answered.uncounted("clients")
     warn_of(others)
+    from wirecheck.dashboards import terminal_tables
+    from wirecheck.streaming.store import upgrade_gate
+
     result = answered.json()
     found = result["clients"]
     for client in found:
@@ -67,3 +63,15 @@ def clients(
         terminal_tables.list_clients(legible(found), console())
     need_whole(result["coverage"], strict=strict)
     sys.exit(FOUND if refused else 0)
+
+
+def need_release(target: str | None) -> None:
+    """Wrong use where it is asked for one that nobody knows."""
+    if target is None:
+        return
+    from wirecheck.streaming.store import upgrade_gate
+
+    try:
+        upgrade_gate.lowest(target)
+    except LookupError as error:
+        raise click.BadParameter(str(error), param_hint="--target") from error

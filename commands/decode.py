@@ -6,7 +6,7 @@ Knows: which options go together, how people paste bytes. Refuses to know layout
 import re
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop
-from wirecheck.commands.inputs import NOT_WHOLE, place
-from wirecheck.commands.screen import as_json, legible
+from wirecheck.commands.inputs import NOT_WHOLE, places
+from wirecheck.commands.screen import as_json, legible, progress, tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,18 +66,32 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """
     if bool(files) == (digits is not None):
         raise click.UsageError("give FILEs or --hex, and not both")
-    from wirecheck.decode.show import message_lines, message_page
+    places(files)
+    form = choices.pop("form")
+    with progress("reading"):
+        found = asked(files, digits, choices)
+        first = [*islice(found, 1)]
+    from wirecheck.decode.show import message_page
 
-    form, reading = choices.pop("form"), message_lines.Reading(choices.pop("dialect"), choices.pop("contents"))
-    try:
-        found = of_hex(digits, choices, reading) if digits is not None else of_files(files, choices, reading)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
     malformed = False
-    for line in found:
+    for line in chain(first, found):
         click.echo(as_json(line) if form == "json" else message_page.text(legible(line)))
         malformed = malformed or "malformed" in line
     sys.exit(FOUND if malformed and digits is not None else 0)
+
+
+def asked(files: tuple[str, ...], digits: str | None, choices: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines of what is to be decoded. click.UsageError for what no message can have."""
+    from wirecheck.capture.arrow_alone import arrow_alone
+
+    arrow_alone()
+    from wirecheck.decode.show.message_lines import Reading
+
+    reading = Reading(choices.pop("dialect"), choices.pop("contents"))
+    try:
+        return of_hex(digits, choices, reading) if digits is not None else of_files(files, choices, reading)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def of_hex(digits: str, choices: dict[str, Any], reading: "message_lines.Reading") -> Iterator[dict[str, Any]]:
@@ -142,7 +156,7 @@ def told(
         why = f"no Kafka message in {files}{asked}{hidden}"
         if not narrowed:
             raise Stop(why)
-        click.echo(f"wirecheck: {why}", err=True)
+        tell(f"wirecheck: {why}")
 
 
 def messages(
@@ -156,9 +170,7 @@ def messages(
     from wirecheck.decode.show import message_lines
 
     try:
-        yield from message_lines.of(
-            whole(tables([place(name) for name in files], broken), broken), wanted, reading, noticed
-        )
+        yield from message_lines.of(whole(tables(places(files), broken), broken), wanted, reading, noticed)
     except pcap.InputError as error:
         raise Stop(str(error)) from error
 
@@ -225,7 +237,7 @@ def left_out(wrong: list[str], broken: list[str]) -> None:
     """A line for each file that is not read, once."""
     broken += wrong
     for line in wrong:
-        click.echo(legible(f"wirecheck: {line}; it is skipped"), err=True)
+        tell(f"wirecheck: {line}; it is skipped")
     wrong.clear()
 
 
@@ -239,5 +251,5 @@ def whole(tables: "Iterator[pa.Table]", broken: list[str]) -> "Iterator[pa.Table
         errors = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])
         for source, reason in (row.values() for row in errors.to_pylist()):
             broken.append(source)
-            click.echo(legible(f"wirecheck: {source}: {reason}"), err=True)
+            tell(f"wirecheck: {source}: {reason}")
         yield table

@@ -4,6 +4,7 @@ Knows: which input is a pcap, which a folder of frames and which the --out of a 
 read in a process beside this one, and that whatever cannot be read ends in one line. Refuses to know what is in them.
 """
 
+import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.screen import legible, progress
+from wirecheck.commands.screen import progress, tell
 
 if TYPE_CHECKING:
     from wirecheck.capture.agent.reading import Reading
@@ -40,6 +41,18 @@ def place(name: str) -> Path:
     if sys.stdin.isatty():
         raise Stop("-: nothing is piped in; name a file, or pipe a capture: tcpdump -w - ... | wirecheck ...")
     return Path("/dev/stdin")
+
+
+def places(names: Iterable[str]) -> list[Path]:
+    """Inputs by their names. Stop where none of them is there, before anything is imported that would read them.
+
+    What else is wrong with one of them, whoever reads it says.
+    """
+    named = [place(name) for name in names]
+    missing = [path for path in named if not os.path.lexists(path)]
+    if named and len(missing) == len(named):
+        raise Stop("\n".join(f"{path}: no such file" for path in named))
+    return named
 
 
 @dataclass(frozen=True)
@@ -74,7 +87,7 @@ class Frames:
 @contextmanager
 def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: bool) -> Iterator[Frames]:
     """Frames of all inputs: in the folders given, and in one that is made here of the pcaps given."""
-    given = [place(name) for name in inputs]
+    given = places(inputs)
     folders = tuple(path for path in given if path.is_dir())
     pcaps = [path for path in given if not path.is_dir()]
     if not pcaps:
@@ -104,10 +117,13 @@ def are_few_bytes(pcaps: Iterable[Path]) -> bool:
 
 def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bool) -> Any:
     """Captures into a folder of frames, in this process."""
-    from wirecheck.capture.agent import offline_agent
-    from wirecheck.capture.source import pcap
-
     with progress("reading") as advance:
+        from wirecheck.capture.arrow_alone import arrow_alone
+
+        arrow_alone()
+        from wirecheck.capture.agent import offline_agent
+        from wirecheck.capture.source import pcap
+
         try:
             return offline_agent.write_frames(
                 files,
@@ -133,14 +149,25 @@ def answers(inputs: tuple[str, ...], out: Path | None, cluster: str) -> "Result"
         raise click.UsageError("give one folder of a replay or a monitor, or pcaps and folders of frames, not both")
     if not tables and not inputs:
         raise click.UsageError("give pcaps, folders of frames, or the --out folder of a replay or a monitor")
-    from wirecheck.streaming.store.run_result import Result
-
+    if not tables:
+        places(inputs)
     try:
-        found, busy_ports = (Result.latest(tables[0]), "") if tables else judged(inputs, cluster)
+        found, busy_ports = (latest(tables[0]), "") if tables else judged(inputs, cluster)
     except LookupError as error:
         raise Stop(str(error)) from error
     tell_unread(found, busy_ports)
     return found
+
+
+def latest(out: Path) -> "Result":
+    """The result tables of the run that wrote last. Raises LookupError where there are none."""
+    with progress("reading"):
+        from wirecheck.capture.arrow_alone import arrow_alone
+
+        arrow_alone()
+        from wirecheck.streaming.store.run_result import Result
+
+        return Result.latest(out)
 
 
 def tell_unread(found: "Result", busy_ports: str = "") -> None:
@@ -149,9 +176,9 @@ def tell_unread(found: "Result", busy_ports: str = "") -> None:
 
     coverage = found.json()["coverage"]
     for line in coverage["input_errors"]:
-        click.echo(legible(f"wirecheck: {line}"), err=True)
+        tell(f"wirecheck: {line}")
     if missing := not_read(coverage):
-        click.echo(f"wirecheck: not in this answer: {', '.join(missing)}", err=True)
+        tell(f"wirecheck: not in this answer: {', '.join(missing)}")
     need_kafka(coverage, busy_ports)
 
 
@@ -218,13 +245,13 @@ def files_of(frames: Frames) -> list[Path]:
 
 def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
     """Without Spark: of pcaps alone each file as it appears, while the next is made."""
-    from wirecheck.streaming.run.local_replay import LocalReplay
-
     if frames.folders or frames.reading is None:
         frames.wait()
         return judged_files(files_of(frames), settings)
-    run = LocalReplay(settings)
     with progress("judging") as advance:
+        from wirecheck.streaming.run.local_replay import LocalReplay
+
+        run = LocalReplay(settings)
         for file in frames.appearing(advance):
             run.judge([file])
     return run
@@ -232,11 +259,11 @@ def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
 
 def judged_files(files: list[Path], settings: "Settings") -> "LocalReplay":
     """Files of frames that are all there."""
-    from wirecheck.streaming.run.local_replay import batches_of, of_files
-
-    run = of_files(files, settings)
-    done = 0
     with progress("judging") as advance:
+        from wirecheck.streaming.run.local_replay import batches_of, of_files
+
+        run = of_files(files, settings)
+        done = 0
         for batch in batches_of(files):
             run.judge(batch)
             done += len(batch)

@@ -59,6 +59,8 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--interval", type=duration, default="2s", show_default=True, help="A batch at most this often.")
 @click.option("--max-batch-bytes", type=size, default="32M", show_default=True, help="Frames files of one batch.")
 @click.option("--retain", type=duration, default="1h", show_default=True, help="Keep superseded revisions so long.")
+@click.option("--retain-results", type=duration, metavar="AGE", help="Remove results this old.  [default: keep all]")
+@click.option("--heap", type=size, default="1G", show_default=True, help="The most that Java's heap may take.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="... of this address.")
 @options.ports()
@@ -92,7 +94,8 @@ def monitor(
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
-    plan = Plan(frames, out, checkpoint, interval_s=interval, retain_s=choices.pop("retain"), **choices)
+    ages = {"retain_s": choices.pop("retain"), "retain_results_s": choices.pop("retain_results")}
+    plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)
     try:
         with for_its_user_alone():
             job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))

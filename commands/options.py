@@ -3,11 +3,16 @@
 Knows: names, choices, defaults and help texts. Refuses to know what a command does with them.
 """
 
+import datetime as dt
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from wirecheck.judge.results.choice import Choice
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
 DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
@@ -89,3 +94,77 @@ def ports() -> Decorator:
 
 def strict() -> Decorator:
     return click.option("--strict", is_flag=True, help="Exit with 2 if some of the input could not be read.")
+
+
+class Time(click.ParamType[dt.datetime]):
+    """RFC 3339, UTC where it says nothing else."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> dt.datetime:
+        try:
+            time = dt.datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a time like 2026-11-21T00:20:03.5Z", param, ctx)
+        return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
+
+
+class Code(click.ParamType[str]):
+    """The code or the name of a check."""
+
+    name = "CODE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        from wirecheck.judge.checks.catalogue import CHECKS
+
+        codes = {name: check.code for check in CHECKS.values() for name in (check.code, check.name)}
+        found = codes.get(value.upper()) or codes.get(value.lower())
+        if found is None:
+            close = get_close_matches(value.upper(), codes, n=3, cutoff=0.5) or sorted(CHECKS)[:3]
+            self.fail(
+                f"there is no check {value}; there are {', '.join(close)}, and wirecheck explain lists all", param, ctx
+            )
+        return found
+
+
+def choice() -> Decorator:
+    """Which findings are listed: `choice_of` takes what this adds."""
+    every = (
+        click.option(
+            "--only",
+            "kinds",
+            multiple=True,
+            type=click.Choice(FAIL_ON[:-1]),
+            help="Only findings of this kind (repeatable).",
+        ),
+        click.option("--code", "codes", multiple=True, type=Code(), help="Only findings of this check (repeatable)."),
+        click.option(
+            "--topic",
+            "topics",
+            multiple=True,
+            metavar="NAME",
+            help="Only findings about this topic, or id (repeatable).",
+        ),
+        click.option("--since", type=Time(), help="Only findings that lasted until then: 2026-11-21T00:20:03Z."),
+        click.option("--until", type=Time(), help="Only findings that had begun by then."),
+    )
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(every):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def choice_of(asked: dict[str, Any]) -> "Choice":
+    """Takes what `choice` added out of a command's arguments."""
+    from wirecheck.judge.results.choice import Choice
+
+    kinds, codes, topics = (frozenset(asked.pop(name)) for name in ("kinds", "codes", "topics"))
+    since, until = (as_json_time(asked.pop(name)) for name in ("since", "until"))
+    return Choice(kinds, codes, topics, since, until)
+
+
+def as_json_time(time: dt.datetime | None) -> str:
+    return "" if time is None else time.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

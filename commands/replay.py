@@ -14,9 +14,9 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
-from wirecheck.commands.inputs import Frames, busy, files_of, frames_of, judged_locally, need_kafka, need_whole
+from wirecheck.commands.inputs import Frames, busy, files_of, frames_of, judged_locally, need_kafka, need_whole, places
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
-from wirecheck.commands.screen import as_json, console, legible, progress
+from wirecheck.commands.screen import as_json, console, legible, progress, tell
 
 if TYPE_CHECKING:
     from wirecheck.streaming.steps.settings import Settings
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     help="Exit with 1 if something of this kind, or worse, is found.",
 )
 @options.form("json")
+@options.choice()
 @options.strict()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets while judging.")
 @click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
@@ -54,7 +55,7 @@ def replay(
 ) -> None:
     """Judge pcaps (compressed or not, - for standard input), or folders of an agent's frames, as if captured now.
 
-    Exit codes: 0 nothing found of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
+    Exit codes: 0 nothing listed of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
     something that could not be read, whatever was found in the rest.
 
     \b
@@ -63,11 +64,17 @@ def replay(
       wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > verdict.json
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
+      wirecheck replay incident.pcapng --topic orders --since 2026-11-21T00:20:03Z
     """
+    places(inputs)
+    choice = options.choice_of(choices)
     engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, ports = judged(inputs, engine, **choices)
-        result = {**found.json(), "engine": engine}
+        from wirecheck.dashboards.verdict import sentence
+
+        result = found.json(choice)
+        result |= {"verdict": sentence(result), "engine": engine}
         if report is not None:
             from wirecheck.dashboards.report.page import page
 
@@ -75,7 +82,7 @@ def replay(
     if form == "json":
         click.echo(as_json(result))
         for line in result["coverage"]["input_errors"]:
-            click.echo(legible(f"wirecheck: {line}"), err=True)
+            tell(f"wirecheck: {line}")
     else:
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
@@ -123,14 +130,15 @@ def judged(
 
 def by_spark(frames: Frames, tables: Path, work: Path, settings: "Settings") -> "Result":
     """Through the query; Spark starts while captures are read."""
-    need_fitting()
-    from wirecheck.streaming.run.query_process import QueryError, QueryProcess
+    with progress("Spark is starting"):
+        need_fitting()
+        from wirecheck.streaming.run.query_process import QueryError, QueryProcess
 
     with QueryProcess(work, settings) as query:
         frames.wait()
         files = files_of(frames)
         try:
-            with progress("judging") as advance:
+            with progress("Spark is starting", then="judging") as advance:
                 return query.judge(files, tables, advance)
         except QueryError as error:
             raise Stop(str(error)) from error

@@ -1,4 +1,4 @@
-"""What a command shows while it works and when it is done: a progress bar on terminals, consoles, harmless text.
+"""What a command shows while it works and when it is done: progress on terminals, consoles, harmless text.
 
 Knows: rich, imported only when something is shown, and which characters a terminal takes for orders. Refuses to know
 what is shown.
@@ -8,10 +8,13 @@ Rule: whatever came from the wire (a client id may hold anything) passes `legibl
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,14 +77,80 @@ def warn_of(others: dict[str, list[dict[str, Any]]]) -> None:
         print(f"note: {legible(words)}; the rules stand in docs/limits.md", file=sys.stderr)  # noqa: T201 - as click does
 
 
-@contextmanager
-def progress(what: str) -> Iterator[Any]:
-    """Give a callable (done, total) that draws a bar when stderr is a terminal and does nothing otherwise."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    from rich.progress import Progress
+STARTED_S = time.monotonic()
+"""When this module was imported: when the command began."""
+REDRAW_S, BAR_COLUMNS = 0.2, 24
+ERASE = "\r\x1b[2K"
 
-    with Progress(console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+class Progress:
+    """What goes on, how far it is and since when, on one line of stderr that is drawn again and again.
+
+    Rule: whoever waits sees it at once, before anything is imported for the work, and sees it move where the work is
+    slow to say anything. It needs no package for that.
+    """
+
+    def __init__(self, what: str, then: str = "") -> None:
+        self._what, self._then = what, then
+        self._share: float | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._redraw, daemon=True)
+
+    def __call__(self, done: int, total: int) -> None:
+        """So much of it is done; where a second stage was named, it has begun."""
+        self._what, self._then = self._then or self._what, ""
+        self._share = min(done / total, 1.0) if total else None
+
+    def __enter__(self) -> Self:
+        self._draw()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        write_error(ERASE)
+
+    def _redraw(self) -> None:
+        while not self._over.wait(REDRAW_S):
+            self._draw()
+
+    def _draw(self) -> None:
+        write_error(ERASE + self.line(time.monotonic() - STARTED_S, shutil.get_terminal_size().columns))
+
+    def line(self, elapsed_s: float, columns: int) -> str:
+        """As in `judging  [======      ] 48 %  0:03`, cut where the terminal ends: a longer one would not be erased."""
+        clock = f"{int(elapsed_s) // 60}:{int(elapsed_s) % 60:02d}"
+        if self._share is None:
+            return f"{self._what} ...  {clock}"[: columns - 1]
+        full = int(self._share * BAR_COLUMNS)
+        bar = "=" * full + " " * (BAR_COLUMNS - full)
+        return f"{self._what}  [{bar}] {self._share * 100:.0f} %  {clock}"[: columns - 1]
+
+
+def write_error(text: str) -> None:
+    with suppress(OSError, ValueError):  # a terminal that is gone, or a stream that was closed
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def draws() -> bool:
+    """Whether stderr is a terminal that can take back what it shows."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def tell(line: str) -> None:
+    """A line on stderr, in place of the progress that may stand there."""
+    if draws():
+        write_error(ERASE)
+    print(legible(line), file=sys.stderr)  # noqa: T201 - as click does
+
+
+def progress(what: str, then: str = "") -> AbstractContextManager[Callable[[int, int], None]]:
+    """Give a callable (done, total) that shows how far it is, on a terminal; elsewhere nothing is shown.
+
+    `then` is what goes on from the first time it is called.
+    """
+    if not draws():
+        return nullcontext(lambda _done, _total: None)
+    return Progress(what, then)

@@ -4,7 +4,6 @@ Knows: which topics were asked for, and in which form they are shown. Refuses to
 (streaming) and how it looks (dashboards).
 """
 
-import datetime as dt
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,19 +19,6 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 Row = dict[str, Any]
 
 
-class Time(click.ParamType[dt.datetime]):
-    """RFC 3339, UTC where it says nothing else."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> dt.datetime:
-        try:
-            time = dt.datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a time like 2026-11-21T00:20:03.5Z", param, ctx)
-        return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
-
-
 @click.command(short_help="Topics as observed: ids, partitions, leaders, ISR.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
 @options.tables()
@@ -44,7 +30,7 @@ class Time(click.ParamType[dt.datetime]):
     metavar="ID",
     help="The same by id: Kafka's base64 (may begin with -) or hex.",
 )
-@click.option("--at", type=Time(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
+@click.option("--at", type=options.Time(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
 @options.cluster()
 @options.strict()
 @options.form("json", "csv")
@@ -60,10 +46,10 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics verdict/ --topic-id -Q8sTnyhSWeBVvYdMbQyXA --format json
       wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
     """
+    result = answers(inputs, out, cluster)
     from wirecheck.dashboards import terminal_tables
     from wirecheck.streaming.store.topics_at import described
 
-    result = answers(inputs, out, cluster)
     others = result.uncounted("topics")
     warn_of(others)
     every = described(result, wanted["at"])

@@ -20,12 +20,22 @@ from wirecheck.dashboards.remedies import remedy
 from wirecheck.dashboards.report.timeline import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.topic_id import hex_id
-from wirecheck.dashboards.verdict import KINDS, beyond, by_kind, heading, named_cluster, not_read, rank, share
+from wirecheck.dashboards.verdict import (
+    BLAMED,
+    KINDS,
+    beyond,
+    by_kind,
+    heading,
+    named_cluster,
+    not_read,
+    sentence,
+    share,
+)
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
-BLAMED = ("violation", "anomaly")
-"""Kinds whose frames are worth opening."""
 SIDES_SHOWN = 4
+NAMES_SHOWN = 8
+"""So many topics or clients of an entry are named, and so many rows of topics listed where there are more."""
 CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 """Sources that Wireshark opens: frames of an agent name its interface."""
 WIDE = 110  # columns from which both forms of an id fit on one line
@@ -50,27 +60,27 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
         console.print(Text(f"  not all was readable: {error}", style="yellow"))
     for cluster in result["clusters"]:
         console.print(cluster_text(cluster, result["clusters"]))
+    console.print(Text("Verdict   ", style="bold").append(sentence(result), style="not bold"), soft_wrap=True)
     console.print()
     if result["topics"]:
         many = len(result["clusters"]) > 1
-        put(topics_table(result["topics"], axis, many=many, wide=console.width >= WIDE), console)
+        shown = worth_a_row(result)
+        put(topics_table(shown, axis, many=many, wide=console.width >= WIDE), console)
+        if left := len(result["topics"]) - len(shown):
+            console.print(Text(f"and {left:,} more: wirecheck topics INPUT", style="dim"))
     for name, columns in listings.items():
         if result[name]:
             console.print(Text(f"\n{name.capitalize()}", style="bold"))
             put(rows_table(result[name], columns), console)
     for others in result.get("others", ()):
         console.print(Text(f"and {beyond(others)}", style="magenta"))
-    console.print(tally_text(result["findings"], result["coverage"]))
+    console.print(tally_text(result["findings"], result["coverage"], result.get("not_listed", 0)))
+    told = {finding["id"]: finding for finding in result["findings"]}
     advised: set[str] = set()
-    for finding in sorted(result["findings"], key=rank):
+    for entry in result["entries"]:
         console.print()
-        for line in finding_lines(finding, axis):
+        for line in entry_lines(entry, told, axis, advised):
             console.print(line, soft_wrap=True)
-        if finding["code"] not in advised and remedy(finding["code"]):
-            console.print(
-                Text("  Next  ", style="bold").append(remedy(finding["code"]), style="not bold"), soft_wrap=True
-            )
-        advised.add(finding["code"])
     if result["findings"]:
         console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
 
@@ -122,33 +132,93 @@ def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -
     return table
 
 
-def tally_text(findings: Iterable[Row], coverage: Row) -> Text:
+def tally_text(findings: Iterable[Row], coverage: Row, not_listed: int = 0) -> Text:
     counts = by_kind(findings)
     text = Text("\nFindings  ", style="bold")
     if not any(counts.values()) and not coverage["messages"]:
         return text.append("none: no Kafka message was read", style="not bold magenta")
-    if not any(counts.values()):
+    if not any(counts.values()) and not not_listed:
         return text.append("none", style="not bold green")
     for kind in KINDS:
         if counts[kind]:
             text.append(f"{counts[kind]} {kind}  ", style=COLOURS[kind])
+    if not_listed:
+        text.append(f"{not_listed:,} not listed, by what was asked for", style="not bold magenta")
     return text
 
 
-def finding_lines(finding: Row, axis: Axis) -> Iterator[Text]:
-    head = Text(f"{finding['code']} {finding['name']}", style=COLOURS[finding["kind"]])
-    head.append(f"  {finding['kind']}  x{finding['count']}  {clock(finding['first_seen'], axis)}", style="not bold dim")
+def worth_a_row(result: Row) -> list[Row]:
+    """All topics, or of many those that findings are about, and as many as are read at a glance."""
+    topics = list(result["topics"])
+    if len(topics) <= NAMES_SHOWN:
+        return topics
+    named = [name for entry in result["entries"] for name in entry["topics"]]
+    first = sorted(topics, key=lambda row: named.index(row["name"]) if row["name"] in named else len(named))
+    kept = {id(row) for row in first[:NAMES_SHOWN]}
+    return [row for row in topics if id(row) in kept]
+
+
+def entry_lines(entry: Row, told: Mapping[str, Row], axis: Axis, advised: set[str]) -> Iterator[Text]:
+    """An entry with its evidence, what is to be done about it, and indented what follows from it."""
+    yield from finding_lines(entry, told, axis)
+    yield from evidence_lines(told[entry["findings"][0]], axis)
+    yield from next_lines(entry, advised)
+    for under in entry["consequences"]:
+        for line in (*finding_lines(under, told, axis), *next_lines(under, advised)):
+            yield Text("    ").append(line)
+
+
+def next_lines(entry: Row, advised: set[str]) -> Iterator[Text]:
+    """Once for each check; of what ends with its cause, nothing."""
+    advice = remedy(entry["code"])
+    if advice and entry["own_next"] and advice not in advised:
+        advised.add(advice)
+        yield Text("  Next  ", style="bold").append(advice, style="not bold")
+
+
+def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
+    """What an entry says, and of whom else it says the same."""
+    finding = told[entry["findings"][0]]
+    head = Text(f"{entry['code']} {entry['name']}", style=COLOURS[entry["kind"]])
+    seen = sum(told[name]["count"] for name in entry["findings"])
+    head.append(f"  {entry['kind']}  x{seen:,}  {clock(finding['first_seen'], axis)}", style="not bold dim")
     yield head.append(f"  {finding['id']}", style="not bold dim")
-    yield Text("  " + finding["summary"])
+    yield Text("  " + entry["sentence"], style="bold" if entry["consequences"] else "")
+    if entry["consequences"]:
+        yield Text("  " + finding["summary"])
+    for words in also(entry):
+        yield Text("  " + words)
+    if finding.get("possible_causes"):
+        yield Text(f"  May follow from {', '.join(named(told, finding['possible_causes']))}: which, cannot be known.")
+    if entry["follows_from"]:
+        yield Text(f"  Follows from {entry['follows_from']}")
+
+
+def evidence_lines(finding: Row, axis: Axis) -> Iterator[Text]:
     if finding["kind"] == "information":
         return
-    for side in finding["sides"][:SIDES_SHOWN]:
+    sides = finding["sides"][:SIDES_SHOWN]
+    for side in sides:
         yield Text("    " + side_text(side, axis), style="dim")
     if len(finding["sides"]) > SIDES_SHOWN:
         yield Text(f"    and {len(finding['sides']) - SIDES_SHOWN} more (--format json)", style="dim")
     if finding["kind"] in BLAMED:
-        for command in dissections(finding["sides"][:SIDES_SHOWN]):
+        for command in dissections(sides):
             yield Text(f"    {command}", style="dim")
+
+
+def also(entry: Row) -> Iterator[str]:
+    """The topics and clients of an entry that stands for several findings."""
+    for what, names in (("topics", entry["topics"]), ("clients", entry["client_ids"])):
+        if entry["count"] > 1 and len(names) > 1:
+            left = len(names) - NAMES_SHOWN
+            shown = ", ".join(name or "(no client id)" for name in names[:NAMES_SHOWN])
+            yield f"{len(names):,} {what}: {shown}{f' and {left:,} more (--format json)' if left > 0 else ''}"
+
+
+def named(told: Mapping[str, Row], ids: Iterable[str]) -> Iterator[str]:
+    for name in ids:
+        yield f"{told[name]['code']} {name}" if name in told else name
 
 
 def dissections(sides: Iterable[Row]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a replay means, in one sentence, and how the findings are put in order for reading.
+"""What a replay means, in one sentence, and which findings somebody has to look into.
 
 Knows: kinds from worst to mildest, and that a verdict names what it rests on. Refuses to know how findings were made.
 Rule: nothing is called healthy that was not seen; the sentence says what was read of the traffic.
@@ -9,9 +9,10 @@ from typing import Any
 
 Row = Mapping[str, Any]
 KINDS = ("violation", "anomaly", "information", "visibility")
+BLAMED = ("violation", "anomaly")
+"""Kinds that somebody has to look into; their frames are worth opening."""
 PLURALS = {"violation": "violations", "anomaly": "anomalies", "information": "notes", "visibility": "blind spots"}
 SINGULARS = {**{kind: kind for kind in KINDS}, "information": "note", "visibility": "blind spot"}
-ORDER = ("topic", "client", "")
 WHY_UNDECODED = {
     "unknown_api": "of an API that no release has",
     "unknown_version": "of a version newer than is known",
@@ -29,7 +30,25 @@ UNKNOWN_CLUSTER = "unknown cluster"
 
 
 def sentence(result: Row) -> str:
-    """The verdict and what it rests on."""
+    """The first cause, and how many there are besides; where nothing is wrong, that, and what it rests on."""
+    found = blamed(result)
+    if not found and result.get("not_listed"):
+        return f"Nothing of what was asked for needs a look; {plural(result['not_listed'], 'finding')} not listed."
+    if not found or not result["coverage"]["messages"]:
+        return tally_sentence(result)
+    more = len(found) - 1
+    return str(found[0]["sentence"]) + (f" {plural(more, 'more cause')} below." if more else "")
+
+
+def blamed(result: Row) -> list[Row]:
+    """Entries that somebody has to look into, for themselves or for what follows from them."""
+    return [
+        entry for entry in result["entries"] if any(row["kind"] in BLAMED for row in (entry, *entry["consequences"]))
+    ]
+
+
+def tally_sentence(result: Row) -> str:
+    """How many findings there are of which kind, and what that rests on."""
     counts = by_kind(result["findings"])
     if not result["coverage"]["messages"]:
         return "Nothing can be said: no Kafka message could be read."
@@ -40,6 +59,8 @@ def sentence(result: Row) -> str:
         return f"No rule is broken, but {counted('anomaly', counts['anomaly'])} need a look; {basis(result)}.".replace(
             "1 anomaly need ", "1 anomaly needs "
         )
+    if result.get("not_listed"):
+        return f"Only some findings are listed; {basis(result)}."
     limit = " in what could be read" if blind(result) else ""
     return f"No contradiction about topic ids or versions was found{limit}; {basis(result)}."
 
@@ -134,24 +155,6 @@ def size(count: int) -> str:
     return f"{amount:.1f} TiB"
 
 
-def groups(findings: Iterable[Row]) -> list[Row]:
-    """Findings by cluster and topic, or client where they are about no topic; the group with the worst comes first."""
-    found: dict[tuple[str | None, str, str], list[Row]] = {}
-    for finding in findings:
-        found.setdefault((finding["cluster"], *subject(finding)), []).append(finding)
-    made: list[Row] = [
-        {
-            "cluster": named_cluster(cluster),
-            "what": what,
-            "name": name,
-            "counts": by_kind(rows),
-            "findings": sorted(rows, key=rank),
-        }
-        for (cluster, what, name), rows in found.items()
-    ]
-    return sorted(made, key=lambda g: (rank(g["findings"][0])[0], ORDER.index(g["what"]), g["name"], g["cluster"]))
-
-
 def named_cluster(cluster: str | None) -> str:
     """What people read where something speaks against every cluster that is known."""
     return UNKNOWN_CLUSTER if cluster is None else cluster
@@ -163,14 +166,3 @@ def heading(cluster: Row, clusters: Iterable[Row]) -> str:
         return str(cluster["cluster_id"])
     told = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
     return UNKNOWN_CLUSTER if told else "(id not seen)"
-
-
-def subject(finding: Row) -> tuple[str, str]:
-    if finding["topic"]:
-        return "topic", finding["topic"]
-    clients = finding["client_ids"]
-    return ("client", clients[0]) if len(clients) == 1 else ("", "")
-
-
-def rank(finding: Row) -> tuple[int, str, str, str]:
-    return KINDS.index(finding["kind"]), finding["code"], finding["first_seen"], finding["id"]

@@ -88,7 +88,7 @@ def test_one_message_in_hex_is_decoded():
         ["--hex", "zz", "--api", "Fetch", "--version", "4"],
         ["--hex", "00", "--api", "Fetsch", "--version", "4"],
         [],
-        ["some.pcap", "--api", "Fetsch"],
+        [EXAMPLE, "--api", "Fetsch"],
     ],
 )
 def test_decode_says_what_is_wrong_with_its_arguments(arguments):
@@ -132,22 +132,15 @@ def test_capture_writes_frames_and_says_how_many(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_faulty_cluster_is_exit_code_1_and_nothing_of_spark_reaches_the_terminal(tmp_path):
-    told = door("replay", EXAMPLE, "--format", "json", "--out", tmp_path / "out")
-    assert (told.returncode, told.stderr) == (1, "")
-    result = json.loads(told.stdout)
-    assert [finding["code"] for finding in result["findings"] if finding["kind"] == "violation"] == ["TID002"]
-    again = door("replay", EXAMPLE, "--out", tmp_path / "out", "--fail-on", "never")
-    assert (again.returncode, again.stderr) == (0, "")
-
-
-@pytest.mark.spark
-def test_both_engines_say_the_same_and_which_they_were(tmp_path):
+def test_both_engines_find_the_fault_and_say_which_they_were_and_nothing_of_spark_reaches_the_terminal(tmp_path):
     told = {engine: judged(engine, tmp_path) for engine in ("spark", "local")}
     assert {engine: one.pop("engine") for engine, one in told.items()} == {"spark": "spark", "local": "local"}
     assert told["spark"] == told["local"]
+    assert [finding["code"] for finding in told["spark"]["findings"] if finding["kind"] == "violation"] == ["TID002"]
     by_spark, locally = (Result.latest(tmp_path / engine).rows for engine in ("spark", "local"))
     assert by_id(by_spark) == by_id(locally)
+    again = door("replay", EXAMPLE, "--engine", "local", "--out", tmp_path / "spark", "--fail-on", "never")
+    assert (again.returncode, again.stderr) == (0, "")
 
 
 def judged(engine, folder):
@@ -203,13 +196,12 @@ def test_what_is_readable_of_broken_input_is_used_and_the_rest_is_told(engine, t
     assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
 
 
-@pytest.mark.parametrize("engine", [pytest.param("spark", marks=pytest.mark.spark), "local"])
-def test_a_capture_without_kafka_is_said_to_be_one(engine, tmp_path):
+def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
     talk = (
         traffic.Talk().open().request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n").close()
     )
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(talk.segments)))
-    told = door("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", engine)
+    told = door("replay", tmp_path / "web.pcap", "--port", 19092, "--engine", "local")
     assert told.returncode == 2
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
     assert told.stderr.endswith(" connections; only port 19092 was looked at; busy ports: 9092 (8 frames)\n")
@@ -266,3 +258,79 @@ def test_a_folder_that_has_frames_of_an_earlier_capture_is_said_to_have_them(tmp
         f"wirecheck: {tmp_path}/frames holds frames of an earlier capture -r: what is in both counts twice"
         in second.stderr
     )
+
+
+HEAVY = {"numpy", "pyarrow", "pandas", "rich", "pyspark"}
+
+
+def imported_by(*arguments):
+    """What a process imports on the way, by Python's own word."""
+    command = [sys.executable, "-X", "importtime", "-m", "wirecheck", *map(str, arguments)]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    lines = [line for line in told.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}, told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["decode", "--help"], 0),
+        (["replay", "missing.pcap"], 2),
+        (["replay", "missing.pcap", "gone.pcap", "--out", "out", "--engine", "spark"], 2),
+        (["decode", "missing.pcap"], 2),
+        (["topics", "missing.pcap"], 2),
+        (["clients", "missing/"], 2),
+        (["capture", "-r", "missing.pcap", "--out", "frames"], 2),
+    ],
+)
+def test_help_and_a_wrong_path_cost_no_import(arguments, code):
+    names, told = imported_by(*arguments)
+    assert (told.returncode, names & HEAVY) == (code, set())
+    assert "click" in names  # the list of imports is one
+
+
+def test_a_command_that_needs_no_pandas_does_not_load_it():
+    names, told = imported_by("decode", EXAMPLE, "--limit", 1)
+    assert (told.returncode, names & {"pyarrow.lib", "pandas.core"}) == (0, {"pyarrow.lib"})
+
+
+def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
+    told = run("replay", tmp_path / "a.pcap", tmp_path / "b.pcap")
+    assert told.stderr == f"wirecheck: {tmp_path}/a.pcap: no such file\n{tmp_path}/b.pcap: no such file\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed", "exit_code"),
+    [
+        (["--only", "visibility", "--only", "anomaly"], 0, 0),
+        (
+            [
+                "--code",
+                "tid002",
+                "--topic",
+                "shipments",
+                "--since",
+                "2026-11-21T00:20:05Z",
+                "--until",
+                "2026-11-21T01:20:05+01:00",
+            ],
+            1,
+            1,
+        ),
+    ],
+    ids=str,
+)
+def test_a_replay_lists_what_is_asked_for_and_says_how_much_is_not_listed(asked, listed, exit_code):
+    told = run("replay", EXAMPLE, "--engine", "local", "--format", "json", *asked)
+    result = json.loads(told.stdout)
+    found = [finding["code"] for finding in result["findings"]]
+    assert (told.exit_code, found) == (exit_code, ["TID002"] * listed)
+    assert result["not_listed"] == 1 - listed
+    assert ("nothing" in result["verdict"].lower()) == (not listed)
+
+
+def test_a_check_that_does_not_exist_is_told_with_those_that_come_close():
+    told = run("replay", EXAMPLE, "--code", "TID0002")
+    assert told.exit_code == 2
+    assert "there is no check TID0002; there are" in told.stderr

@@ -4,16 +4,26 @@ Knows: that the rooms at the top of the repository (capture, decode, judge, stre
 package's: each is linked here, so that an installed wirecheck has one name of its own at the top, whatever else is
 called `decode` beside it; and that some of their modules may be compiled (extension_modules.py), which is decided
 before any is imported. Refuses to know what they do.
-Rule: a room is imported by this name only, `wirecheck.decode`; by its bare one it would be another module.
+Rule: a room is imported by this name only, `wirecheck.decode`; by its bare one it would be another module. What takes
+time to find out is found out when it is asked for: a command that prints its help asks for nothing.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from wirecheck import extension_modules
 
 extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
-try:
-    __version__ = version("wirecheck")
-except PackageNotFoundError:  # a checkout that nobody installed
-    __version__ = "0+unknown"
+__version__: str
+
+
+def __getattr__(name: str) -> Any:
+    """PEP 562: `__version__` is in the package's metadata, and reading those takes as long as all of `--help`."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("wirecheck")
+    except PackageNotFoundError:  # a checkout that nobody installed
+        return "0+unknown"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
+    from wirecheck.capture.agent.spool_folder import Backlog
+
 PREFIX = "wirecheck_agent_"
 
 
@@ -46,6 +48,8 @@ class AgentCollector:
         yield _gauge("ring_fill_ratio", "Most of the ring that waited for us lately.", ["interface"], fill)
         yield _gauge("connections", "Connections followed to redact records.", [], [((), counts.connections)])
         yield _gauge("disk_bytes", "Size of all files of this agent.", [], [((), counts.disk_bytes)])
+        if counts.backlog is not None:
+            yield from self._shipping(counts.backlog())
         last = [((), counts.last_frame_ns / 1e9)]
         yield _gauge("last_frame_timestamp_seconds", "Time of the last TCP segment; 0 before the first.", [], last)
         yield _gauge("build_info", "1, labelled with the version.", ["version"], [((version("wirecheck"),), 1)])
@@ -56,6 +60,15 @@ class AgentCollector:
             [((), 0 if extension_modules.PLAIN else 1)],
         )
         yield self._rolls()
+
+    def _shipping(self, backlog: Backlog) -> Iterator[Metric]:
+        counts = self._counts
+        yield _counter("shipped_files", "Files shipped since the agent started.", [], [((), counts.shipped_files)])
+        yield _counter("shipped_bytes", "Bytes shipped since the agent started.", [], [((), counts.shipped_bytes)])
+        yield _counter("ship_failures", "Tries to ship a file that failed.", [], [((), counts.ship_failures)])
+        yield _gauge("backlog_files", "Files that wait to be shipped.", [], [((), backlog.files)])
+        oldest = "When the oldest file that waits to be shipped was written; 0 where none waits."
+        yield _gauge("backlog_oldest_timestamp_seconds", oldest, [], [((), backlog.oldest_s)])
 
     def _rolls(self) -> Metric:
         counts, upto = list(self._counts.rolls.counts), 0

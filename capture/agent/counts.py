@@ -2,17 +2,23 @@
 
 Knows: the numbers and what each is of. Refuses to know: how they are shown (agent_metrics.py, the door), and
 when to count.
-Rule: every number has one writer, the loop or the writing thread; readers take what is there. Numbers only grow unless
-they say what is now.
+Rule: every number has one writer, the loop, the writing or the shipping thread; readers take what is there. Numbers
+only grow unless they say what is now.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wirecheck.capture.agent.spool_folder import Backlog
 
 ROLL_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-KERNEL, DISK = "kernel", "disk"
+KERNEL, DISK, SPOOL = "kernel", "disk", "spool"
 NO_MESSAGE = "no message"
 
 
@@ -36,7 +42,7 @@ class Counts:
     payload_bytes: Counter[str] = field(default_factory=Counter)
     """Their payload on the wire, by interface."""
     lost: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Packets lost, by interface and by who lost them; those of DISK are the writing thread's."""
+    """Packets lost, by interface and by who lost them; those of DISK and SPOOL are the writing thread's."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Packets that are no TCP segments we can read, by reason."""
     ring_fill: dict[str, float] = field(default_factory=dict)
@@ -55,6 +61,12 @@ class Counts:
     """Followed now."""
     disk_bytes: int = 0
     """In all files of this agent now."""
+    # of the shipping thread
+    backlog: Callable[[], Backlog] | None = None
+    """What waits to be shipped now; None where nothing is shipped."""
+    shipped_files: int = 0
+    shipped_bytes: int = 0
+    ship_failures: int = 0
 
     def lost_by(self, who: str) -> int:
         return sum(n for (_, by), n in dict(self.lost).items() if by == who)

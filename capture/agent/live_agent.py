@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent.counts import KERNEL, Counts
+from wirecheck.capture.agent.shipper import Shipper
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
 from wirecheck.capture.agent.writer import ClockWentBack, Shown, Writer
 from wirecheck.capture.refusal import ListenError
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from wirecheck.capture.agent.spool_folder import Limits
+    from wirecheck.capture.agent.destination import Destination
+    from wirecheck.capture.agent.spool_folder import Folder, Limits
 
 _SETTLED_NS = 500_000_000  # a packet this old has left the ring
 _TOLD_S = 0.25  # how often the writing thread hears the time
@@ -53,6 +55,7 @@ class Listening:
     duration_s: float | None = None
     limits: Limits | None = None
     keep_records: bool = False
+    destination: Destination | None = None
 
     @property
     def filter(self) -> str:
@@ -112,6 +115,7 @@ def listen(
         signals = stack.enter_context(Signals())
         spool = Spool(out, stamp, what.roll_bytes, what.limits)
         stack.callback(spool.abandon)
+        shipper = what.destination and shipping(spool.folder, what.destination, stamp.agent, counts, say)
         interfaces: dict[str, Interface] = {}
         stack.callback(_close, interfaces)
         for name in what.interfaces:
@@ -123,11 +127,25 @@ def listen(
             say(line)
         say(f"capturing {what.filter!r} on {', '.join(interfaces)} into {out}")
         writer.start()
+        if shipper:
+            writer.on_file = shipper.wake
+            shipper.start()
         try:
             loop.run(signals)
         finally:
             writer.finish()
+            if shipper:
+                shipper.finish()
     return counts
+
+
+def shipping(
+    folder: Folder, destination: Destination, agent: str, counts: Counts, say: Callable[[str], None]
+) -> Shipper:
+    """Who sends the folder's files. A new folder's numbers go on behind those that are there. Raises OSError."""
+    if not folder.last:
+        folder.number_from(destination.last_number(agent))
+    return Shipper(folder, destination, counts, say)
 
 
 def _close(interfaces: dict[str, Interface]) -> None:

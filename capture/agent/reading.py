@@ -103,6 +103,9 @@ class _Pace:
 
 def main(out: str, cluster: str, roll_bytes: str, batch_bytes: str, keep_records: str, *inputs: str) -> None:
     """Read them all, and say so; or say what is wrong."""
+    from wirecheck.capture.arrow_alone import arrow_alone
+
+    arrow_alone()
     from wirecheck.capture.agent import offline_agent
     from wirecheck.capture.source.pcap import InputError
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirecheck.capture import frames
+from wirecheck.capture.agent.emptied_file import empty
 from wirecheck.capture.agent.spool_folder import Folder
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ class Spool:
     def __init__(
         self, folder: Path, stamp: frames.Stamp, roll_bytes: int = ROLL_BYTES, limits: Limits | None = None
     ) -> None:
-        self._folder = Folder(folder, stamp.agent, limits)
+        self.folder = Folder(folder, stamp.agent, limits)
+        self._ships = limits is not None and limits.ships
+        self.emptied: Counter[str] = Counter()  # frames of files that could not be kept until they were shipped
         self._stamp, self._roll_bytes = stamp, roll_bytes
         self.files: list[Path] = []
         self.on_file: Callable[[Path, float], None] = lambda path, _: self.files.append(path)  # with its seconds
@@ -67,7 +70,7 @@ class Spool:
 
     @property
     def disk_bytes(self) -> int:
-        return self._folder.bytes
+        return self.folder.bytes
 
     def append(self, rows: pa.RecordBatch) -> None:
         """Add rows in order; files that become full appear in the folder."""
@@ -101,7 +104,7 @@ class Spool:
         assert self._writer is not None
         self._writer.close()
         self._writer = None
-        path = self._folder.publish()
+        path = self.folder.publish()
         self.written.update(self._file_frames)
         self._begin()
         self.on_file(path, time.perf_counter() - begin_s)
@@ -110,7 +113,7 @@ class Spool:
         """Nothing more comes: the last file ends with its newest row."""
         self._promised_ns = None
         self.roll()
-        self._folder.close()
+        self.folder.close()
 
     def discard(self) -> None:
         """Give up the rows that are in no file yet."""
@@ -118,13 +121,13 @@ class Spool:
             with contextlib.suppress(OSError):  # a full disk is why it is given up
                 self._writer.close()
             self._writer = None
-        self._folder.discard()
+        self.folder.discard()
         self._begin()
 
     def abandon(self) -> None:
         """Give up what is in no file yet, and the folder. After close there is nothing left to do."""
         self.discard()
-        self._folder.close()
+        self.folder.close()
 
     def _add(self, rows: pa.RecordBatch, size: int) -> None:
         self._pending.append(pa.Table.from_batches([rows]))
@@ -137,8 +140,9 @@ class Spool:
 
     def _write_group(self) -> None:
         if self._writer is None:
+            self._make_room()
             self._writer = pq.ParquetWriter(
-                self._folder.begin(),
+                self.folder.begin(),
                 frames.FRAMES_CODED,
                 compression="lz4",
                 use_dictionary=_REPEATING,
@@ -147,9 +151,20 @@ class Spool:
                 store_schema=False,  # readers see plain strings, the contract
             )
         table = pa.concat_tables(self._pending).unify_dictionaries()
-        table = frames.with_file_seq(table, self._folder.last + 1)
+        table = frames.with_file_seq(table, self.folder.last + 1)
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
         self._pending, self._pending_bytes = [], 0
+
+    def _make_room(self) -> None:
+        """Where files wait to be shipped, the oldest one's frames go before the newest one's."""
+        while self._ships and self.folder.full:
+            if not self.folder.empty_oldest(self._empty):
+                return
+
+    def _empty(self, file: Path, into: Path) -> bool:
+        lost = empty(file, into)
+        self.emptied.update(lost or {})
+        return lost is not None
 
 
 def frames_by_source(rows: pa.RecordBatch) -> dict[str, int]:

@@ -6,7 +6,8 @@ Refuses to know: what is in the files (spool.py).
 Rule: a reader never sees half a file. A file is written as `.NAME.tmp` (a leading dot is what hides it from Spark; a
 suffix does not), synced, renamed, and the folder synced. Numbers are contiguous per agent and folder, over restarts and
 over retention: the last one is in the lock file. Only files of this agent are ever removed. Mode 0600: they hold other
-people's traffic. No link that lies in the folder is followed.
+people's traffic. No link that lies in the folder is followed. Where files are shipped, a second thread takes them,
+oldest first, one at a time: the one it holds is not touched.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ import errno
 import fcntl
 import os
 import re
+import threading
 import time
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wirecheck.capture.refusal import AgentNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _EXPIRE_NS = 10_000_000_000
@@ -39,6 +42,17 @@ class Limits:
 
     max_bytes: int | None = None  # in all its files together
     retain_s: float | None = None  # older files are removed
+    ships: bool = (
+        False  # files leave when they are elsewhere, and are emptied, the oldest first, where there are too many
+    )
+
+
+class Backlog(NamedTuple):
+    """What waits in a folder to be shipped."""
+
+    files: int = 0
+    oldest_s: float = 0.0
+    """When the oldest of them was written, in seconds since 1970; 0 where there is none."""
 
 
 class Folder:
@@ -56,6 +70,10 @@ class Folder:
         numbers = [int(file.name[-18:-8]) for file in files]
         self.last = max([int(os.pread(self._lock, 10, 0) or b"0"), *numbers])
         self._bytes = sum(file.stat().st_size for file in files)
+        self._guard = threading.Lock()  # of what follows, and of the bytes
+        self._waiting = deque(files if self._limits.ships else ())  # to be shipped, oldest first
+        self._claimed: Path | None = None
+        self._emptied: set[Path] = set()
         self._expired_ns = 0
         self._begun = False
         self._note_last()
@@ -65,13 +83,20 @@ class Folder:
         """Of all files of this agent."""
         return self._bytes
 
+    @property
+    def full(self) -> bool:
+        """Whether the agent's files reached their limit."""
+        limit = self._limits.max_bytes
+        return limit is not None and self._bytes >= limit
+
     def begin(self) -> Path:
         """The next file, hidden. Raises OSError when there is no room for it."""
         self._expire()
-        limit = self._limits.max_bytes
-        if limit is not None and self._bytes >= limit:
-            self._bytes = sum(file.stat().st_size for file in self._files())  # somebody else may have made room
-            if self._bytes >= limit:
+        if self.full:
+            with self._guard:
+                self._bytes = sum(file.stat().st_size for file in self._files())  # somebody else may have made room
+            if self.full:
+                limit = self._limits.max_bytes or 0
                 raise OSError(errno.EDQUOT, f"the agent's files reached their limit of {limit >> 20} MB")
         hidden, self._begun = self._hidden(), True
         os.close(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
@@ -80,14 +105,17 @@ class Folder:
     def publish(self) -> Path:
         """Let the file that was begun appear. Raises OSError when it did not."""
         hidden = self._hidden()
-        _sync(hidden)
+        sync(hidden)
         path, size = hidden.with_name(hidden.name[1:].removesuffix(".tmp")), hidden.stat().st_size
         hidden.replace(path)
         self.last += 1
         self._begun = False
-        self._bytes += size
+        with self._guard:
+            self._bytes += size
+            if self._limits.ships:
+                self._waiting.append(path)
         with contextlib.suppress(OSError):  # readers see the file: it is not lost, whatever happens from here on
-            _sync(self._path)
+            sync(self._path)
             self._note_last()  # after the file: a crash in between must not leave a hole
         return path
 
@@ -101,6 +129,65 @@ class Folder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    # --- for who ships
+
+    def claim(self) -> Path | None:
+        """The oldest file, which nobody else touches from here on."""
+        with self._guard:
+            self._claimed = self._waiting[0] if self._waiting else None
+            return self._claimed
+
+    def release(self) -> None:
+        """The claimed one stays for now."""
+        with self._guard:
+            self._claimed = None
+
+    def shipped(self, file: Path) -> None:
+        """The claimed one is elsewhere now: it leaves."""
+        size = file.stat().st_size
+        file.unlink()
+        with self._guard:
+            self._bytes -= size
+            self._waiting.popleft()
+            self._emptied.discard(file)
+            self._claimed = None
+
+    def backlog(self) -> Backlog:
+        with self._guard:
+            files, oldest = len(self._waiting), self._waiting[0] if self._waiting else None
+        if oldest is None:
+            return Backlog()
+        with contextlib.suppress(OSError):  # it may leave meanwhile
+            return Backlog(files, oldest.stat().st_mtime)
+        return Backlog(files)
+
+    def empty_oldest(self, empty: Callable[[Path, Path], bool]) -> bool:
+        """Have the oldest file that is not claimed replaced by what `empty(file, hidden)` writes; False if none is so.
+
+        What `empty` says no to is asked once and stays as it is. Raises OSError.
+        """
+        with self._guard:
+            file = next((file for file in self._waiting if file != self._claimed and file not in self._emptied), None)
+            if file is None:
+                return False
+            hidden = file.with_name(f".{file.name}.tmp")
+            before = file.stat()
+            os.close(os.open(hidden, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+            if empty(file, hidden):
+                sync(hidden)
+                hidden.replace(file)
+                os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # it waits as long as before
+            else:
+                hidden.unlink()
+            self._emptied.add(file)
+            self._bytes += file.stat().st_size - before.st_size
+            return True
+
+    def number_from(self, last: int) -> None:
+        """Numbers go on behind this one, if they are not beyond it already."""
+        self.last = max(self.last, last)
+        self._note_last()
 
     def _note_last(self) -> None:
         assert self._lock is not None
@@ -137,7 +224,8 @@ def _lock(path: Path) -> int:
     return handle
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """What was written is on the disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

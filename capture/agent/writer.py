@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames
-from wirecheck.capture.agent.counts import DISK, NO_MESSAGE
+from wirecheck.capture.agent.counts import DISK, NO_MESSAGE, SPOOL
 from wirecheck.capture.agent.spool import frames_by_source
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Writer(threading.Thread):
         self._wire_bytes = self._newest_ns = self._shown_ns = 0
         self._unseen: dict[tuple[int, str | None, str | None], frames.Mark] = {}  # marks that are in no file yet
         self._retry_s: float | None = None  # when to try again, while the disk takes nothing
+        self.on_file: Callable[[], None] = lambda: None
         spool.on_file = self._appeared
         counts.disk_bytes = spool.disk_bytes
 
@@ -230,8 +231,11 @@ class Writer(threading.Thread):
         counts, spool = self._counts, self._spool
         counts.files += 1
         counts.rolls.add(seconds)
-        counts.kept_frames = sum(spool.written.values())
+        counts.kept_frames = spool.written.total() - spool.emptied.total()
         counts.disk_bytes = spool.disk_bytes
+        for source, n in spool.emptied.items():
+            counts.lost[source, SPOOL] = n
+        self.on_file()
 
 
 def _together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

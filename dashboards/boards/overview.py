@@ -69,7 +69,13 @@ FINDINGS = (
         "Open findings by code",
         "What exactly is open? `wirecheck explain CODE` says what a code means and when it is innocent.",
         "short",
-        (Query(f"sort_desc(sum by (code, kind) (wirecheck_findings{{{ON}}}) > 0)", "{{code}} {{kind}}", instant=True),),
+        (
+            Query(
+                f"sort_desc(sum by (code, kind, role) (wirecheck_findings{{{ON}}}) > 0)",
+                "{{code}} {{kind}} {{role}}",
+                instant=True,
+            ),
+        ),
         "bars",
     ),
     Panel(

@@ -29,28 +29,29 @@ SIDES_SHOWN = 40
 
 def page(result: Row, connections: Iterable[Row] = ()) -> str:
     """The whole page as text. `connections`: {"connection": "ip:port>ip:port", "protocol", measure: count}."""
-    told = list(connections)
+    counted = list(connections)
     axis = timeline.axis_of(result)
+    told = {finding["id"]: finding for finding in result["findings"]}
     style, script = asset("page.css"), asset("page.js")
     return (
         environment(axis)
         .get_template("page.html.j2")
         .render(
-            **{"others": [], "engine": "", **result},
+            **{"others": [], "engine": "", "not_listed": 0, **result, "verdict": verdict.sentence(result)},
             style=style,
             script=script,
             policy=policy(style, script),
-            verdict=verdict.sentence(result),
             mood=verdict.mood(result),
+            told=told,
             counts=verdict.by_kind(result["findings"]),
-            groups=verdict.groups(result["findings"]),
+            tallied=verdict.tally_sentence(result),
             tiles=coverage_tiles.tiles(result["coverage"]),
             axis=axis,
             timeline=timeline.rows(result, axis),
             names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
             matrix=matrix.matrix(result),
-            endpoints=coverage_tiles.endpoints(told),
-            incomplete=coverage_tiles.incomplete(told),
+            endpoints=coverage_tiles.endpoints(counted),
+            incomplete=coverage_tiles.incomplete(counted),
             limits={
                 "clients": CLIENTS_SHOWN,
                 "topics": TOPICS_SHOWN,

@@ -28,6 +28,7 @@ from wirecheck.judge.checks.topics import (
 )
 from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.results.causes import rules
 from wirecheck.judge.results.finding import Evidence, Rule
 from wirecheck.judge.topology.clusters import Group
 
@@ -98,8 +99,26 @@ def page(code: str, remedy: str = "") -> str:
     text = inspect.cleandoc(check.function.__doc__ or "")
     for heading in HEADINGS:
         text = text.replace(heading, f"**{heading}**", 1)
-    todo = fill(f"**What to do.** {remedy}", 120, break_long_words=False, break_on_hyphens=False)
-    return f"{head}\n{text}\n" + (f"\n{todo}\n" if remedy else "")
+    related = "".join(f"\n{paragraph(words)}\n" for words in relations(code))
+    todo = paragraph(f"**What to do.** {remedy}")
+    return f"{head}\n{text}\n{related}" + (f"\n{todo}\n" if remedy else "")
+
+
+def relations(code: str) -> Iterator[str]:
+    """What it can follow from, with the reason, and what can follow from it."""
+    reasons: dict[str, list[str]] = {}
+    for rule in rules():
+        if rule.consequence == code:
+            reasons.setdefault(rule.why, []).append(rule.cause)
+    if reasons:
+        said = " ".join(f"{', '.join(causes)}: {why}" for why, causes in reasons.items())
+        yield f"**Can follow from.** {said}"
+    if after := [rule.consequence for rule in rules() if rule.cause == code]:
+        yield f"**Can cause.** {', '.join(sorted(after))}."
+
+
+def paragraph(words: str) -> str:
+    return fill(words, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def document(remedies: Mapping[str, str]) -> str:

@@ -41,7 +41,12 @@ METRICS = (
     Named("exchanges_total", "counter", ("cluster", "api", "version"), "Exchanges by api and request version."),
     Named("messages_total", "counter", ("cluster", "outcome"), "Messages by outcome: decoded, undecoded or malformed."),
     Named("undecoded_messages_total", "counter", ("cluster", "reason"), "Messages that were not decoded, by reason."),
-    Named("findings", "gauge", ("cluster", "code", "kind"), "Findings that stand open, by check."),
+    Named(
+        "findings",
+        "gauge",
+        ("cluster", "code", "kind", "role"),
+        "Findings that stand open, by check and by what they have to do with the others.",
+    ),
     Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "Times a finding was told or changed."),
     Named("check_failures_total", "counter", ("cluster", "check"), "Times a check, or a step, could not be judged."),
     Named("topics", "gauge", ("cluster", "state"), "Topics by state: current, replaced, deleted or unresolved."),
@@ -135,6 +140,8 @@ TAIL = """
 `cluster` is the label given to the agent; `api` and `version` are those of the layouts, `other` where they know none;
 `code` and `kind` are those of [CHECKS.md](../CHECKS.md), as is `check`, which may also be a step of judging (`filing`,
 `snapshots`, `clusters`, `strangers`, `ageing`, `sorting`, a table, `rows`): what raised an exception there is VIS006.
+`role` is `cause` (others follow from it), `consequence` (it follows from one that is as grave), `after_event` (it
+follows from one that is milder, as a recreation is) or `alone`; alerts leave consequences out: their cause is told.
 No label is taken from a client id, a topic or an address.
 
 Counters are totals kept with the query's checkpoint and written with each batch (table `totals`): they go on over a

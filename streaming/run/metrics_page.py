@@ -9,7 +9,7 @@ of a batch twice, or a restart, changes nothing.
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from threading import Lock, Thread
 from typing import Any
@@ -29,7 +29,9 @@ from prometheus_client.registry import Collector
 
 from wirecheck import extension_modules
 from wirecheck.decode import api_names
+from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.results.causes import Linked, Told, links_of
 from wirecheck.judge.topology.releases import removed_in_4
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 
@@ -48,6 +50,9 @@ PER_TOTAL = {
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
+KINDS = tuple(catalogue.KINDS)
+"""From worst to mildest."""
+ALONE, AFTER_EVENT = "alone", "after_event"
 HANGS_S = 900
 """A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
@@ -70,6 +75,10 @@ class Page(Collector):
         """(label, measure, detail) to count."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
+        self.told: dict[str, Told] = {}
+        """Of findings that stand what tells how they are related, by label and id."""
+        self.roles: dict[str, str] | None = None
+        """By label and id; None until they are worked out anew."""
         self.others: dict[str, tuple[Labels, int]] = {}
         """By label and id the rows `others`: label and table, and how many more each counts."""
         self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
@@ -109,6 +118,8 @@ class Page(Collector):
         with self.lock:
             self.totals.clear()
             self.others.clear()
+            self.told.clear()
+            self.roles = None
             for known in self.open.values():
                 known.clear()
 
@@ -118,11 +129,33 @@ class Page(Collector):
             return
         gone = row.get("withdrawn") or row.get("state") == "withdrawn"
         name, counted = f"{row['label']}|{row['id']}", counts_as(table, row)
-        self.once[table].add(counted)
+        if table == "findings":
+            self.relate(name, None if gone else Told.of(row))
+            counted_once = (*counted, ALONE)
+        else:
+            counted_once = counted
+        self.once[table].add(counted_once)
         if gone:
             known.pop(name, None)
         else:
             known[name] = counted
+
+    def relate(self, name: str, told: Told | None) -> None:
+        self.roles = None
+        self.told.pop(name, None)
+        if told is not None:
+            self.told[name] = replace(told, id=name)
+
+    def findings(self) -> Samples:
+        """By check and role: what follows from what is worked out over all that stand."""
+        known = self.open["findings"]
+        if self.roles is None:
+            links = links_of(self.told.values())
+            kinds = {name: kind for name, (_, _, kind) in known.items()}
+            self.roles = {name: role_of(link, kinds[name], kinds.get(link.cause or "")) for name, link in links.items()}
+        counted = Counter((*labels, self.roles.get(name, ALONE)) for name, labels in known.items())
+        self.once["findings"] |= set(counted)
+        return {**dict.fromkeys(self.once["findings"], 0.0), **counted}
 
     def hear(self, query: Query, batch_s: float | None = None) -> None:
         with self.lock:
@@ -158,9 +191,8 @@ class Page(Collector):
         found["finding_revisions_total"] = {
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
-        found |= {name: dict.fromkeys(self.once[name], 0.0) for name in ("findings", "topics")}
-        for name in ("findings", "topics"):
-            found[name].update(Counter(self.open[name].values()))
+        found["findings"] = self.findings()
+        found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:
             found["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]
@@ -208,6 +240,13 @@ def family(named: Named, samples: Samples) -> Metric:
     for labels, value in sorted(samples.items()):
         shown.add_metric(labels, value)
     return shown
+
+
+def role_of(link: Linked, kind: str, cause: str | None) -> str:
+    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event."""
+    if cause is not None and KINDS.index(cause) > KINDS.index(kind):
+        return AFTER_EVENT
+    return link.role
 
 
 def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -4,7 +4,11 @@ Knows: where frames come from, where tables and memory go, how often and how muc
 Rule: one value, made once by whoever asks; a monitor that cannot go on says so in one line for a person.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+Say = Callable[[str], None]
+"""Whoever is told, in lines for a person."""
 
 
 class MonitorError(Exception):
@@ -26,5 +30,9 @@ class Plan:
     """Frames files of one batch, together."""
     retain_s: float = 3600.0
     """Superseded revisions stay this long in the tables."""
+    retain_results_s: float | None = None
+    """Results that are older leave; None for never."""
+    heap_bytes: int = 1 << 30
+    """The most that Java's heap may take."""
     metrics_port: int | None = None
     metrics_address: str = "127.0.0.1"

@@ -24,6 +24,7 @@ from wirecheck.streaming.store.storage import at, is_local, local
 
 PART = "part.parquet"
 COMMITS = "_commits"
+SPANS = "_spans.json"
 
 
 class Run(Protocol):
@@ -46,6 +47,12 @@ class Run(Protocol):
 
     def sweep(self, batch_ids: list[int]) -> None:
         """What nobody has read since the last sweep of these batches goes."""
+
+    def summary(self) -> bytes | None:
+        """What compaction keeps beside the batches (`spans.py`); None where it has kept nothing."""
+
+    def keep_summary(self, said: bytes) -> None:
+        """Instead of what it kept before, in one step."""
 
 
 def run_at(run: Path | str) -> Run:
@@ -82,11 +89,24 @@ def write_tables(rows: Mapping[str, pa.Table], out: Path | str, run: str, batch_
 
 
 def read(run: Path | str) -> Iterator[pa.Table]:
-    """Every batch, in order. One that goes meanwhile held no row that stands."""
-    found = run_at(run)
-    for number in found.numbers():
-        if (rows := found.rows(number)) is not None:
-            yield rows
+    """Every batch, in order."""
+    return every(run_at(run))
+
+
+def every(found: Run) -> Iterator[pa.Table]:
+    """The rows of a batch that goes meanwhile lie in a later one, which may be younger than our list of them
+    (`compaction.py`).
+    """
+    upto = -1
+    while True:
+        gone = False
+        for number in [number for number in found.numbers() if number > upto]:
+            rows = found.rows(number)
+            gone, upto = gone or rows is None, number
+            if rows is not None:
+                yield rows
+        if not gone:
+            return
 
 
 class Folders:
@@ -137,8 +157,20 @@ class Folders:
         folder.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
-    def sweep(self, batch_ids: list[int]) -> None:
-        """A file that was replaced is gone already, and who has it open may read on."""
+    def sweep(self, batch_ids: list[int]) -> None:  # noqa: ARG002 - of these nothing is left
+        """A file that was replaced is gone already, and who has it open may read on; a crash may have left a folder."""
+        for gone in self.folder.glob(".gone-*"):
+            shutil.rmtree(gone, ignore_errors=True)
+
+    def summary(self) -> bytes | None:
+        with suppress(FileNotFoundError):
+            return (self.folder / SPANS).read_bytes()
+        return None
+
+    def keep_summary(self, said: bytes) -> None:
+        hidden = self.folder / f".{SPANS}.tmp"
+        hidden.write_bytes(said)
+        hidden.replace(self.folder / SPANS)
 
 
 def sync(path: Path) -> None:
@@ -204,6 +236,14 @@ class Entries:
             for name in there:
                 if f"batch_id={number}/{name}" not in keep:
                     self.system.delete_file(f"{self.folder}/batch_id={number}/{name}")
+
+    def summary(self) -> bytes | None:
+        with suppress(FileNotFoundError), self.system.open_input_file(f"{self.folder}/{SPANS}") as file:
+            return bytes(file.read())
+        return None
+
+    def keep_summary(self, said: bytes) -> None:
+        put(self.system, f"{self.folder}/{SPANS}", said)
 
 
 def put(system: fs.FileSystem, path: str, content: bytes) -> None:

@@ -1,83 +1,197 @@
-"""Result tables kept small: revisions that later ones replaced leave, once they are old.
+"""Result tables kept small: batches become one file an hour, hours larger ones, and revisions that were replaced leave.
 
-Knows: that of every id only the last revision is needed, and a withdrawn one not even that. Knows nothing of what rows
-say, nor of how a batch's rows give way to fewer (`batches.py`).
-Rule: a row never moves. A batch's rows are replaced, in one step, by those that still hold, oldest batch first; so a
-reader at any moment, and after any crash, sees each row that stands, once. A batch that has become empty goes a pass
-later. What Spark may still repeat replaces nothing: it may say otherwise then.
+Knows: that of every id only the last revision is needed, and a withdrawn one only while an earlier one can be seen.
+Knows nothing of what rows say, nor of how a batch's rows give way to others (`batches.py`).
+Rule: a pass reads what came since the last one, and of what it had read before only what it writes anew; it holds rows
+for one file. Rows come together in the file of the last batch among them, in one step, and the files they came from
+leave PATIENCE_S later. So a reader at any moment, and after any crash, sees every row that stands, for that long maybe
+twice. What Spark may still repeat stays as it is: it may say otherwise then.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from wirecheck.streaming.store import spans
 from wirecheck.streaming.store.batches import Run, run_at
 from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.retention import BY_FILE
+from wirecheck.streaming.store.spans import Span
+from wirecheck.streaming.store.standing_rows import standing
 
-COLUMNS = ("id", "revision", "withdrawn", "state")
-"""All that says what stands; a table has some of them."""
+HOUR_S = 3600
+DAY_S = 24 * HOUR_S
+"""A file that leaves as a whole holds no more."""
+PATIENCE_S = 600
+"""So long a reader that has listed the files may take to open them."""
+MOST_ROWS = 200_000
+"""Of a file that is written here, some 40 MB in memory: what has come to that is left alone."""
+MANY_BATCHES = 100
+"""So many come together before their hour is over: a start reads them all."""
+TWICE = 2
+"""A file joins a younger one of at least half its rows: each row is written again a few times at most."""
 
 
 @dataclass(frozen=True)
-class Batch:
-    number: int
-    ids: pa.Array
-    revision: NDArray[np.int32]
-    withdrawn: NDArray[np.bool_]
+class Terms:
+    """By when what goes."""
+
+    now_s: float
+    """Seconds since 1970."""
+    retain_s: float
+    """Revisions that were replaced stay for so long."""
+    most_rows: int = MOST_ROWS
+    many_batches: int = MANY_BATCHES
+    longest_s: float = math.inf
+    """From the first to the last row of a file."""
+
+    def over(self, span: Span) -> bool:
+        """Whether its hour is, and whatever it replaces or has replaced may leave."""
+        return hour(span) < self.now_s // HOUR_S and span.written_s <= self.now_s - self.retain_s
 
 
-def compact(out: Path | str, run: str, before_s: float, committed: int) -> None:
-    """Thin all tables of a run. Only batches written before this time (seconds since 1970) are touched, and only what
-    batches up to `committed` say counts.
-    """
+def hour(span: Span) -> float:
+    return span.written_s // HOUR_S
+
+
+def compact(out: Path | str, run: str, terms: Terms, committed: int) -> None:
+    """All tables of a run that have revisions. Only batches up to `committed` are touched."""
     for table in TABLES.values():
         if table.revised:
-            compact_table(run_at(f"{out}/{table.name}/run={run}"), before_s, committed)
+            longest_s = DAY_S if table.name in BY_FILE else math.inf
+            place = run_at(f"{out}/{table.name}/run={run}")
+            compact_table(place, replace(terms, longest_s=longest_s), committed)
 
 
-def compact_table(run: Run, before_s: float, committed: int) -> None:
+def compact_table(run: Run, terms: Terms, committed: int) -> None:
     numbers = [number for number in run.numbers() if number <= committed]
-    run.sweep(numbers)
-    found = [summary(number, rows) for number in numbers if (rows := run.rows(number, COLUMNS)) is not None]
-    for batch, standing in zip(found, stand(found), strict=True):
-        written_s = run.written_s(batch.number)
-        if written_s >= before_s:
-            return  # whatever comes behind is younger, or must stay behind it
-        if not len(batch.ids):
-            run.remove(batch.number)
-        elif not standing.all():
-            thin(run, batch.number, standing, written_s)
+    one = Pass(run, terms, numbers, spans.read(run, numbers))
+    one.leave()
+    one.gather()
+    one.thin()
+    one.join()
 
 
-def summary(number: int, rows: pa.Table) -> Batch:
-    names = set(rows.column_names)
-    gone = "state" if "state" in names and "withdrawn" not in names else "withdrawn"
-    withdrawn = np.zeros(rows.num_rows, np.bool_)
-    if gone in names:
-        told = pc.equal(rows[gone], "withdrawn") if gone == "state" else rows[gone]
-        withdrawn = pc.fill_null(told, False).to_numpy(zero_copy_only=False).astype(np.bool_)
-    return Batch(number, rows["id"].combine_chunks(), rows["revision"].to_numpy(), withdrawn)
+@dataclass
+class Pass:
+    """One table's. `known` is kept with each step, behind what it says."""
+
+    run: Run
+    terms: Terms
+    numbers: list[int]
+    known: list[Span]
+
+    def keep(self, known: list[Span]) -> None:
+        self.known = known
+        spans.keep(self.run, known)
+
+    def leave(self) -> None:
+        """The files whose rows lie in others by now, once nobody opens them any more."""
+        due = [span for span in self.known if span.made_s and abs(self.terms.now_s - span.made_s) >= PATIENCE_S]
+        if not due:
+            return
+        for span in due:
+            for number in self.before(span):
+                self.run.remove(number)
+                self.numbers.remove(number)
+            self.run.sweep([span.last])
+        self.keep([replace(span, made_s=None) if span in due else span for span in self.known])
+
+    def before(self, span: Span) -> list[int]:
+        return [number for number in self.numbers if span.first <= number < span.last]
+
+    def gather(self) -> None:
+        """Batches that came since the last pass, where there are many or their hour is over."""
+        upto = self.known[-1].last if self.known else -1
+        groups = groupby(self.batches(number for number in self.numbers if number > upto), key=lambda one: hour(one[0]))
+        for _, batches in groups:
+            held: list[tuple[Span, pa.Table]] = []
+            for span, rows in batches:
+                if held and sum(other.rows for other, _ in held) + span.rows > self.terms.most_rows:
+                    self.together(held)
+                    held = []
+                held.append((span, rows))
+            if len(held) >= self.terms.many_batches or hour(held[-1][0]) < self.terms.now_s // HOUR_S:
+                self.together(held)
+            else:
+                return
+
+    def batches(self, numbers: Iterator[int]) -> Iterator[tuple[Span, pa.Table]]:
+        for number in list(numbers):
+            rows = self.run.rows(number)
+            assert rows is not None, number  # nobody else removes one
+            written_s = min(self.run.written_s(number), self.terms.now_s)  # a clock may have gone back since
+            yield Span(number, number, rows.num_rows, written_s, written_s), rows
+
+    def together(self, held: list[tuple[Span, pa.Table]]) -> None:
+        found = [span for span, _ in held]
+        if len(held) == 1:
+            self.keep([*self.known, *found])
+            return
+        rows = pa.concat_tables([rows for _, rows in held], promote_options="default")
+        held.clear()
+        self.keep([*self.known, self.put(found, rows, thinned=False)])
+
+    def put(self, parts: list[Span], rows: pa.Table, *, thinned: bool) -> Span:
+        """Their rows in the file of the last of them."""
+        begun_s, written_s = min(span.begun_s for span in parts), max(span.written_s for span in parts)
+        last = parts[-1].last
+        self.run.put(rows, last, written_s)
+        return Span(parts[0].first, last, rows.num_rows, begun_s, written_s, thinned, self.terms.now_s)
+
+    def thin(self) -> None:
+        """Hours that are over, the oldest first: of each id the last revision."""
+        at = 0
+        while at < len(self.known) and (self.known[at].thinned or self.terms.over(self.known[at])):
+            whose = hour(self.known[at])
+            end = at + 1
+            while end < len(self.known) and hour(self.known[end]) == whose and self.terms.over(self.known[end]):
+                end += 1
+            at = at + 1 if self.known[at].thinned else self.stand(at, end)
+
+    def join(self) -> None:
+        """Hours of few rows with those before them."""
+        at = 1
+        while at < len(self.known) and self.known[at].thinned:
+            older, younger = self.known[at - 1], self.known[at]
+            small = older.rows + younger.rows <= self.terms.most_rows
+            small = small and younger.written_s - older.begun_s <= self.terms.longest_s
+            if small and older.rows <= TWICE * younger.rows:
+                self.stand(at - 1, at + 1)
+                at = max(1, at - 1)
+            else:
+                at += 1
+
+    def stand(self, at: int, end: int) -> int:
+        """What stands of these in one file, or in several where that is too much; the place behind them."""
+        while at < end:
+            rows, upto = self.standing_of(at), at + 1
+            while upto < end and rows.num_rows + self.known[upto].rows <= self.terms.most_rows:
+                both = pa.concat_tables([rows, self.standing_of(upto)], promote_options="default")
+                rows, upto = standing(both), upto + 1
+            parts = self.known[at:upto]
+            same = len(parts) == 1 and parts[0].rows == rows.num_rows
+            made = replace(parts[0], thinned=True) if same else self.put(parts, rows, thinned=True)
+            self.keep([*self.known[:at], made, *self.known[upto:]])
+            at, end = at + 1, end - len(parts) + 1
+        return at
+
+    def standing_of(self, at: int) -> pa.Table:
+        """A file's last revisions; of the first, where nothing earlier can be seen, without those withdrawn."""
+        rows = self.run.rows(self.known[at].last)
+        assert rows is not None, self.known[at]
+        rows = standing(rows)
+        return rows if at or self.before(self.known[0]) else rows.filter(pc.invert(withdrawn(rows)))
 
 
-def stand(batches: list[Batch]) -> list[NDArray[np.bool_]]:
-    """Per batch, which of its rows are the last revision of their id and not withdrawn."""
-    if not batches:
-        return []
-    codes = pa.concat_arrays([batch.ids for batch in batches]).dictionary_encode().indices.to_numpy()
-    revision = np.concatenate([batch.revision for batch in batches])
-    withdrawn = np.concatenate([batch.withdrawn for batch in batches])
-    newest = np.zeros(int(codes.max(initial=-1)) + 1, np.int32)
-    np.maximum.at(newest, codes, revision)
-    standing = (revision == newest[codes]) & ~withdrawn
-    return np.split(standing, np.cumsum([len(batch.ids) for batch in batches])[:-1])
-
-
-def thin(run: Run, number: int, standing: NDArray[np.bool_], written_s: float) -> None:
-    """What is left is as old as its batch."""
-    rows = run.rows(number)
-    assert rows is not None
-    run.put(rows.filter(pa.array(standing)), number, written_s)
+def withdrawn(rows: pa.Table) -> pa.ChunkedArray:
+    if "withdrawn" in rows.column_names:
+        return pc.fill_null(rows["withdrawn"], False)
+    if "state" in rows.column_names:
+        return pc.fill_null(pc.equal(rows["state"], "withdrawn"), False)
+    return pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)])

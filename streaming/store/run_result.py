@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wirecheck.judge.results.causes import Linked, linked
+from wirecheck.judge.results.choice import EVERYTHING, Choice
+from wirecheck.judge.results.entries import entries
 from wirecheck.judge.results.result_table import ResultTable, Shown
 from wirecheck.streaming.store import batches
 from wirecheck.streaming.store.result_tables import TABLES
@@ -77,11 +80,18 @@ class Result:
             rows_of[table] = [row for row in rows_of[table] if row.get("others") is None]
         return cls(rows_of, tuple(others))
 
-    def json(self) -> Row:
-        """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached."""
+    def json(self, choice: Choice = EVERYTHING) -> Row:
+        """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
+        `not_listed` where not all findings are asked for.
+        """
+        tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
+        every = with_causes(tables["findings"], self.rows["findings"])
+        tables["findings"] = [finding for finding in every if choice.fits(finding)]
         return {
             "coverage": coverage(self.rows["coverage"]),
-            **{table.name: listed(table, self.rows[table.name]) for table in SHOWN},
+            **tables,
+            "entries": entries(tables["findings"], every),
+            **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
             **self.uncounted(*BOUNDED),
         }
 
@@ -125,6 +135,21 @@ def more(row: Row) -> Row:
     """How many more topics or clients were seen than are kept."""
     columns = ("table", "label", "cluster", "first_seen", "last_seen")
     return {**{name: plain(row[name]) for name in columns}, "count": row["others"]}
+
+
+def with_causes(shown: list[Row], rows: list[Row]) -> list[Row]:
+    """Findings as the JSON has them, each with what it follows from and what follows from it, by id."""
+    links, alone = linked(rows), Linked()
+    return [
+        {
+            **finding,
+            "cause": link.cause,
+            "possible_causes": list(link.possible_causes),
+            "consequences": list(link.consequences),
+        }
+        for finding in shown
+        for link in (links.get(finding["id"], alone),)
+    ]
 
 
 def listed(table: ResultTable, rows: list[Row]) -> list[Row]:

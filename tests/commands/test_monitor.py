@@ -80,6 +80,8 @@ def test_a_file_that_is_not_there_is_one_line(told, tmp_path):
         ("--interval", "soon", "30s"),
         ("--max-batch-bytes", "0", "64M"),
         ("--retain", "-1", "24h"),
+        ("--retain-results", "month", "24h"),
+        ("--heap", "none", "64M"),
         ("--judge", "x", "NAME=N"),
     ],
 )

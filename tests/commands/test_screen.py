@@ -1,8 +1,14 @@
-"""Text on its way to a terminal: what it would obey is written out, and JSON stays the same value."""
+"""Text on its way to a terminal: what it would obey is written out, JSON stays the same value, progress is one line."""
 
+import io
 import json
+import time
+from types import SimpleNamespace
 
-from wirecheck.commands.screen import as_json, legible
+import pytest
+
+from wirecheck.commands import screen
+from wirecheck.commands.screen import ERASE, Progress, as_json, legible, progress, tell
 
 
 def test_escapes_and_turned_text_are_written_out():
@@ -19,3 +25,65 @@ def test_json_stays_the_same_value_and_holds_nothing_to_obey():
     line = as_json(value)
     assert json.loads(line) == value
     assert not set(line) & set("\x1b\x9b\u202e\u2066\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    shown = Terminal()
+    monkeypatch.setattr(screen, "sys", SimpleNamespace(stderr=shown))
+    monkeypatch.setenv("TERM", "xterm")
+    return shown
+
+
+def test_a_terminal_is_shown_at_once_what_goes_on_and_nothing_of_it_stays(terminal):
+    with progress("reading"):
+        assert terminal.getvalue().startswith(f"{ERASE}reading ...  ")
+    assert terminal.getvalue().endswith(ERASE)
+
+
+def test_progress_moves_while_nothing_is_said(terminal, monkeypatch):
+    monkeypatch.setattr(screen, "REDRAW_S", 0.01)
+    with progress("reading"):
+        deadline_s = time.monotonic() + 10
+        while terminal.getvalue().count("reading") < 3 and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+    assert terminal.getvalue().count("reading") >= 3
+
+
+def test_a_line_takes_the_place_of_the_progress(terminal):
+    with progress("reading"):
+        tell("wirecheck: cut.pcap: broken\x1b[2J")
+    assert f"{ERASE}wirecheck: cut.pcap: broken\\x1b[2J\n" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("done", "elapsed_s", "columns", "line"),
+    [
+        (None, 0.4, 80, "Spark is starting ...  0:00"),
+        ((0, 4), 61, 80, "judging  [                        ] 0 %  1:01"),
+        ((3, 4), 3599.9, 80, "judging  [==================      ] 75 %  59:59"),
+        ((9, 4), 1, 80, "judging  [========================] 100 %  0:01"),
+        ((0, 0), 1, 80, "judging ...  0:01"),
+        ((3, 4), 1, 20, "judging  [========="),
+    ],
+)
+def test_progress_says_what_how_far_and_since_when(done, elapsed_s, columns, line):
+    bar = Progress("Spark is starting", then="judging")
+    if done is not None:
+        bar(*done)
+    assert bar.line(elapsed_s, columns) == line
+
+
+@pytest.mark.parametrize("shown", ["pipe", "dumb"])
+def test_what_cannot_take_back_is_shown_no_progress(shown, monkeypatch, terminal):
+    monkeypatch.setenv("TERM", "dumb")
+    if shown == "pipe":
+        monkeypatch.setattr(terminal, "isatty", lambda: False)
+    with progress("reading") as advance:
+        advance(1, 2)
+    assert terminal.getvalue() == ""

@@ -3,6 +3,8 @@
 import copy
 import itertools
 
+from wirecheck.judge.results.entries import entries
+
 SIDE = {
     "time": "2026-11-20T22:13:23.131025Z",
     "claim": "broker 3 refuses id da2uCyqPT-6vP4yDIMcDSw",
@@ -27,6 +29,9 @@ FINDING = {
     "last_seen": "2026-11-20T22:13:30.264000Z",
     "count": 2,
     "sides": [SIDE] * 6,
+    "cause": None,
+    "possible_causes": [],
+    "consequences": [],
 }
 TOPIC = {
     "cluster": "aqj98zPCSGyEHO5efX6mPg",
@@ -53,8 +58,19 @@ RESULT = {
     "clusters": [{"label": "default", "cluster_id": "aqj98zPCSGyEHO5efX6mPg", "endpoints": ["127.0.1.3:19093"]}],
     "topics": [TOPIC],
     "clients": [],
-    "findings": [{**FINDING, "code": "TID001", "kind": "information", "name": "topic-recreated"}, FINDING],
+    "findings": [
+        {**FINDING, "id": "b" * 16, "code": "TID001", "kind": "information", "name": "topic-recreated"},
+        FINDING,
+    ],
 }
+
+
+def read(result, every=()):
+    """The same with its findings as entries, as the JSON has them."""
+    return result | {"entries": entries(result["findings"], every)}
+
+
+RESULT = read(RESULT)
 HOSTILE = (
     "<script>document.title='owned'</script>",
     '"><img src=x onerror="document.title=\'owned\'">',
@@ -92,7 +108,7 @@ def result(findings):
         {**FINDING, "id": f"{n:016}", "topic": topics[n % len(topics)], "code": code, "kind": kind}
         for n, (code, kind) in zip(range(findings), kinds, strict=False)
     ]
-    return made
+    return read(made)
 
 
 def hostile():
@@ -111,4 +127,4 @@ def hostile():
     made["coverage"]["input_errors"] = list(HOSTILE)
     made["coverage"]["details"] = {"undecoded_messages": dict.fromkeys(HOSTILE, 1)}
     made["clusters"][0] |= {"label": HOSTILE[0], "endpoints": list(HOSTILE), "brokers": [1]}
-    return made
+    return read(made)

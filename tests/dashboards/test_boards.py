@@ -30,6 +30,7 @@ AGENT_METRICS = {  # made by capture/agent/agent_metrics.py, which a monitor's e
     "file_roll_seconds": (),
     "files_total": (),
     "ring_fill_ratio": ("interface",),
+    "backlog_oldest_timestamp_seconds": (),
     "connections": (),
     "disk_bytes": (),
     "last_frame_timestamp_seconds": (),

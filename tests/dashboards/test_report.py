@@ -7,15 +7,19 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests.dashboards.results import CLIENT, HOSTILE, RESULT, TOPIC, hostile, result
+from tests.dashboards.results import CLIENT, FINDING, HOSTILE, RESULT, TOPIC, hostile, read, result
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import verdict
 from wirecheck.dashboards.report import coverage_tiles, matrix, timeline
-from wirecheck.dashboards.report.page import page
+from wirecheck.dashboards.report import page as report
 
 VOID = {"meta", "input", "br"}
 CHROMIUM = shutil.which("chromium")
 BROWSER = (CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr")
+
+
+def page(result, connections=()):
+    return report.page(read(result), connections)
 
 
 class Document(HTMLParser):
@@ -51,8 +55,11 @@ class Document(HTMLParser):
 
 @pytest.mark.parametrize("findings", [0, 1, 300])
 def test_the_page_is_whole_and_loads_nothing(findings):
-    document = Document(page(result(findings)))
-    assert document.tags.count("article") == findings
+    made = result(findings)
+    document = Document(page(made))
+    shown = {value for name, value in document.attributes if name == "id" and value.startswith("f-")}
+    assert shown == {f"f-{finding['id']}" for finding in made["findings"]}
+    assert document.tags.count("article") == len(made["entries"]) == min(findings, 4)
     assert document.tags.count("script") == document.tags.count("style") == document.tags.count("h1") == 1
     assert [
         value for name, value in document.attributes if name in {"src", "action", "style"} or name[:2] == "on"
@@ -91,10 +98,18 @@ def test_every_table_has_a_caption_and_every_heading_cell_a_scope():
     assert document.tags.count("th") == sum(name == "scope" for name, _ in document.attributes)
 
 
-def test_the_verdict_names_the_topic_and_what_it_rests_on():
-    said = verdict.sentence(RESULT)
-    assert said == (
-        "1 violation about topic shipments; 99.9 % of 4,200 messages were decoded, 2 connections encrypted."
+def test_the_verdict_is_the_first_cause_and_how_many_findings_there_are_stands_below():
+    text = page(RESULT)
+    assert f"<title>wirecheck report: {FINDING['summary']}</title>" in text
+    assert (
+        Document(text).text.count(
+            "1 violation about topic shipments; 99.9 % of 4,200 messages were decoded, 2 connections encrypted."
+        )
+        == 1
+    )
+    other = {**FINDING, "id": "c" * 16, "code": "TID006", "summary": "Controller 1 names two ids for shipments."}
+    assert (
+        verdict.sentence(read(RESULT | {"findings": [FINDING, other]})) == f"{FINDING['summary']} 1 more cause below."
     )
 
 
@@ -102,7 +117,7 @@ def test_what_was_not_read_is_never_called_healthy():
     unread = RESULT | {"findings": [], "coverage": {**RESULT["coverage"], "messages": 0, "decoded_messages": 0}}
     assert verdict.sentence(unread).startswith("Nothing can be said")
     assert verdict.mood(unread) == "visibility"
-    assert "in what could be read" in verdict.sentence(RESULT | {"findings": []})
+    assert "in what could be read" in verdict.sentence(read(RESULT | {"findings": []}))
 
 
 def test_a_share_is_cut_and_never_rounded_up_to_all():
@@ -110,9 +125,9 @@ def test_a_share_is_cut_and_never_rounded_up_to_all():
     assert verdict.share({"messages": 3, "decoded_messages": 3}) == "100 %"
 
 
-def test_the_worst_topic_is_read_first():
-    groups = verdict.groups(result(40)["findings"])
-    assert [group["findings"][0]["kind"] for group in groups] == ["violation", "anomaly", "information", "visibility"]
+def test_the_worst_is_read_first():
+    kinds = [entry["kind"] for entry in result(40)["entries"]]
+    assert kinds == ["violation", "anomaly", "information", "visibility"]
 
 
 def test_the_line_of_a_recreated_topic_has_a_bar_per_id_in_the_order_of_time():

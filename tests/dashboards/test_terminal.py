@@ -4,15 +4,15 @@ import copy
 
 from rich.console import Console
 
-from tests.dashboards.results import HOSTILE, RESULT, SIDE, TOPIC, hostile
+from tests.dashboards.results import FINDING, HOSTILE, RESULT, SIDE, TOPIC, hostile, read
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import terminal
 from wirecheck.dashboards.topic_id import hex_id
 
 
-def page(result, width=200):
+def page(result, width=200, every=()):
     console = Console(width=width, record=True, file=open("/dev/null", "w"), force_terminal=False)  # noqa: SIM115, PTH123
-    terminal.show(result, console)
+    terminal.show(read(result, every), console)
     console.file.close()
     return console.export_text().splitlines()
 
@@ -165,3 +165,75 @@ def test_a_further_table_is_listed_by_its_columns_once_it_has_rows():
         ["quota-7", "12", "a,", "b"],
     ]
     assert "nowhere" not in text
+
+
+CAUSE = {
+    **FINDING,
+    "id": "c" * 16,
+    "code": "LOG003",
+    "brokers": [4],
+    "topic": None,
+    "consequences": ["a" * 16, "b" * 16],
+}
+UNDER = [
+    {**FINDING, "id": letter * 16, "code": code, "cause": CAUSE["id"], "summary": f"{code} follows."}
+    for letter, code in (("a", "TID007"), ("b", "LOG001"))
+]
+
+
+def test_what_follows_is_indented_under_its_cause_and_needs_nothing_of_its_own():
+    lines = page(RESULT | {"findings": [*UNDER, CAUSE]})
+    said = "Broker 4 stopped following the metadata log at 22:13:23; 2 findings follow from it."
+    assert [line for line in lines if line.startswith("Verdict")] == [f"Verdict   {said}"]
+    assert f"  {said}" in lines
+    heads = [line.split()[0] for line in lines if line.startswith(("LOG003", "    LOG001", "    TID007"))]
+    assert heads == ["LOG003", "LOG001", "TID007"]
+    assert [line[:8] for line in lines if "Next" in line] == ["  Next  "]
+
+
+def test_what_follows_and_has_work_of_its_own_says_it():
+    cause = {**CAUSE, "code": "TID001", "kind": "information", "topic": "t"}
+    lines = page(RESULT | {"findings": [{**UNDER[0], "code": "FET001"}, cause]})
+    assert sum(line.startswith("      Next  A client: restart it") for line in lines) == 1
+
+
+def test_what_may_follow_from_several_names_them_and_what_is_not_listed_is_said():
+    unsure = {**FINDING, "possible_causes": ["c" * 16, "z" * 16]}
+    lines = page(RESULT | {"findings": [{**CAUSE, "consequences": []}, unsure]})
+    assert f"  May follow from LOG003 {'c' * 16}, {'z' * 16}: which, cannot be known." in lines
+
+
+def test_what_follows_from_a_finding_that_is_not_listed_says_so_and_that_some_are_not():
+    lines = page(RESULT | {"findings": UNDER[:1], "not_listed": 2}, every=[*UNDER, CAUSE])
+    said = f"  Follows from LOG003 {CAUSE['id']}: Broker 4 stopped following the metadata log at 22:13:23."
+    assert said in lines
+    assert "Findings  1 violation  2 not listed, by what was asked for" in lines
+
+
+def test_where_nothing_of_what_was_asked_for_is_found_nothing_is_called_well():
+    lines = page(RESULT | {"findings": [], "not_listed": 2}, every=[*UNDER, CAUSE])
+    assert "Verdict   Nothing of what was asked for needs a look; 2 findings not listed." in lines
+    assert not any("No contradiction" in line or line.split() == ["Findings", "none"] for line in lines)
+
+
+def test_500_topics_with_one_fault_each_are_one_screen():
+    ids = [f"{n:022}" for n in range(500)]
+    topics = [{**TOPIC, "name": f"t-{n:03}", "topic_id": topic_id} for n, topic_id in enumerate(ids)]
+    findings = [
+        {
+            **FINDING,
+            "id": f"f{n:015}",
+            "topic": f"t-{n:03}",
+            "topic_ids": [topic_id],
+            "summary": f"Broker 3 refuses t-{n:03} partition {n % 12}: it holds another id than {topic_id}.",
+        }
+        for n, topic_id in enumerate(ids)
+    ]
+    lines = page(RESULT | {"topics": topics, "findings": findings}, width=120)
+    assert len(lines) <= 45
+    assert "and 492 more: wirecheck topics INPUT" in lines
+    assert sum("(499 more like it)" in line for line in lines) == 2
+    assert any(
+        line.startswith("  500 topics: t-000, t-001,") and line.endswith("and 492 more (--format json)")
+        for line in lines
+    )

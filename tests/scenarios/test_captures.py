@@ -3,6 +3,7 @@
 import pytest
 
 from tests.scenarios.roads import NAMES, Scenario, frames, packets, plain
+from wirecheck.dashboards.verdict import blamed, sentence
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -91,3 +92,27 @@ def test_of_two_clusters_seen_late_the_one_that_does_not_say_which_it_is_is_unkn
         topic["topic_id"] for topic in scenario.truth["topics"] if topic["cluster"] == "east"
     }
     assert not [finding for finding in result["findings"] if finding["kind"] in {"violation", "anomaly"}]
+
+
+STORIES = {
+    "kip516-draft": [("DRF001", ["VER003"])],
+    "kip516-draft-contradiction": [("TID006", ["TID003", "TID004", "TID018"]), ("DRF001", ["VER003"])],
+    "kraft-clients-zoo": [("VER005", ["VER001"])],
+    "kraft-version-sweep": [("ADM001", []), ("ADM001", []), ("ADM002", []), ("ADM002", [])],
+    "kraft4-groups-recreate": [("TID001", ["GRP004"])],
+    "kraft4-stale-broker": [("LOG003", ["FET001", "LOG001", "TID007", "TID010", "TID017"])],
+    "kraft4-wrong-cluster": [("CLU001", [])],
+    "zk39-inconsistent-id": [("TID002", [])],
+    "zk39-stubborn-client": [("TID001", ["FET001", "FET001"])],
+    "zk39-zombie-controller": [("CTL001", [])],
+}
+"""By capture where each fault began, and what follows from it; all others are healthy."""
+
+
+def test_each_fault_is_one_story_and_health_is_none(told):
+    scenario, result = told
+    stories = [(entry["code"], sorted(under["code"] for under in entry["consequences"])) for entry in blamed(result)]
+    assert stories == STORIES.get(scenario.name, [])
+    assert not any(finding["possible_causes"] for finding in result["findings"])
+    healthy = sentence(result).startswith("No contradiction about topic ids or versions was found")
+    assert healthy == (scenario.name not in STORIES)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.decode.log.batches import without
 from tests.judge.lab import open_rows
 from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.decode.columns import tables
@@ -117,18 +118,11 @@ def test_a_transaction_of_the_bootstrap_is_seen_and_ended(log):
     assert [kind for _, (_, kind) in sorted(log.order.markers.items())] == [23, 24]
 
 
-def without(data, spans):
-    kept = bytearray(data)
-    for offset, length in reversed(spans):
-        del kept[offset : offset + length]
-    return bytes(kept)
-
-
 def test_trimming_takes_secrets_and_nothing_else(log):
     hidden = 0
     for field in {field for field in log.fields if field}:
         spans = secret_spans(field)
-        whole, trimmed = entries(field), entries(without(field, spans), left_out=spans)
+        whole, trimmed = entries(field), entries(without(field, *spans), left_out=spans)
         assert (trimmed.refused, trimmed.unseen) == ((), 0)
         assert trimmed.messages.size.tolist() == whole.messages.size.tolist()
         assert trimmed.offset.tolist() == whole.offset.tolist()
@@ -141,7 +135,7 @@ def test_trimmed_chunks_give_the_same_topics(log):
     names = set()
     for key, chunk in log.chunks:
         spans = walks.setdefault(key, LogSecrets()).feed(chunk.kept)
-        trimmed = Chunk(chunk.position, chunk.size, without(chunk.kept, spans), tuple(spans))
+        trimmed = Chunk(chunk.position, chunk.size, without(chunk.kept, *spans), tuple(spans))
         part = again.setdefault(key, Snapshot(*key)).receive(trimmed)
         found = log_tables(part)
         if "TopicRecord" in found:

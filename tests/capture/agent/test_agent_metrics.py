@@ -11,12 +11,17 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from wirecheck.capture.agent import agent_metrics
 from wirecheck.capture.agent.counts import DISK, KERNEL, Counts
+from wirecheck.capture.agent.spool_folder import Backlog
 
 NAMES = {
     "agent_frames_total", "agent_bytes_total", "agent_kept_frames_total", "agent_left_out_bytes_total",
     "agent_lost_frames_total", "agent_skipped_frames_total", "agent_file_roll_seconds", "agent_files_total",
     "agent_ring_fill_ratio", "agent_connections", "agent_disk_bytes", "agent_last_frame_timestamp_seconds",
     "agent_build_info", "agent_compiled",
+}  # fmt: skip
+SHIPPING = {
+    "shipped_files_total", "shipped_bytes_total", "ship_failures_total", "backlog_files",
+    "backlog_oldest_timestamp_seconds",
 }  # fmt: skip
 
 
@@ -39,6 +44,24 @@ def page(counts):
     registry = CollectorRegistry()
     registry.register(agent_metrics.AgentCollector(counts))
     return generate_latest(registry).decode()
+
+
+def test_an_agent_that_ships_says_what_waits(counts):
+    shown = {line.split()[2] for line in page(counts).splitlines() if line.startswith("# TYPE")}
+    counts.backlog = lambda: Backlog(3, 1_700_000_000.5)
+    counts.shipped_files, counts.shipped_bytes, counts.ship_failures = 5, 900, 2
+    text = page(counts)
+    assert {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} - shown == {
+        f"wirecheck_agent_{name}" for name in SHIPPING
+    }
+    for line in (
+        "shipped_files_total 5.0",
+        "shipped_bytes_total 900.0",
+        "ship_failures_total 2.0",
+        "backlog_files 3.0",
+        "backlog_oldest_timestamp_seconds 1.7000000005e+09",
+    ):
+        assert f"wirecheck_agent_{line}\n" in text
 
 
 def test_every_metric_has_its_name_and_says_what_was_counted(counts):
@@ -83,4 +106,5 @@ def test_scrapes_are_answered_until_the_agent_ends(counts, unused_port):
 
 def test_the_page_of_the_agent_lists_them_all():
     page = (Path(__file__).resolve().parents[3] / "docs/agent.md").read_text()
-    assert set(re.findall(r"^\| `wirecheck_(\w+)`", page, re.MULTILINE)) == NAMES
+    every = NAMES | {f"agent_{name}" for name in SHIPPING}
+    assert set(re.findall(r"`wirecheck_(\w+)`", re.sub(r"(?m)^[^|].*", "", page))) == every

@@ -77,7 +77,7 @@ def test_a_file_that_could_not_appear_leaves_nothing_that_hinders_the_next(tmp_p
 
     spool = Spool(tmp_path, STAMP, roll_bytes=1)
     with monkeypatch.context() as patched:
-        patched.setattr("wirecheck.capture.agent.spool_folder._sync", broken)
+        patched.setattr("wirecheck.capture.agent.spool_folder.sync", broken)
         with pytest.raises(OSError, match="No space"):
             spool.append(mark())
         spool.discard()

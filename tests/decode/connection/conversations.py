@@ -11,8 +11,10 @@ import numpy as np
 
 from tests.traffic import Segment, Talk
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
+from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.segments import Segments
 
+USUAL = Limits()
 PRODUCE, FETCH, METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 0, 1, 3, 17, 18, 36
 FLEXIBLE_FROM = {PRODUCE: 9, FETCH: 12, METADATA: 9, API_VERSIONS: 3, AUTHENTICATE: 2}
 
@@ -115,3 +117,26 @@ def together(rows: list[tuple[str, Segment]], left_out=None) -> Segments:
     shown_by = np.array([agents.index(agent) for agent, _ in rows], np.int32)
     source = np.full(len(rows), len(agents), np.int32)
     return replace(made, names=(*agents, "capture"), agent=shown_by, source=source)
+
+
+def opened(**options) -> Talk:
+    """A connection whose ApiVersions was asked and answered."""
+    return Talk(**options).open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+
+
+def follow(frames: list[Segment], limits: Limits = USUAL, left_out=None) -> list:
+    """Results of one call with all frames, and of the end."""
+    follower = Follower(limits)
+    return [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
+
+
+def stepwise(frames: list[Segment], limits: Limits = USUAL) -> list:
+    """The same, one frame a call."""
+    follower = Follower(limits)
+    return [*(follower.receive(segments([frame])) for frame in frames), follower.drain()]
+
+
+def only(results):
+    """The facts of the one connection there is."""
+    (connection,) = facts(results).values()
+    return connection

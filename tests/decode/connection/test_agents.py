@@ -8,7 +8,7 @@ from tests.decode.connection.conversations import (
     API_VERSIONS,
     FETCH,
     answered,
-    facts,
+    only,
     produce,
     request,
     response,
@@ -62,11 +62,6 @@ def follow(frames, *, limits=USUAL, apart=False, **options):
 def alone(frames, left_out=None):
     follower = Follower()
     return [follower.receive(segments(frames, "a", left_out)), follower.drain()]
-
-
-def only(results):
-    (connection,) = facts(results).values()
-    return connection
 
 
 def unseen(results):

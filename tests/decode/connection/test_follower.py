@@ -14,6 +14,8 @@ from tests.decode.connection.conversations import (
     METADATA,
     answered,
     facts,
+    only,
+    opened,
     produce,
     request,
     response,
@@ -36,17 +38,8 @@ def follow(*talks, limits=USUAL, ports=frozenset()):
     return [follower.receive(segments(frames)), follower.drain()]
 
 
-def only(results):
-    (connection,) = facts(results).values()
-    return connection
-
-
 def outcomes(results):
     return [row[0] for row in told(results)]
-
-
-def opened(**options):
-    return Talk(**options).open().request(request(API_VERSIONS, 3, 0)).response(response(0))
 
 
 def exchanged(talk, numbers):

@@ -10,41 +10,24 @@ from tests.decode.connection.conversations import (
     FETCH,
     HANDSHAKE,
     PRODUCE,
-    facts,
+    follow,
+    only,
+    opened,
     produce,
     request,
     response,
-    segments,
     sized,
+    stepwise,
     told,
 )
 from tests.traffic import Talk
-from wirecheck.decode.connection.follower import Follower, Limits
+from wirecheck.decode.connection.follower import Limits
 
 USUAL = Limits()
 
 
-def follow(frames, limits=USUAL, left_out=None):
-    follower = Follower(limits)
-    return [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
-
-
-def stepwise(frames, limits=USUAL):
-    follower = Follower(limits)
-    return [*(follower.receive(segments([frame])) for frame in frames), follower.drain()]
-
-
-def only(results):
-    (connection,) = facts(results).values()
-    return connection
-
-
 def answered(results):
     return [row[2][3] for row in told(results) if row[0] == "answered"]
-
-
-def opened(**options):
-    return Talk(**options).open().request(request(API_VERSIONS, 3, 0)).response(response(0))
 
 
 def more(talk, numbers):

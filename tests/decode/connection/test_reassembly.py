@@ -9,6 +9,8 @@ from tests.decode.connection.conversations import (
     FETCH,
     answered,
     facts,
+    follow,
+    only,
     request,
     response,
     segments,
@@ -23,11 +25,6 @@ MS = 1_000_000
 USUAL = Limits()
 
 
-def follow(frames, limits=USUAL, left_out=None):
-    follower = Follower(limits)
-    return [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
-
-
 def exchange(number, talk, size=100):
     return talk.request(request(FETCH, 12, number, bytes([number]) * size)).response(response(number, b"!" * size))
 
@@ -37,11 +34,6 @@ def conversation(count=5, mss=50, **options):
     for number in range(1, count):
         exchange(number, talk)
     return talk.close().segments
-
-
-def only(results):
-    (connection,) = facts(results).values()
-    return connection
 
 
 @pytest.mark.parametrize("isn", [0, 2**31 - 3, 2**32 - 1, 2**32 - 100])

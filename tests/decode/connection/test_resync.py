@@ -8,33 +8,18 @@ from tests.decode.connection.conversations import (
     AUTHENTICATE,
     FETCH,
     METADATA,
-    facts,
+    follow,
+    only,
     produce,
     request,
     response,
-    segments,
+    stepwise,
     told,
 )
 from tests.traffic import Talk
-from wirecheck.decode.connection.follower import Follower, Limits
+from wirecheck.decode.connection.follower import Limits
 
 USUAL = Limits()
-
-
-def follow(frames, limits=USUAL, left_out=None):
-    follower = Follower(limits)
-    return [follower.receive(segments(frames, left_out=left_out)), follower.drain()]
-
-
-def stepwise(frames, limits=USUAL):
-    """One frame a call."""
-    follower = Follower(limits)
-    return [*(follower.receive(segments([frame])) for frame in frames), follower.drain()]
-
-
-def only(results):
-    (connection,) = facts(results).values()
-    return connection
 
 
 def requests(results):

@@ -10,6 +10,7 @@ from tests.decode.connection.conversations import (
     answered,
     facts,
     moved,
+    only,
     produce,
     request,
     response,
@@ -27,11 +28,6 @@ USUAL = Limits()
 def follow(*parts, limits=USUAL, ports=frozenset()):
     follower = Follower(limits, ports)
     return [*(follower.receive(segments(part)) for part in parts), follower.drain()]
-
-
-def only(results):
-    (connection,) = facts(results).values()
-    return connection
 
 
 def talked(numbers=(1, 2), client=1, **options):

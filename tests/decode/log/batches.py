@@ -134,3 +134,11 @@ def control(kind, value, key_version=0, **rest):
 
 def leader_change(leader=1, **rest):
     return control(2, struct.pack(">hi", 0, leader) + b"\x01\x01\x00", **rest)
+
+
+def without(data, *spans):
+    """Without these (offset, length), as a field is kept of which they were left out."""
+    kept = bytearray(data)
+    for offset, length in reversed(spans):
+        del kept[offset : offset + length]
+    return bytes(kept)

@@ -8,7 +8,18 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from tests.decode.log.batches import Batch, batch, config, control, entry, leader_change, message, record, topic
+from tests.decode.log.batches import (
+    Batch,
+    batch,
+    config,
+    control,
+    entry,
+    leader_change,
+    message,
+    record,
+    topic,
+    without,
+)
 from wirecheck.decode.errors import BadChecksum, BadLength, BadMagic, Truncated, UnexpectedNull, UnknownApi
 from wirecheck.decode.log import compression
 from wirecheck.decode.log.metadata_log import Refused, entries, joined
@@ -139,17 +150,10 @@ def test_bombs_that_are_refused_cost_their_share(monkeypatch):
     assert limits == [compression.LARGEST_OUTPUT_BYTES * (8 - i) // 8 for i in range(8)] + [0, 0]
 
 
-def cut(data, *spans):
-    kept = bytearray(data)
-    for offset, length in reversed(spans):
-        del kept[offset : offset + length]
-    return bytes(kept)
-
-
 def test_a_left_out_value_changes_nothing_else():
     data = batch(topic("a"), config("hunter2"), topic("b"), config("hunter3"))
     spans = [(data.index(b"hunter2"), 7), (data.index(b"hunter3") + 2, 5)]
-    found = entries(cut(data, *spans), left_out=spans)
+    found = entries(without(data, *spans), left_out=spans)
     assert (found.refused, found.unseen) == ((), 0)
     whole, seen = values(entries(data)), values(found)
     assert [v["value"] for v in (seen[1], seen[3])] == [{"left_out": 7}] * 2
@@ -160,18 +164,18 @@ def test_a_left_out_value_changes_nothing_else():
 def test_entries_in_holes_are_counted():
     data = batch(topic("a"), topic("b"), topic("c"))
     at = data.index(topic("b"))
-    found = entries(cut(data, (at, 2)), left_out=[(at, 2)])
+    found = entries(without(data, (at, 2)), left_out=[(at, 2)])
     assert (found.offset.tolist(), found.unseen) == ([0, 2], 1)
     begin = at - 6  # the record's own length
-    assert entries(cut(data, (begin, 1)), left_out=[(begin, 1)]).unseen == 2
+    assert entries(without(data, (begin, 1)), left_out=[(begin, 1)]).unseen == 2
     hidden = [(len(data) + 3, 30)]
-    assert entries(cut(data * 2, *hidden), left_out=hidden).unseen == 1
+    assert entries(without(data * 2, *hidden), left_out=hidden).unseen == 1
 
 
 def test_entries_of_many_fields_are_one_batch_for_the_machine():
     data = batch(config("hunter2"), base_offset=3, epoch=4)
     span = (data.index(b"hunter2"), 7)
-    parts = [entries(LOG, 2), entries(cut(data, span), left_out=[span]), entries(batch(b""))]
+    parts = [entries(LOG, 2), entries(without(data, span), left_out=[span]), entries(batch(b""))]
     whole = joined(parts)
     assert whole.offset.tolist() == [0, 1, 2, 3]
     assert whole.epoch.tolist() == [3, 3, 3, 4]

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decode.log.batches import record, sized, uvarint, varint
+from tests.decode.log.batches import (
+    record,
+    sized,
+    uvarint,
+    varint,
+    without,
+)
 from wirecheck.decode.errors import BadLength, BadText, BadVarint, LeftoverBytes, Truncated
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.log import record as r
@@ -19,13 +25,6 @@ def walked(data, count=1, left_out=()):
 def read(data, most):
     reader = Reader(data, 0, len(data))
     return reader.zigzag(most), reader.at, reader.status
-
-
-def without(data, *spans):
-    kept = bytearray(data)
-    for offset, length in reversed(spans):
-        del kept[offset : offset + length]
-    return bytes(kept)
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

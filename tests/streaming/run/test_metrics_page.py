@@ -52,7 +52,7 @@ def test_rows_become_samples(page):
     found = values(page)
     assert found['frames_total{cluster="L"}'] == 12775
     assert found['topics{cluster="L",state="replaced"}'] == found['topics_recreated_total{cluster="L"}'] == 2
-    assert found['findings{cluster="L",code="TID001",kind="information"}'] == 2
+    assert found['findings{cluster="L",code="TID001",kind="information",role="alone"}'] == 2
     assert found['exchanges_total{api="ApiVersions",cluster="L",version="3"}'] > 0
     assert found['state_bytes{step="judge"}'] == 20
     assert found["backlog_files"] == 3
@@ -76,7 +76,49 @@ def test_what_is_withdrawn_goes_to_nought_and_stays_on_the_page(page, told):
     findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
     state = findings.column_names.index("state")
     page.take({"findings": findings.set_column(state, "state", pa.array(["withdrawn"] * len(findings)))}, now_ns=S)
-    assert values(page)['findings{cluster="L",code="TID001",kind="information"}'] == 0
+    assert values(page)['findings{cluster="L",code="TID001",kind="information",role="alone"}'] == 0
+
+
+def finding(name, code, kind, **columns):
+    """A row of the table, at noon."""
+    common = {"label": "L", "cluster": "C", "state": "open", "revision": 1, "first_seen": 9 * S, "last_seen": 9 * S}
+    lists = {"topic_ids": [], "client_ids": [], "brokers": [], "sides": []}
+    return {
+        "id": name,
+        "code": code,
+        "kind": kind,
+        "name": code,
+        "summary": "",
+        "count": 1,
+        **common,
+        **lists,
+        **columns,
+    }
+
+
+def test_what_findings_have_to_do_with_each_other_is_a_label_and_follows_what_stands():
+    old, new = "1kItcVyISSW2qinBWMWing", "3dQYQ6GHSY6paRw3TwiVqA"
+    behind = [finding(f"b{n}", "TID007", "violation", brokers=[4], topic=f"t{n}") for n in range(3)]
+    asleep = finding("a", "LOG003", "violation", brokers=[4])
+    recreated = finding("r", "TID001", "information", topic="t", topic_ids=[old, new])
+    stuck = finding("s", "FET001", "violation", topic="t", topic_ids=[old])
+    page = Page()
+
+    def take(*rows):
+        page.take({"findings": from_ipc(to_ipc("findings", list(rows)))}, now_ns=S)
+        return {tuple(name.split('"')[3::2]): int(value) for name, value in values(page).items() if "findings{" in name}
+
+    assert take(*behind) == {("TID007", "violation", "alone"): 3}
+    found = take(asleep, recreated, stuck)
+    assert {labels: value for labels, value in found.items() if value} == {
+        ("TID007", "violation", "consequence"): 3,
+        ("LOG003", "violation", "cause"): 1,
+        ("TID001", "information", "cause"): 1,
+        ("FET001", "violation", "after_event"): 1,
+    }
+    found = take({**asleep, "revision": 2, "state": "withdrawn"})
+    assert found["TID007", "violation", "alone"] == 3
+    assert found["TID007", "violation", "consequence"] == found["LOG003", "violation", "cause"] == 0
 
 
 def test_a_batch_that_hangs_is_unhealthy_and_one_that_ends_well_again():

@@ -5,9 +5,26 @@ from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store.result_tables import to_ipc
 from wirecheck.streaming.store.run_result import Result, coverage
 
+NOON = 1_795_262_400_000_000_000  # 2026-11-21 12:00:00 UTC
+FINDING = {
+    "code": "TID002",
+    "name": "leader-and-isr-inconsistent-topic-id",
+    "kind": "violation",
+    "label": "L",
+    "cluster": "C",
+    "summary": "Broker 3 refuses LeaderAndIsr.",
+    "topic_ids": [],
+    "client_ids": [],
+    "brokers": [],
+    "sides": [],
+    "first_seen": NOON,
+    "last_seen": NOON,
+    "count": 1,
+}
+
 
 def finding(revision, state="open", name="f1", **columns):
-    return {"id": name, "revision": revision, "state": state, "code": "TID002", "topic_ids": [], "sides": [], **columns}
+    return {**FINDING, "id": name, "revision": revision, "state": state, **columns}
 
 
 def written(tmp_path, *batches):
@@ -91,3 +108,18 @@ def test_rows_others_stand_apart_from_topics_and_clients_and_beside_findings(tmp
     assert shown["others"] == [{"table": "topics", **said, "count": 12}, {"table": "clients", **said, "count": 3}]
     assert result.uncounted("clients") == {"others": shown["others"][1:]}
     assert "others" not in written(tmp_path / "none").json()
+
+
+def test_findings_are_read_with_their_cause_and_a_withdrawn_one_is_none(tmp_path):
+    asleep = {"name": "f2", "code": "LOG003", "brokers": [4]}
+    behind = finding(1, code="TID007", brokers=[4])
+    told = written(tmp_path, (1, ("findings", [behind, finding(1, **asleep)]))).json()
+    assert {row["id"]: (row["cause"], row["consequences"]) for row in told["findings"]} == {
+        "f1": ("f2", []),
+        "f2": (None, ["f1"]),
+    }
+    assert [entry["sentence"] for entry in told["entries"]] == [
+        "Broker 4 stopped following the metadata log at 12:00:00; 1 finding follows from it."
+    ]
+    told = written(tmp_path, (2, ("findings", [finding(2, "withdrawn", **asleep)]))).json()
+    assert [(row["id"], row["cause"]) for row in told["findings"]] == [("f1", None)]

@@ -1,0 +1,252 @@
+"""Which open finding follows from which: one pure function over the open last revisions.
+
+Knows: the table of what can follow from what, and under which relation (checks/causes.tsv), and the columns of a
+finding. Refuses to know how a finding was made, and what it looks like to people (`entries.py`).
+Rule: nothing is guessed. A cause is a finding that the table allows, whose relation holds and whose time fits; where
+findings of two different origins fit, or one that covers it only in part, there is none and all are named as possible.
+The table has no circle, so a cause is never a consequence of its consequence; nothing depends on the order of findings.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from itertools import product
+from typing import Any, NamedTuple
+
+Row = Mapping[str, Any]
+SOONER_S = 10
+"""A consequence may seem to begin so much sooner than its cause: rates are kept per 10 s."""
+LATER_S = 30
+"""A consequence that needs its cause to last may begin so much later than it was seen last: brokers' grace."""
+MOST_POSSIBLE = 16
+"""So many possible causes are named, as many as a finding has sides."""
+CONTROL = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
+BROKER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
+"""Client ids of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
+
+
+class Rule(NamedTuple):
+    """One line of the table: when findings of one check follow from those of another."""
+
+    cause: str
+    consequence: str
+    rank: int
+    """Rules of a higher rank only count where no rule of a lower one found anything."""
+    lasting: bool
+    """Whether it must begin while the cause is there (while), or any time later (after)."""
+    relations: tuple[str, ...]
+    """All of them must hold."""
+    why: str
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What one finding has to do with the others, by their ids."""
+
+    cause: str | None = None
+    """Where it all began: itself the consequence of none."""
+    possible_causes: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()
+
+    @property
+    def role(self) -> str:
+        return "consequence" if self.cause else "cause" if self.consequences else "alone"
+
+
+ROLES = ("cause", "consequence", "alone")
+
+
+@dataclass(frozen=True)
+class Told:
+    """As much of an open finding as relations look at; times in seconds."""
+
+    id: str
+    code: str
+    place: tuple[str, str]
+    """Label and cluster: nothing is compared across them."""
+    first_s: float
+    last_s: float
+    keys: Mapping[str, frozenset[Any]] = field(default_factory=dict)
+    """By relation what this finding offers as a cause (`cause ...`) and asks for as a consequence."""
+
+    @classmethod
+    def of(cls, row: Row) -> "Told | None":
+        """None for what is about no cluster that is known, or stands for many: it is related to nothing."""
+        if row["cluster"] is None or row.get("others") is not None:
+            return None
+        place = (row["label"], row["cluster"])
+        times = (row["first_seen"].timestamp(), row["last_seen"].timestamp())
+        return cls(row["id"], row["code"], place, *times, {name: keys(row) for name, keys in KEYS.items()})
+
+
+def values(column: str) -> Callable[[Row], frozenset[Any]]:
+    return lambda row: frozenset(row[column] or ())
+
+
+def nth_id(index: int) -> Callable[[Row], frozenset[Any]]:
+    return lambda row: frozenset(row["topic_ids"][index : index + 1])
+
+
+def topic(row: Row) -> frozenset[Any]:
+    return frozenset({row["topic"]} - {None})
+
+
+def requesters(row: Row) -> frozenset[Any]:
+    """Brokers by the client ids of their own requests."""
+    found = (BROKER.fullmatch(client_id or "") for client_id in row["client_ids"])
+    return frozenset(int(match[1]) for match in found if match)
+
+
+def spoken(row: Row) -> frozenset[Any]:
+    """Client host, API and version of each side."""
+    sides = [side for side in row["sides"] if side["api"] is not None]
+    return frozenset((host(side["connection"]), side["api"], side["version"]) for side in sides)
+
+
+def host(connection: str | None) -> str:
+    return (connection or "").partition(">")[0].rpartition(":")[0]
+
+
+def connections(row: Row) -> frozenset[Any]:
+    return frozenset(side["connection"] for side in row["sides"] if side["connection"])
+
+
+def orders_alone(row: Row) -> frozenset[Any]:
+    """Whether it rests on controllers' requests and on nobody's answers."""
+    return frozenset({True}) if {side["api"] for side in row["sides"]} <= CONTROL else frozenset()
+
+
+def anything(_row: Row) -> frozenset[Any]:
+    return frozenset({True})
+
+
+def pair(row: Row) -> frozenset[Any]:
+    """Both ids of a change, in any order."""
+    ids = frozenset(row["topic_ids"])
+    return frozenset({ids}) if len(ids) == 2 else frozenset()
+
+
+KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
+    "brokers": values("brokers"),
+    "clients": values("client_ids"),
+    "any id": values("topic_ids"),
+    "old id": nth_id(0),
+    "new id": nth_id(1),
+    "both ids": pair,
+    "topic": topic,
+    "requester": requesters,
+    "connection": connections,
+    "request": spoken,
+    "orders alone": orders_alone,
+    "anything": anything,
+}
+OFFERED_AS = {"requester": "brokers"}
+"""What the cause must have where it is not the relation's own key."""
+ASKED_AS = {"old id": "any id", "new id": "any id", "orders alone": "anything"}
+"""What the consequence must have where it is not the relation's own key."""
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    lines = resources.files("wirecheck.judge.checks").joinpath("causes.tsv").read_text("ascii").splitlines()[1:]
+    found = [line.split("\t") for line in lines]
+    return tuple(
+        Rule(cause, after, int(rank), span == "while", tuple(relations.split(",")), why)
+        for cause, after, rank, span, relations, why in found
+    )
+
+
+@cache
+def rules_by_consequence() -> Mapping[str, tuple[Rule, ...]]:
+    found: dict[str, list[Rule]] = defaultdict(list)
+    for rule in sorted(rules(), key=lambda rule: rule.rank):
+        found[rule.consequence].append(rule)
+    return {code: tuple(of_code) for code, of_code in found.items()}
+
+
+class Origin(NamedTuple):
+    """What one finding goes back to."""
+
+    cause: str | None = None
+    possible: tuple[str, ...] = ()
+    before: frozenset[str] = frozenset()
+    """Every finding that it may follow from, directly or not."""
+
+
+def linked(findings: Iterable[Row]) -> dict[str, Linked]:
+    """By id what each has to do with the others, over open last revisions."""
+    return links_of(told for row in findings if (told := Told.of(row)) is not None)
+
+
+def links_of(findings: Iterable[Told]) -> dict[str, Linked]:
+    causes = Causes(findings)
+    origins = {name: causes.origin(name) for name in causes.told}
+    consequences: dict[str, list[str]] = defaultdict(list)
+    for name, origin in origins.items():
+        if origin.cause:
+            consequences[origin.cause].append(name)
+    return {name: Linked(origin.cause, origin.possible, tuple(consequences[name])) for name, origin in origins.items()}
+
+
+class Causes:
+    """Findings by what they offer as causes."""
+
+    def __init__(self, findings: Iterable[Told]) -> None:
+        self.told = {told.id: told for told in sorted(findings, key=lambda told: told.id)}
+        self.known: dict[str, Origin] = {}
+        self.offers: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+        """(place, code, relations, one key of each) to ids, in their order."""
+        wanted: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for rule in rules():
+            wanted[rule.cause].add(rule.relations)
+        for told in self.told.values():
+            for relations in wanted[told.code]:
+                for keys in product(*(told.keys[OFFERED_AS.get(name, name)] for name in relations)):
+                    self.offers[told.place, told.code, relations, keys].append(told.id)
+
+    def origin(self, name: str) -> Origin:
+        if name not in self.known:
+            self.known[name] = self.traced(self.told[name])
+        return self.known[name]
+
+    def traced(self, told: Told) -> Origin:
+        """Back along the rules, which have no circle, to where it began."""
+        direct = self.direct(told)
+        before = frozenset(direct).union(*(self.origin(name).before for name in direct))
+        nearest = [name for name in direct if not any(name in self.origin(other).before for other in direct)]
+        roots = sorted({self.origin(name).cause or name for name in nearest})
+        if len(roots) == 1 and self.covered(told, direct):
+            return Origin(roots[0], (), before)
+        return Origin(None, tuple(roots[:MOST_POSSIBLE]), before)
+
+    def covered(self, told: Told, direct: Mapping[str, frozenset[Any] | None]) -> bool:
+        """Whether that explains it whole: where brokers are the relation, each broker that it is about."""
+        shared = [brokers for brokers in direct.values() if brokers is not None]
+        return len(shared) < len(direct) or frozenset().union(*shared) >= told.keys["brokers"]
+
+    def direct(self, told: Told) -> dict[str, frozenset[Any] | None]:
+        """The findings that it may follow from in one step; and which of its brokers each explains, None for all."""
+        found: dict[str, frozenset[Any] | None] = {}
+        rank = 0
+        for rule in rules_by_consequence().get(told.code, ()):
+            if found and rule.rank > rank:
+                break
+            rank = rule.rank
+            for name in self.fitting(rule, told):
+                brokers = (
+                    self.told[name].keys["brokers"] & told.keys["brokers"] if "brokers" in rule.relations else None
+                )
+                found[name] = brokers if name not in found or brokers is None else found[name]
+        return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
+
+    def fitting(self, rule: Rule, told: Told) -> Iterator[str]:
+        """Findings of the rule's cause that stand in its relation to this one, at a time that fits."""
+        for keys in product(*(told.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
+            for name in self.offers.get((told.place, rule.cause, rule.relations, keys), ()):
+                cause = self.told[name]
+                lasts = not rule.lasting or told.first_s <= cause.last_s + LATER_S
+                if cause.first_s <= told.first_s + SOONER_S and lasts:
+                    yield name

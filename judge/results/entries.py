@@ -1,0 +1,188 @@
+"""Findings as they are read: equal ones as one entry, consequences under their cause, and the sentence of each.
+
+Knows: which words of a summary may differ between findings that say the same (topics, ids, times, counts, partitions;
+of several clients, who and in which request), and what a cause is called (checks/cause_sentences.tsv). Refuses to know
+what follows from what (`causes.py`), and colours and columns.
+Rule: nothing is left out: every finding is in one entry, by its id. The same findings give the same entries and words,
+in whatever order they come.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+Row = Mapping[str, Any]
+Key = tuple[Any, ...]
+KINDS = ("violation", "anomaly", "information", "visibility")
+CROWD = 12
+"""More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
+TIME = re.compile(r"(?:about )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: UTC)?")
+NUMBERS = re.compile(r"(?<![\w.:(/-])\d[\d,]*(?:, \d+)*(?![\w/-]|[.:]\d)")
+"""Counts, offsets, epochs, partitions; not part of a name, an address, a version, or an error in parentheses."""
+PLURAL_S = re.compile(r"\b(partition|time)s\b")
+ASIDE = re.compile(r" ?\([^()]*\)")
+ADDRESS = re.compile(
+    r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-f:.%]+\](?::\d+)?|(?<!\w)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]+"
+)
+REQUEST = re.compile(r"\b[A-Z]\w+ v\d+(?:, v\d+)*")
+
+
+def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[dict[str, Any]]:
+    """As the JSON has them: what is to be read first comes first, each with the entries that follow from it.
+
+    A finding whose cause is not listed stands by itself, and says what the cause is; `every` has those not listed.
+    """
+    return Telling(list(findings), every).entries()
+
+
+class Telling:
+    """The findings that are listed, by what they follow from."""
+
+    def __init__(self, findings: list[Row], every: Iterable[Row]) -> None:
+        listed = {row["id"] for row in findings}
+        self.roots = [row for row in findings if row["cause"] not in listed]
+        self.unlisted = {row["id"]: row for row in every if row["id"] not in listed}
+        self.under: dict[str, list[Row]] = defaultdict(list)
+        for row in findings:
+            if row["cause"] in listed:
+                self.under[row["cause"]].append(row)
+        self.dated = len({row[column][:10] for row in findings for column in ("first_seen", "last_seen")}) > 1
+
+    def entries(self) -> list[dict[str, Any]]:
+        return sorted((self.entry(group, own_next=True) for group in equal(self.roots, self.place)), key=rank)
+
+    def entry(self, group: Sequence[Row], *, own_next: bool) -> dict[str, Any]:
+        first, more = group[0], len(group) - 1
+        following = [row for root in group for row in self.under.get(root["id"], ())]
+        ends = bool(following) and cause_sentences()[first["code"]].ends
+        under = (self.entry(rows, own_next=not ends) for rows in equal(following, self.place))
+        return {
+            "sentence": sentence(first, more, len(following), dated=self.dated),
+            "code": first["code"],
+            "name": first["name"],
+            "kind": first["kind"],
+            "cluster": first["cluster"],
+            "role": "cause" if following else "consequence" if first["cause"] else "alone",
+            "count": len(group),
+            "findings": [row["id"] for row in group],
+            "topics": sorted({row["topic"] for row in group} - {None}),
+            "client_ids": sorted({client for row in group for client in row["client_ids"]}),
+            "brokers": sorted({broker for row in group for broker in row["brokers"]}),
+            "own_next": own_next,
+            "follows_from": self.follows_from(group),
+            "consequences": sorted(under, key=rank),
+        }
+
+    def follows_from(self, group: Sequence[Row]) -> str | None:
+        """The causes that are not listed, by the first; the others are like it."""
+        causes = dict.fromkeys(row["cause"] for row in group if row["cause"] in self.unlisted)
+        if not causes:
+            return None
+        cause = self.unlisted[next(iter(causes))]
+        more = f" ({len(causes) - 1:,} more like it)" if len(causes) > 1 else ""
+        return f"{cause['code']} {cause['id']}: {origin(cause, dated=self.dated)}{more}."
+
+    def place(self, row: Row) -> Key:
+        """What no equal findings differ in; causes and consequences count by their checks. The brokers, which those
+        of a crowd may differ in, are the last of it.
+        """
+        follows = tuple(sorted({following["code"] for following in self.under.get(row["id"], ())}))
+        cause = self.unlisted.get(row["cause"], {}).get("code")
+        return row["code"], row["kind"], row["cluster"], bool(row.get("others")), follows, cause, tuple(row["brokers"])
+
+
+def rank(made: Row) -> Key:
+    """Worst first, by what is under it too; then causes, then what was seen by its code."""
+    kinds = [made["kind"], *(under["kind"] for under in made["consequences"])]
+    worst = min(KINDS.index(kind) for kind in kinds)
+    return worst, made["role"] != "cause", made["code"], -made["count"], made["findings"][0]
+
+
+def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
+    """Rows of one place that say the same, the earliest first in each group."""
+    groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
+    groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), plain(row)))
+    groups = together(groups, lambda row: (place(row), row["topic"], tuple(row["topic_ids"]), bare(row)))
+    counts = Counter(place(group[0])[:-1] for group in groups)
+    crowded = [group for group in groups if counts[place(group[0])[:-1]] > CROWD]
+    others = [group for group in groups if counts[place(group[0])[:-1]] <= CROWD]
+    return others + together(crowded, lambda row: (place(row)[:-1], ADDRESS.sub("%", bare(row))))
+
+
+def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[list[Row]]:
+    """Groups whose first rows have one key, as one."""
+    found: dict[Key, list[Row]] = defaultdict(list)
+    for group in groups:
+        found[key(group[0])].extend(group)
+    return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
+
+
+def plain(row: Row) -> str:
+    """The summary without what differs from topic to topic."""
+    text = str(row["summary"])
+    for word in sorted(filter(None, (*row["topic_ids"], row["topic"])), key=len, reverse=True):
+        text = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", "*", text)
+    return NUMBERS.sub("#", PLURAL_S.sub(r"\1", TIME.sub("@", text)))
+
+
+def bare(row: Row) -> str:
+    """The same without who, and in which request."""
+    text = plain(row)
+    for client in sorted(filter(None, row["client_ids"]), key=len, reverse=True):
+        text = text.replace(client, "~")
+    return REQUEST.sub("^", ASIDE.sub("", text))
+
+
+def sentence(row: Row, more: int, following: int, *, dated: bool) -> str:
+    """A cause and how many findings follow from it; of any other finding its summary. One sentence."""
+    text = origin(row, dated=dated) if following else str(row["summary"]).removesuffix(".")
+    if more:
+        text += f" ({more:,} more like it)"
+    if following:
+        findings = f"{following:,} finding{'s follow' if following > 1 else ' follows'}"
+        text += f"; {findings} from {'them' if more else 'it'}"
+    return f"{text}."
+
+
+def origin(row: Row, *, dated: bool) -> str:
+    """What a finding is called as a cause."""
+    return cause_sentences()[row["code"]].template.format(**words(row, dated=dated))
+
+
+def words(row: Row, *, dated: bool) -> dict[str, str]:
+    requests = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
+    return {
+        "summary": str(row["summary"]).removesuffix("."),
+        "topic": row["topic"] or "(not named)",
+        "id": (row["topic_ids"] or [""])[0],
+        "brokers": ", ".join(map(str, row["brokers"])),
+        "clients": ", ".join(client or "(no client id)" for client in row["client_ids"]),
+        "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
+        "first": clock(row["first_seen"], dated=dated),
+        "last": clock(row["last_seen"], dated=dated),
+    }
+
+
+def clock(time: str, *, dated: bool) -> str:
+    """To the second; with its day where the findings are of several."""
+    return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+
+
+class CauseSentence(NamedTuple):
+    """What a finding is called where others follow from it."""
+
+    ends: bool
+    """Whether what follows ends with it; else each needs something done of its own."""
+    template: str
+
+
+@cache
+def cause_sentences() -> Mapping[str, CauseSentence]:
+    lines = resources.files("wirecheck.judge.checks").joinpath("cause_sentences.tsv").read_text("ascii").splitlines()
+    return {
+        code: CauseSentence(ends == "yes", template)
+        for code, ends, template in (line.split("\t") for line in lines[1:])
+    }

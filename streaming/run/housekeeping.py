@@ -1,0 +1,59 @@
+"""What a monitor does for its tables beside judging: every ten minutes, in a thread of its own.
+
+Knows: how often, and that a pass that fails is told and tried again. What a pass does is `compaction.py`'s affair.
+Rule: nobody waits for it, neither the query nor whoever asks for metrics or an end; a pass may be left at any moment,
+and the next one, of this process or another, goes on.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from wirecheck.streaming.run import manifest
+from wirecheck.streaming.run.plan import Plan, Say
+from wirecheck.streaming.spark.memory import give_back
+from wirecheck.streaming.store import compaction, retention
+from wirecheck.streaming.store.storage import why
+
+EVERY_S = 600
+LAST_S = 5
+"""So long an end waits for the pass that runs."""
+
+
+@contextmanager
+def house_kept(plan: Plan, say: Say) -> Iterator[None]:
+    """Meanwhile; at the end of a monitor that judges what is there once more."""
+    stopping = Event()
+    thread = Thread(target=keep_house, args=(plan, say, stopping), daemon=True, name="housekeeping")
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(LAST_S)
+    if plan.once:
+        tidy(plan, say)
+
+
+def keep_house(plan: Plan, say: Say, stopping: Event) -> None:
+    while not stopping.wait(EVERY_S):
+        tidy(plan, say)
+
+
+def tidy(plan: Plan, say: Say) -> None:
+    """One pass over all tables."""
+    try:
+        run = manifest.run_of(plan.checkpoint)
+        if run:
+            terms = compaction.Terms(time.time_ns() / 1e9, plan.retain_s)
+            compaction.compact(plan.out, run, terms, manifest.committed(plan.checkpoint))
+            if plan.retain_results_s is not None:
+                retention.retire(
+                    plan.out, run, terms.now_s - plan.retain_results_s, manifest.committed(plan.checkpoint)
+                )
+    except (OSError, ValueError, manifest.CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
+        say(
+            f"tables were not compacted: {failed if isinstance(failed, ValueError) else why(failed)}; tried again later"
+        )
+    give_back()

@@ -1,0 +1,25 @@
+"""pyarrow in a process of ours: without pandas as long as nobody asks for a DataFrame."""
+
+import subprocess
+import sys
+
+ASKED = """
+import sys
+from wirecheck.capture.arrow_alone import arrow_alone
+if sys.argv[1] == "alone": arrow_alone()
+import pyarrow as pa
+column = pa.array([1, 2])
+print("pandas" in sys.modules, end=" ")
+print(list(pa.table({"a": column}).to_pandas()["a"]), len(sys.meta_path))
+"""
+
+
+def said(how):
+    told = subprocess.run([sys.executable, "-c", ASKED, how], capture_output=True, text=True, check=True, timeout=120)
+    return told.stdout.split(" ", 1)
+
+
+def test_pandas_comes_only_with_the_first_data_frame():
+    alone, together = said("alone"), said("together")
+    assert alone[1] == together[1]  # the same frame, and no finder is left behind
+    assert (alone[0], together[0]) == ("False", "True")

@@ -1,0 +1,202 @@
+"""What follows from what: the table has no circle, the function knows no order, and nothing is guessed."""
+
+import datetime as dt
+import random
+from itertools import permutations
+
+import pytest
+
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.results import causes
+from wirecheck.judge.results.causes import Linked, linked
+from wirecheck.judge.results.entries import cause_sentences
+
+NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
+OLD, NEW = "qC48IeRqScOXv2y8GPXuKw", "KHrEQJ4WSduMdJpyMZSmXg"
+
+
+def found(code, name="", at_s=0, lasts_s=60, **columns):
+    """A row of the table of findings."""
+    return {
+        "id": name or code,
+        "code": code,
+        "kind": CHECKS[code].kind,
+        "label": "L",
+        "cluster": "C",
+        "topic": None,
+        "topic_ids": [],
+        "client_ids": [],
+        "brokers": [],
+        "first_seen": NOON + dt.timedelta(seconds=at_s),
+        "last_seen": NOON + dt.timedelta(seconds=at_s + lasts_s),
+        "sides": [],
+        "others": None,
+        **columns,
+    }
+
+
+RECREATED = found("TID001", topic="t", topic_ids=[OLD, NEW])
+STUCK = found("FET001", at_s=10, topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1, 2])
+ASLEEP = found("LOG003", lasts_s=600, brokers=[4])
+BEHIND = (
+    found("TID007", at_s=30, topic="t", topic_ids=sorted((OLD, NEW)), brokers=[4]),
+    found("LOG001", at_s=30, topic="t", topic_ids=[OLD, NEW], brokers=[4]),
+    found("TID010", at_s=30, topic="t", topic_ids=[OLD], brokers=[4]),
+    found("TID017", at_s=30, topic="t", topic_ids=[OLD], brokers=[4], client_ids=["broker-4-fetcher-0"]),
+    found("FET001", "fetcher", at_s=31, topic="t", topic_ids=[OLD], brokers=[2, 3], client_ids=["broker-4-fetcher-0"]),
+)
+
+
+def test_the_table_names_checks_there_are_and_each_cause_has_a_sentence():
+    for rule in causes.rules():
+        assert {rule.cause, rule.consequence} <= set(CHECKS)
+        assert set(rule.relations) <= set(causes.KEYS)
+        assert rule.why.endswith(".")
+    assert {rule.cause for rule in causes.rules()} == set(cause_sentences())
+    pairs = [(rule.cause, rule.consequence) for rule in causes.rules()]
+    assert len(pairs) == len(set(pairs))
+
+
+def test_the_table_has_no_circle():
+    edges = {(rule.cause, rule.consequence) for rule in causes.rules()}
+    codes = {code for edge in edges for code in edge}
+    while first := {code for code in codes if not any(after == code for _, after in edges)}:
+        codes -= first
+        edges = {edge for edge in edges if edge[0] in codes}
+    assert codes == set()
+
+
+def test_a_broker_that_sleeps_is_the_cause_of_all_that_it_then_does():
+    links = linked([RECREATED, ASLEEP, *BEHIND])
+    assert links["LOG003"].consequences == tuple(sorted(row["id"] for row in BEHIND))
+    assert {links[row["id"]].cause for row in BEHIND} == {"LOG003"}
+    assert links["TID001"].role == "alone"
+    assert links["LOG003"].role == "cause"
+    assert links["fetcher"].role == "consequence"
+
+
+def test_without_its_cause_what_is_next_to_it_takes_its_place():
+    links = linked([RECREATED, *BEHIND])
+    assert {name: link.cause for name, link in links.items()} == {
+        "TID001": None,
+        "LOG001": None,
+        "TID007": "LOG001",
+        "TID010": "LOG001",
+        "TID017": "LOG001",
+        "fetcher": "LOG001",
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"brokers": [5]},
+        {"cluster": "D"},
+        {"label": "M"},
+        {"cluster": None},
+        {"others": 3},
+        {"first_seen": NOON - dt.timedelta(seconds=20)},
+        {"first_seen": NOON + dt.timedelta(hours=1)},
+    ],
+    ids=str,
+)
+def test_another_broker_another_cluster_or_another_time_is_no_cause(change):
+    apart = {**BEHIND[2], **change}
+    assert linked([ASLEEP, apart])["LOG003"].consequences == ()
+
+
+def test_a_client_that_a_sleeping_broker_may_have_told_the_old_id_has_two_possible_causes():
+    links = linked([RECREATED, ASLEEP, *BEHIND, STUCK | {"first_seen": NOON + dt.timedelta(seconds=40)}])
+    assert links["FET001"].cause is None
+    assert links["FET001"].possible_causes == ("LOG003", "TID001")
+    assert links["FET001"].role == "alone"
+
+
+def test_a_client_that_keeps_an_id_which_ended_follows_from_the_recreation():
+    assert linked([RECREATED, STUCK])["FET001"].cause == "TID001"
+    assert linked([RECREATED, STUCK | {"topic_ids": [NEW]}])["FET001"].cause is None
+
+
+def test_a_cause_that_explains_some_of_the_brokers_only_is_possible():
+    served = found("TID010", at_s=30, topic="t", topic_ids=[OLD], brokers=[4, 5])
+    assert linked([ASLEEP, served])["TID010"].possible_causes == ("LOG003",)
+    fifth = found("LOG003", "LOG003-5", lasts_s=600, brokers=[5])
+    assert linked([ASLEEP, fifth, served])["TID010"].possible_causes == ("LOG003", "LOG003-5")
+
+
+def test_a_disk_that_refuses_a_renumbered_topic_follows_from_the_renumbering_with_all_behind_it():
+    lost = found("TID004", topic="t", topic_ids=[OLD, NEW])
+    refuses = [found("TID002", f"TID002-{n}", topic="t", topic_ids=[NEW], brokers=[n]) for n in (1, 2)]
+    never = found("CTL011", at_s=5, topic="t", topic_ids=[NEW], brokers=[2])
+    stuck = STUCK | {"topic_ids": [NEW]}
+    links = linked([lost, *refuses, never, stuck])
+    assert links["TID004"].consequences == ("CTL011", "FET001", "TID002-1", "TID002-2")
+    without = linked([*refuses, never, stuck])
+    assert without["CTL011"].cause == "TID002-2"
+    assert without["FET001"].possible_causes == ("TID002-1", "TID002-2")
+
+
+def test_a_refused_version_follows_from_the_client_that_sends_it():
+    def side(api, version, connection="10.0.0.7:1>10.0.0.1:9092"):
+        return {"api": api, "version": version, "connection": connection}
+
+    old = found("VER005", client_ids=["a"], sides=[side("Produce", 2)])
+    refused = found("VER001", client_ids=["a"], brokers=[1], sides=[side("ApiVersions", 3), side("Produce", 2)])
+    assert linked([old, refused])["VER001"].cause == "VER005"
+    for other in (
+        {"client_ids": ["b"]},
+        {"sides": [side("Fetch", 2)]},
+        {"sides": [side("Produce", 2, "10.0.0.8:1>10.0.0.1:9092")]},
+    ):
+        assert linked([old, refused | other])["VER001"].cause is None
+
+
+def test_the_order_of_findings_changes_nothing():
+    rows = [RECREATED, ASLEEP, *BEHIND, STUCK]
+    expected = linked(rows)
+    for seed in range(50):
+        random.Random(seed).shuffle(rows)
+        assert linked(rows) == expected
+    assert all(
+        linked(order) == linked([RECREATED, ASLEEP, STUCK]) for order in permutations([RECREATED, ASLEEP, STUCK])
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_found_causes_and_consequences_fit_each_other_and_make_no_circle(seed):
+    """Crowds of findings about few topics, brokers and clients, so that most relations hold."""
+    dice = random.Random(seed)
+    codes = sorted({code for rule in causes.rules() for code in (rule.cause, rule.consequence)})
+    rows = [
+        found(
+            dice.choice(codes),
+            f"f{n}",
+            at_s=dice.randrange(100),
+            lasts_s=dice.randrange(100),
+            topic=dice.choice("tu"),
+            topic_ids=dice.sample([OLD, NEW, "dm3VbxWfQveFYPAqMlysXw"], dice.randrange(3)),
+            brokers=dice.sample([1, 2, 3], dice.randrange(3)),
+            client_ids=[dice.choice(["reader", "broker-1-fetcher-0", "2"])],
+        )
+        for n in range(80)
+    ]
+    links = linked(rows)
+    assert set(links) == {row["id"] for row in rows}
+    assert any(link.cause for link in links.values())
+    for name, link in links.items():
+        assert link.consequences == tuple(sorted(n for n, other in links.items() if other.cause == name))
+        if link.cause:
+            assert links[link.cause].cause is None
+            assert link.consequences == link.possible_causes == ()
+        for possible in link.possible_causes:
+            assert links[possible].cause is None
+            assert possible != name
+    dice.shuffle(rows)
+    assert linked(rows) == links
+
+
+def shown(row, links):
+    """As the JSON has it, as far as entries look at it."""
+    link = links.get(row["id"], Linked())
+    times = {column: row[column].strftime("%Y-%m-%dT%H:%M:%S.%fZ") for column in ("first_seen", "last_seen")}
+    return {**row, **times, "name": CHECKS[row["code"]].name, "cause": link.cause}

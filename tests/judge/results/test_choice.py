@@ -1,0 +1,48 @@
+"""Which findings are listed: each column that can be asked for, alone and together."""
+
+import pytest
+
+from wirecheck.judge.results.choice import EVERYTHING, Choice
+
+FINDING = {
+    "kind": "violation",
+    "code": "TID002",
+    "topic": "orders",
+    "topic_ids": ["da2uCyqPT-6vP4yDIMcDSw"],
+    "first_seen": "2026-11-21T00:20:03.747000Z",
+    "last_seen": "2026-11-21T00:20:10.443000Z",
+}
+FITTING = (
+    {"kinds": frozenset({"violation", "anomaly"})},
+    {"codes": frozenset({"TID002"})},
+    {"topics": frozenset({"orders"})},
+    {"topics": frozenset({"da2uCyqPT-6vP4yDIMcDSw"})},
+    {"since": "2026-11-21T00:20:10.443000Z"},
+    {"until": "2026-11-21T00:20:03.747000Z"},
+    {"since": "2026-11-21T00:20:05.000000Z", "until": "2026-11-21T00:20:06.000000Z"},
+)
+OTHERS = (
+    {"kinds": frozenset({"anomaly"})},
+    {"codes": frozenset({"TID001"})},
+    {"topics": frozenset({"payments"})},
+    {"since": "2026-11-21T00:20:10.443001Z"},
+    {"until": "2026-11-21T00:20:03.746999Z"},
+)
+
+
+@pytest.mark.parametrize("asked", FITTING, ids=str)
+def test_what_is_asked_for_fits(asked):
+    assert Choice(**asked).fits(FINDING)
+
+
+@pytest.mark.parametrize("asked", OTHERS, ids=str)
+def test_what_is_not_asked_for_does_not_fit_whatever_else_is(asked):
+    assert not Choice(**asked).fits(FINDING)
+    for also in FITTING:
+        assert not Choice(**{**also, **asked}).fits(FINDING)
+
+
+def test_who_asks_for_nothing_gets_everything():
+    assert EVERYTHING.fits({**FINDING, "topic": None, "topic_ids": []})
+    assert not EVERYTHING
+    assert Choice(since="2026")

@@ -1,0 +1,156 @@
+"""Findings as they are read: equal ones together, consequences under their cause, every one of them once."""
+
+import datetime as dt
+import random
+
+from tests.judge.results.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown
+from wirecheck.judge.results.causes import linked
+from wirecheck.judge.results.entries import entries
+
+
+def read(rows):
+    rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
+    links = linked(rows)
+    return entries([shown(row, links) for row in rows])
+
+
+def disagrees(n, **columns):
+    topic, topic_id = f"t.{n}", f"{n:022}"
+    words = f"Brokers disagree on {topic}: broker 3 answers no such topic, broker 1, 2 {topic_id}."
+    return found("TID007", f"d{n:03}", topic=topic, topic_ids=[topic_id], brokers=[3], summary=words, **columns)
+
+
+def test_a_cause_stands_on_top_with_the_number_of_what_follows():
+    (cause,) = read([ASLEEP, *BEHIND])
+    assert cause["sentence"] == "Broker 4 stopped following the metadata log at 12:00:00; 5 findings follow from it."
+    assert cause["role"] == "cause"
+    assert sorted(under["code"] for under in cause["consequences"]) == [
+        "FET001",
+        "LOG001",
+        "TID007",
+        "TID010",
+        "TID017",
+    ]
+    assert not any(under["own_next"] for under in cause["consequences"])
+
+
+def test_of_several_days_a_sentence_has_its_day():
+    (cause,) = read([ASLEEP | {"last_seen": ASLEEP["last_seen"] + dt.timedelta(days=1)}, BEHIND[0]])
+    assert cause["sentence"].startswith(
+        "Broker 4 stopped following the metadata log at 2026-11-21 12:00:00; 1 finding follows"
+    )
+
+
+def test_what_a_client_does_with_an_ended_id_has_a_next_of_its_own():
+    recreated = found("TID001", topic="t", topic_ids=[OLD, NEW])
+    stuck = found("FET001", topic="t", topic_ids=[OLD], client_ids=["reader"])
+    (cause,) = read([recreated, stuck])
+    assert [under["own_next"] for under in cause["consequences"]] == [True]
+
+
+def test_the_same_said_of_many_topics_is_one_entry_with_a_count_and_a_list():
+    (entry,) = read([disagrees(n) for n in range(45)])
+    assert entry["count"] == len(entry["findings"]) == len(set(entry["topics"])) == 45
+    assert entry["sentence"].startswith("Brokers disagree on t.0: broker 3 answers")
+    assert entry["sentence"].endswith("(44 more like it).")
+
+
+def test_another_broker_or_another_sentence_is_another_entry():
+    other = disagrees(1) | {"brokers": [2]}
+    said = disagrees(2) | {"summary": "Brokers disagree on t.2: broker 3 answers otherwise."}
+    assert len(read([disagrees(0), other, said])) == 3
+
+
+def test_the_same_said_of_many_clients_is_one_entry():
+    def refused(n, api):
+        client = f"writer-{n}"
+        words = f"{client} (java 0.{n}) sends {api}, which Kafka 4.0 no longer accepts (from v3)."
+        return found("VER005", f"v{n}", client_ids=[client], summary=words)
+
+    (entry,) = read([refused(1, "Produce v2"), refused(2, "Fetch v2, v3"), refused(3, "Produce v1")])
+    assert entry["client_ids"] == ["writer-1", "writer-2", "writer-3"]
+
+
+def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
+    def stuck(n):
+        words = f"reader-{n} fetches id {n:022} of t-{n} in vain since 2026-11-21 00:42:10 UTC: gone (100), {n} times."
+        columns = {"topic": f"t-{n}", "topic_ids": [f"{n:022}"], "client_ids": [f"reader-{n}"], "summary": words}
+        return found("FET001", f"s{n:03}", **columns)
+
+    assert len(read(map(stuck, range(3)))) == 3
+    assert [entry["count"] for entry in read(map(stuck, range(500)))] == [500]
+
+
+def test_a_crowd_that_differs_in_hosts_and_brokers_is_one_entry():
+    def stranger(n):
+        host = f"10.0.{n // 250}.{n % 250}"
+        words = (
+            f"Host {host} is a stranger (nobody names it): topic ids in vain {n} times, at {host}:9092 and [::{n}]:1."
+        )
+        return found("CLU002", f"h{n:03}", brokers=[n % 5], summary=words)
+
+    assert len(read(map(stranger, range(3)))) == 3
+    assert [entry["count"] for entry in read(map(stranger, range(400)))] == [400]
+
+
+def test_equal_causes_are_one_with_all_that_follows():
+    rows = []
+    for n in range(20):
+        old, new = f"{n:022}", f"{n + 100:022}"
+        rows.append(
+            found("TID001", f"c{n:02}", topic=f"t{n}", topic_ids=[old, new], summary=f"Topic t{n} was recreated.")
+        )
+        rows.append(
+            found(
+                "FET001",
+                f"f{n:02}",
+                topic=f"t{n}",
+                topic_ids=[old],
+                client_ids=["r"],
+                summary=f"r fetches {old} of t{n}.",
+            )
+        )
+    (cause,) = read(rows)
+    (under,) = cause["consequences"]
+    assert (cause["count"], under["count"]) == (20, 20)
+    assert cause["sentence"] == "Topic t0 was recreated at 12:01:00 (19 more like it); 20 findings follow from them."
+
+
+def test_what_stands_for_many_is_never_one_of_them():
+    rest = disagrees(1) | {"others": 7}
+    assert [entry["count"] for entry in read([disagrees(0), disagrees(2), rest])] == [2, 1]
+
+
+def test_every_finding_is_in_one_entry_in_whatever_order_they_come():
+    rows = [ASLEEP, *BEHIND, *(disagrees(n, at_s=n % 7) for n in range(30))]
+    expected = read(rows)
+    ids = [name for root in expected for entry in (root, *root["consequences"]) for name in entry["findings"]]
+    assert sorted(ids) == sorted(row["id"] for row in rows)
+    for seed in range(20):
+        random.Random(seed).shuffle(rows)
+        assert read(rows) == expected
+
+
+def test_a_finding_whose_cause_is_not_listed_stands_by_itself_and_names_it():
+    rows = [{"summary": f"{row['code']}.", "count": 1, **row} for row in (ASLEEP, *BEHIND)]
+    links = linked(rows)
+    every = [shown(row, links) for row in rows]
+    (entry,) = entries([every[1]], every)
+    assert entry["sentence"] == "TID007."
+    assert entry["follows_from"] == "LOG003 LOG003: Broker 4 stopped following the metadata log at 12:00:00."
+    assert [cause["follows_from"] for cause in entries(every, every)] == [None]
+
+
+def test_consequences_of_many_causes_that_are_not_listed_are_one_entry():
+    rows = []
+    for n in range(20):
+        topic, old, new = f"t{n}", f"{n:022}", f"{n + 100:022}"
+        rows.append(found("TID001", f"c{n:02}", topic=topic, topic_ids=[old, new], summary=f"{topic} was recreated."))
+        rows.append(
+            found("FET001", f"f{n:02}", topic=topic, topic_ids=[old], client_ids=["r"], summary=f"r has {old}.")
+        )
+    links = linked(rows)
+    every = [shown(row, links) for row in rows]
+    (entry,) = entries([row for row in every if row["code"] == "FET001"], every)
+    assert entry["count"] == 20
+    assert entry["follows_from"] == "TID001 c00: Topic t0 was recreated at 12:01:00 (19 more like it)."

@@ -1,0 +1,67 @@
+"""Tables are made smaller beside the query, and nobody waits for it."""
+
+import os
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+import pytest
+
+from wirecheck.streaming.run import housekeeping, manifest
+from wirecheck.streaming.run.housekeeping import house_kept
+from wirecheck.streaming.run.plan import Plan
+from wirecheck.streaming.store.batches import Folders, write
+from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    plan = Plan(str(tmp_path), str(tmp_path / "out"), str(tmp_path / "checkpoint"), retain_s=0)
+    monkeypatch.setattr(manifest, "run_of", lambda _: "r")
+    monkeypatch.setattr(manifest, "committed", lambda _: 1)
+    for number in (0, 1):
+        rows = [{"id": "a", "revision": number + 1, "withdrawn": False}]
+        write(from_ipc(to_ipc("topics", rows)), topics(plan), number)
+        os.utime(topics(plan).part(number), (1_000_000 + number,) * 2)
+    return plan
+
+
+def topics(plan):
+    return Folders(Path(plan.out) / "topics" / "run=r")
+
+
+def test_a_pass_runs_beside_whatever_else_does(plan, monkeypatch):
+    monkeypatch.setattr(housekeeping, "EVERY_S", 0.01)
+    until = monotonic() + 20
+    with house_kept(plan, pytest.fail):
+        while topics(plan).summary() is None and monotonic() < until:
+            Event().wait(0.01)
+    assert topics(plan).rows(1)["revision"].to_pylist() == [2]
+    assert topics(plan).summary() is not None
+
+
+def test_an_end_does_not_wait_for_a_pass(plan, monkeypatch):
+    begun, never = Event(), Event()
+    monkeypatch.setattr(housekeeping, "EVERY_S", 0)
+    monkeypatch.setattr(housekeeping, "LAST_S", 0.01)
+    monkeypatch.setattr(housekeeping, "tidy", lambda *_: (begun.set(), never.wait(20)))
+    began = monotonic()
+    with house_kept(plan, pytest.fail):
+        assert begun.wait(10)
+    assert monotonic() - began < 15
+    never.set()
+
+
+def test_a_pass_that_fails_is_told_and_tried_again(plan):
+    part, said = topics(plan).part(0), []
+    before = part.read_bytes()
+    part.write_bytes(b"no parquet")
+    os.utime(part, (1_000_000,) * 2)
+    housekeeping.tidy(plan, said.append)
+    (line,) = said
+    assert line.startswith("tables were not compacted: ")
+    assert "\n" not in line
+    part.write_bytes(before)
+    os.utime(part, (1_000_000,) * 2)
+    housekeeping.tidy(plan, pytest.fail)
+    assert topics(plan).rows(1)["revision"].to_pylist() == [2]
