@@ -16,6 +16,7 @@ import numpy as np
 
 from wirecheck.decode.connection import handout
 from wirecheck.decode.connection.agents import Agents
+from wirecheck.decode.connection.connection import key_of
 from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
@@ -79,7 +80,7 @@ class Follower:
         self.expect(segments.names[i] for i in np.flatnonzero(np.bincount(segments.agent)).tolist())
         keys, columns = self._columns(segments)
         shared = self._shared
-        shared.output.begin()
+        shared.output.begin(columns.payload)
         shared.frame.begin(columns)
         if 2 * shared.open > self.limits.connections:
             self._let_go()
@@ -105,7 +106,7 @@ class Follower:
         """The agent has shown everything up to now_ns, and nothing more will come of it if it has ended."""
         self._agents.advance(agent, now_ns, ended=ended)
         self._agents.tell(self._shared, self._names)
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         shown = self._agents.shown(self._names)
         if len(self._parked):
             column = self._parked.column
@@ -124,7 +125,7 @@ class Follower:
 
     def drain(self) -> Exchanges:
         """The capture has ended: everything still open is closed and said."""
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         self._touch(self._parked.keys())
         for connection in self._in_order():
             flush(self._shared, connection)
@@ -192,7 +193,7 @@ class Follower:
             low, high = ends[pair // count], ends[pair % count]
             flipped[i] = low > high
             name = segments.names[agent] if _reused(low[0]) else ""
-            keys.append(handout.key_of(high, low, name) if low > high else handout.key_of(low, high, name))
+            keys.append(key_of(high, low, name) if low > high else key_of(low, high, name))
         begin, payload = _payload(segments)
         rows = np.empty((WIDTH, len(segments)), np.int64)
         columns: tuple[NDArray[Any], ...] = (
@@ -220,7 +221,7 @@ class Follower:
             else:
                 connection.keep(payload)
                 self._soonest = min(self._soonest, connection.deadline_ns)
-        shared.output.begin()
+        shared.output.begin(b"")
         shared.frame.forget()
         return found
 

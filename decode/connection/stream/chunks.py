@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i16_be, read_i32_be
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.frame import Frame
@@ -24,6 +24,7 @@ BOTH_LEFT_OUT: Final = 3  # `left_by`: bits of the agents that left it out
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class Chunk:
     """A run of a direction's stream, [begin, end), out of one packet or, within a message, out of several."""
 

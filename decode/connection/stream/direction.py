@@ -92,12 +92,8 @@ class Direction:
 
     def begin(self, seq: i64) -> None:
         """The stream is known to begin at this sequence number."""
-        self._happened(START_SEEN)
-        self.base = seq & 0xFFFFFFFF
-        self.newest = 0
-        self._start_at(0)
-        self.start_seen = True
-        self.expect_message(0)
+        self.base, self.newest = seq & 0xFFFFFFFF, 0
+        self._begin_at(0)
 
     def begin_late(self, seq: i64, most: i64) -> bool:
         """SYN after first data, which is held, by a shuffled capture: True if it fits; the stream then begins there."""
@@ -105,16 +101,18 @@ class Direction:
         first = self.out_of_order.first
         if first is None or at > first.begin or first.begin - at > most:
             return False
+        self._begin_at(at)
+        return True
+
+    def _begin_at(self, at: i64) -> None:
         self._happened(START_SEEN)
         self._start_at(at)
         self.start_seen = True
         self.expect_message(at)
-        return True
 
     def begin_at_fin(self, seq: i64) -> None:
         self._happened(FIN_FIRST)
-        self.base = seq
-        self.newest = MIDDLE
+        self.base, self.newest = seq, MIDDLE
         self._start_at(MIDDLE)
 
     def begin_unseen(self, at: i64) -> None:
@@ -211,11 +209,13 @@ class Direction:
     def extend(self, frame: Frame, begin: i64, end: i64) -> None:
         """The frame's payload, all of which we have, is what comes next."""
         self.next_offset = end
-        if self.mode == OFF:
-            return
-        if end <= self.message_end and self.ordered.grow(frame, begin, end):
+        if self.mode == OFF or (end <= self.message_end and self.ordered.grow(frame, begin, end)):
             return  # within a message chunks need not be told apart
-        chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
+        self.append(frame, begin, end)
+
+    def append(self, frame: Frame, begin: i64, end: i64) -> None:
+        """These bytes of the frame, at the end of its payload, are a chunk of what is in order."""
+        chunk = Chunk(begin, end, DATA, frame.payload, frame.start + begin - frame.offset)
         chunk.stamp(frame)
         self.ordered.append(chunk)
 
