@@ -63,6 +63,8 @@ class Connection:
     close_ns: int
     out_of_order: int
     limits_hit: int
+    overhead_bytes: int = 0
+    """That were none of the stream's: more than none where TLS was undone."""
 
     @property
     def name(self) -> str:

@@ -37,6 +37,8 @@ from wirecheck.decode.connection.output import (
     MESSAGE_COLUMNS,
     SPAN_COLUMNS,
 )
+from wirecheck.decode.connection.stream.in_order import take
+from wirecheck.decode.connection.stream.modes import OPEN
 from wirecheck.decode.wire import Messages
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.output import Output, Rows
+    from wirecheck.decode.connection.stream.in_order import InOrder
 
     Ints = NDArray[np.int64]
 
@@ -78,6 +81,12 @@ def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, 
         exchange[3].astype(np.bool_),
         refused,
     )
+
+
+def in_order(touched: list[Connection]) -> tuple[list[InOrder], list[int]]:
+    """(runs of bytes in order, numbers of connections that are over) of those that were tapped."""
+    runs = [run for c in touched for side in (c.lower, c.higher) for run in take(c.key, c.serial, side)]
+    return runs, [connection.serial for connection in touched if connection.life != OPEN]
 
 
 def columns_of(rows: Rows, width: int) -> Ints:
@@ -145,4 +154,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         connection.close_ns,
         connection.answered_out_of_order,
         connection.limits_hit,
+        ask.overhead_bytes + answer.overhead_bytes,
     )

@@ -38,7 +38,8 @@ CONNECTION = (
 AGING = ("time_middle", "time_old", "frames_middle", "frames_old")
 DIRECTION = (
     "stream", "base", "next_offset", "newest", "acknowledged", "shown", "shown_by_second", "fin", "start_seen",
-    "frames", "payload_bytes", "unseen_bytes", "skipped_bytes", "mode", "need", "message_begin", "message_end",
+    "frames", "payload_bytes", "unseen_bytes", "skipped_bytes", "overhead_bytes", "elastic", "unsure", "mode", "need",
+    "message_begin", "message_end",
     "message_state", "key", "version", "correlation", "last_correlation", "client_hash", "scanned", "rescans",
     "messages", "raw_frames",
 )  # fmt: skip
@@ -51,7 +52,7 @@ MESSAGE = (
     "source", "flags", "losses", "gap_bytes", "kept", "spans",
 )  # fmt: skip
 CANDIDATE = ("begin", "end", "correlation", "client")
-FLAGS = frozenset({"tokens_may_follow", "start_seen"})
+FLAGS = frozenset({"tokens_may_follow", "start_seen", "elastic", "unsure"})
 INSIDE = (
     *(f"acknowledged_before.{name}" for name in AGING), *(f"shown_by_both_before.{name}" for name in AGING),
     "ordered.begin", "out_of_order.conflicting",
