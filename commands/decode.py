@@ -41,6 +41,7 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect()
+@options.keylog()
 @options.form("json")
 @options.strict()
 @click.option("--hex", "digits", metavar="HEX", help="Decode this one message instead of files; - reads it from stdin.")
@@ -167,11 +168,12 @@ def messages(
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
     from wirecheck.capture.source import pcap
+    from wirecheck.capture.tls.key_log import KeyLogError
     from wirecheck.decode.show import message_lines
 
     try:
         yield from message_lines.of(whole(tables(places(files), broken), broken), wanted, reading, noticed)
-    except pcap.InputError as error:
+    except (pcap.InputError, KeyLogError) as error:
         raise Stop(str(error)) from error
 
 
@@ -181,7 +183,7 @@ def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
 
     captures = [path for path in inputs if not path.is_dir()]
     if captures:
-        yield from offline_agent.read_frames(captures)
+        yield from offline_agent.read_frames(captures, key_logs=options.key_logs())
     if folders := [path for path in inputs if path.is_dir()]:
         yield from written(folders, broken)
 
