@@ -31,8 +31,9 @@ INSIDE = {
     "streaming/run": {"streaming/spark", "streaming/steps", "streaming/store"},
     "capture/link": {"capture"},
     "capture/source": {"capture/link", "capture"},
+    "capture/tls": {"capture"},
     "capture/trim": {"capture"},
-    "capture/agent": {"capture/source", "capture/link", "capture/trim", "capture"},
+    "capture/agent": {"capture/source", "capture/link", "capture/tls", "capture/trim", "capture"},
     "judge/ledger": {"judge/claims", "judge/thresholds.py"},
     "judge/topology": {"judge/claims", "judge/claims/extract", "judge/ledger", "judge/failures.py"},
     "judge/results": {"judge/claims", "judge/ledger", "judge/topology", "judge/checks", "judge"},
@@ -74,6 +75,7 @@ BOUNDARIES = {
     "pyspark": {"streaming/spark", "streaming/run"},
     "pandas": {"streaming/spark"},
     "py4j": {"streaming/spark", "streaming/run"},
+    "cryptography": {"capture/tls/record_keys.py"},
     "jinja2": {"dashboards/report"},
     "click": {"wirecheck/door.py", "commands"},
     "prometheus_client": {

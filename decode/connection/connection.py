@@ -16,7 +16,7 @@ from wirecheck.decode.connection import exchanges as handed_out
 from wirecheck.decode.connection.framing.recognise import MECHANISMS
 from wirecheck.decode.connection.stream.direction import Direction
 from wirecheck.decode.connection.stream.frame import NEVER
-from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, Mode, after
+from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
 from wirecheck.decode.connection.waiting import Message, MessageQueue
 
 BY_NOTHING: Final = 0  # role_by: how client and server are known
@@ -92,6 +92,12 @@ class Connection:
     def carries_requests(self, direction: Direction) -> bool:
         return self.client == direction.side
 
+    def tap(self) -> None:
+        """Somebody else takes what is in order, and knows what it is."""
+        self.protocol = OTHER
+        self.lower.tap()
+        self.higher.tap()
+
     def turn_off(self, protocol: i64) -> None:
         """Not Kafka, or not readable: count its bytes, keep none."""
         self.protocol = protocol
@@ -101,10 +107,10 @@ class Connection:
     def over(self, linger_ns: i64) -> None:
         """Nothing more is expected of it: it keeps nothing, and is remembered for a while."""
         self.life = after(self.life, OVER)
-        self.lower.ordered.clear()
-        self.lower.out_of_order.clear()
-        self.higher.ordered.clear()
-        self.higher.out_of_order.clear()
+        for direction in (self.lower, self.higher):
+            if direction.mode != TAPPED:  # who takes it takes it behind the call
+                direction.ordered.clear()
+            direction.out_of_order.clear()
         self.deadline_ns = self.last_ns + linger_ns
 
     def forget(self) -> None:
@@ -204,5 +210,6 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         connection.close_ns,
         connection.answered_out_of_order,
         connection.limits_hit,
+        ask.overhead_bytes + answer.overhead_bytes,
         connection.life == RELEASED,
     )

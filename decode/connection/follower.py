@@ -16,7 +16,7 @@ import numpy as np
 
 from wirecheck.decode.connection import handout
 from wirecheck.decode.connection.agents import Agents
-from wirecheck.decode.connection.connection import key_of
+from wirecheck.decode.connection.connection import OTHER, key_of
 from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.connection import connection as followed
+    from wirecheck.decode.connection.stream.in_order import InOrder
 
     Ints = NDArray[np.int64]
 
@@ -54,19 +55,23 @@ class Follower:
         ports: frozenset[int] = frozenset(),
         *,
         early: bool = False,
+        tapped: bool = False,
     ) -> None:
         """`early`: hand out a request when it is complete, its response alone later, no facts about connections,
         and large messages without their records (decode/connection/framing/without_records.py).
-
         That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
+        `tapped`: frame nothing; after a call `taken` has what came in order, `over` which connections are over.
         """
         self.limits = limits
         self.ports = ports
         self.label = ""
         self.placed = Placed.none()
+        self.taken: list[InOrder] = []
+        self.over: list[int] = []
         self._names: dict[str, int] = {}
         self._agents = Agents(limits.silent_ns)
         self._shared = Shared(limits, Known(*known().T.tolist()), without_records() if early else None)
+        self._shared.tapped = tapped
         self._connections: dict[str, followed.Connection] = {}
         self._soonest = NEVER
         """No connection that is an object falls due before."""
@@ -194,7 +199,7 @@ class Follower:
             flipped[i] = low > high
             name = segments.names[agent] if _reused(low[0]) else ""
             keys.append(key_of(high, low, name) if low > high else key_of(low, high, name))
-        begin, payload = _payload(segments)
+        begin, payload = segments.kept_bytes()
         rows = np.empty((WIDTH, len(segments)), np.int64)
         columns: tuple[NDArray[Any], ...] = (
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
@@ -204,7 +209,8 @@ class Follower:
         for row, column in zip(rows, columns, strict=True):
             row[:] = column
         rows[10:12] -= begin
-        left = np.stack([segments.left_offset, segments.left_length], axis=1).astype(np.int64, copy=False)
+        absent = (segments.left_offset, segments.left_length, segments.left_kind)
+        left = np.stack(absent, axis=1).astype(np.int64, copy=False)
         return keys, Columns(len(segments), rows.tobytes(), payload, left.tobytes())
 
     def _hand_out(self) -> Exchanges:
@@ -212,6 +218,8 @@ class Follower:
         names = tuple(self._names)
         found = handout.exchanges(shared.output, self.label, names, shared.refused, facts=not shared.early)
         payload = shared.frame.payload
+        if shared.tapped:
+            self.taken, self.over = handout.in_order(shared.output.touched)
         for connection in shared.output.touched:
             connection.touched = -1
             if connection.life == RELEASED:
@@ -224,6 +232,12 @@ class Follower:
         shared.output.begin(b"")
         shared.frame.forget()
         return found
+
+    def turn_off(self, key: str) -> None:
+        """Nobody reads the connection of these endpoints: its bytes are counted and not kept."""
+        connection = self._connections.get(key)  # one that is tapped is never parked
+        if connection is not None and connection.life == OPEN:
+            connection.turn_off(OTHER)
 
     def _in_order(self) -> list[followed.Connection]:
         """All that are objects, in the order they began."""
@@ -276,17 +290,6 @@ class Follower:
         if not len(self._parked):
             return {}
         return dict(zip(self._parked.column("serial").tolist(), self._parked.keys(), strict=True))
-
-
-def _payload(segments: Segments) -> tuple[int, bytes]:
-    """Bytes that hold the segments' payload, and at which of its offsets they begin: all there are where they need not
-    be copied, else those of these segments.
-    """
-    whole: object = segments.payload.base
-    if isinstance(whole, bytes) and len(whole) == len(segments.payload):
-        return 0, whole
-    begin, end = segments.payload_at[[0, -1]].tolist()
-    return begin, segments.payload[begin:end].tobytes()
 
 
 @lru_cache(1 << 16)

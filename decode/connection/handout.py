@@ -38,12 +38,16 @@ from wirecheck.decode.connection.output import (
     PART_COLUMNS,
     SPAN_COLUMNS,
 )
+from wirecheck.decode.connection.stream.in_order import take
+from wirecheck.decode.connection.stream.modes import OPEN
 from wirecheck.decode.wire import Messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.output import Output, Rows
+    from wirecheck.decode.connection.stream.in_order import InOrder
 
     Ints = NDArray[np.int64]
 
@@ -75,6 +79,12 @@ def exchanges(output: Output, label: str, names: tuple[str, ...], refused: int, 
         exchange[3].astype(np.bool_),
         refused,
     )
+
+
+def in_order(touched: list[Connection]) -> tuple[list[InOrder], list[int]]:
+    """(runs of bytes in order, numbers of connections that are over) of those that were tapped."""
+    runs = [run for c in touched for side in (c.lower, c.higher) for run in take(c.key, c.serial, side)]
+    return runs, [connection.serial for connection in touched if connection.life != OPEN]
 
 
 def _rows(rows: Rows, width: int) -> Ints:

@@ -141,7 +141,7 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
 def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64) -> bool:
     """Whether a SYN is this connection's own: seen before, or late in a shuffled capture."""
     if direction.start_seen:
-        return direction.base == seq & 0xFFFFFFFF
+        return direction.began_at(seq)
     if connection.life != OPEN or shared.frame.ts_ns - connection.started_ns >= YOUNG_NS:
         return False
     if direction.stream == UNSEEN:
@@ -169,6 +169,8 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     connection.started_ns = connection.last_ns = frame.ts_ns
     connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
     connection.agent = frame.agent
+    if shared.tapped:
+        connection.tap()
     return connection
 
 
