@@ -62,6 +62,7 @@ def desk(tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     for named in ("incident.pcapng", "a.pcap.gz", "b.pcap.zst", "broker-1.pcap.gz", "broker-2.pcap.gz"):
         shutil.copy(EXAMPLE, folder / named)
+    (folder / "examples").symlink_to(ROOT / "examples")
     return folder
 
 

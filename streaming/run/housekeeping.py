@@ -13,7 +13,7 @@ from threading import Event, Thread
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.plan import Plan, Say
 from wirecheck.streaming.spark.memory import give_back
-from wirecheck.streaming.store import compaction
+from wirecheck.streaming.store import compaction, retention
 from wirecheck.streaming.store.storage import why
 
 EVERY_S = 600
@@ -48,6 +48,10 @@ def tidy(plan: Plan, say: Say) -> None:
         if run:
             terms = compaction.Terms(time.time_ns() / 1e9, plan.retain_s)
             compaction.compact(plan.out, run, terms, manifest.committed(plan.checkpoint))
+            if plan.retain_results_s is not None:
+                retention.retire(
+                    plan.out, run, terms.now_s - plan.retain_results_s, manifest.committed(plan.checkpoint)
+                )
     except (OSError, ValueError, manifest.CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
         say(
             f"tables were not compacted: {failed if isinstance(failed, ValueError) else why(failed)}; tried again later"

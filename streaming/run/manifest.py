@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import unquote
 
 import pyspark
 
@@ -20,7 +19,7 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store import batches, checksums
+from wirecheck.streaming.store import batch_files, batches, checksums
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
@@ -28,11 +27,7 @@ SET_ASIDE = "set-aside.json"
 """Beside the manifest: names of frames files that killed a worker, and how."""
 QUERY = "query"
 """Spark's own folder, beside the manifest."""
-LISTED = "sources/0"
-"""Where in it Spark writes down which files make a batch, before it begins with it."""
-
-
-LOGS = ("offsets", "commits", LISTED)
+LOGS = ("offsets", "commits")
 """What Spark reads first when it goes on."""
 
 
@@ -40,6 +35,8 @@ class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
     """Why this checkpoint cannot be gone on with, in one line with the fix."""
 
 
+GOES_ON = {"judge_state_version": ledger.READ}
+"""Facts that may be another, as what they stand for is made into what this release keeps."""
 FIX = "begin anew with another --checkpoint and --out"
 NO_ACCESS = f"let this user read and write it, or {FIX}"
 
@@ -75,11 +72,21 @@ def claim(checkpoint: str, now: dict[str, Any]) -> str:
             write(checkpoint, now)
             before = now
     for name, value in now.items():
-        if before.get(name) != value:
+        if before.get(name) != value and before.get(name) not in GOES_ON.get(name, ()):
             words = name.replace("_", " ")
             other = f"made with {words} {said(before.get(name))}, this is {said(value)}"
             raise CheckpointRefused(f"{checkpoint}: {other}; go on as before or {FIX}")
+    if before != now:
+        brought_up(checkpoint, now)
     return f"{checkpoint.rstrip('/')}/{QUERY}"
+
+
+def brought_up(checkpoint: str, now: dict[str, Any]) -> None:
+    """From here on its state is this version's: an earlier one refuses it. Raises CheckpointRefused."""
+    with refused(checkpoint, NAME):
+        system, folder = at(checkpoint)
+        checksums.forget(system, folder, NAME)
+        write(checkpoint, now)
 
 
 @contextmanager
@@ -155,18 +162,19 @@ def committed(checkpoint: str) -> int:
 
 
 def listed_last(checkpoint: str) -> list[str]:
-    """The files that Spark has put into the newest batch, which it repeats if it was not committed.
-
-    Raises CheckpointRefused.
-    """
-    entries = newest(checkpoint, LISTED)
-    with refused(checkpoint, f"Spark's {LISTED}"):
-        last = max((entry["batchId"] for entry in entries), default=-1)
-        return [unquote(entry["path"]) for entry in entries if entry["batchId"] == last]
+    """The names of the newest batch's files; it is repeated if it was not committed. Raises CheckpointRefused."""
+    with refused(checkpoint, batch_files.FOLDER):
+        known = batch_files.numbers(checkpoint)
+        if not known:
+            return []
+        with suppress(ValueError):  # a power cut may have left half of it, and then it is written again
+            said = batch_files.read(checkpoint, known[-1])
+            return list(said.files) if said else []
+    return []
 
 
 def numbered(checkpoint: str, log: str) -> dict[int, str]:
-    """The files of one of Spark's logs by their batch; N.compact stands for N. Raises OSError."""
+    """The files of one of Spark's logs by their batch. Raises OSError."""
     system, folder = at(checkpoint)
     there = {name for name in batches.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
     return {int(name.partition(".")[0]): name for name in sorted(there)}
@@ -188,11 +196,6 @@ def entry(checkpoint: str, name: str) -> list[Any]:
         return [json.loads(line) for line in lines if line != "-"]  # as Spark writes that there is no offset
 
 
-def log_offset(offsets: list[Any]) -> int:
-    """How far Spark's list of files was a batch's, by the batch's offsets."""
-    return int(offsets[-1].get("logOffset", -1)) if offsets and isinstance(offsets[-1], dict) else -1
-
-
 def sum_up(checkpoint: str) -> None:
     """Keep the sums of what the last committed batch rests on, all of which is whole and never written again.
 
@@ -202,17 +205,15 @@ def sum_up(checkpoint: str) -> None:
     if done < 0:
         return
     system, folder = at(checkpoint)
-    offsets, listed = numbered(checkpoint, "offsets"), numbered(checkpoint, LISTED)
-    upto = log_offset(entry(checkpoint, f"offsets/{offsets[done]}")) if done in offsets else -1
-    compacted = max((number for number, name in listed.items() if "." in name and number <= upto), default=0)
+    offsets = numbered(checkpoint, "offsets")
     names = [
         "metadata",
         f"commits/{done}",
         *(f"offsets/{offsets[number]}" for number in (done - 1, done) if number in offsets),
-        *(f"{LISTED}/{name}" for number, name in listed.items() if compacted <= number <= upto),
         *state_files.needed(system, f"{folder}/{QUERY}/state", done + 1),
     ]
-    checksums.keep(system, folder, [NAME, SET_ASIDE, *(f"{QUERY}/{name}" for name in names)])
+    own = [NAME, SET_ASIDE, batch_files.place(done)]
+    checksums.keep(system, folder, [*own, *(f"{QUERY}/{name}" for name in names)])
 
 
 def readable(checkpoint: str) -> None:
@@ -228,13 +229,11 @@ def readable(checkpoint: str) -> None:
         begun = max(numbered(checkpoint, "offsets"), default=-1)
         if done < begun - 1:
             raise Strange(f"cannot be read (Spark's commits/{begun - 1} is missing)")
-    said = newest(checkpoint, "offsets")
-    with refused(checkpoint, f"Spark's {LISTED}"):
-        last = log_offset(said)
-        if last > max(numbered(checkpoint, LISTED), default=-1):
-            raise Strange(f"cannot be read (Spark's {LISTED}/{last} is missing)")
     if done >= 0:
         system, folder = at(checkpoint)
+        with refused(checkpoint, batch_files.place(done)):
+            if batch_files.read(checkpoint, done) is None:
+                raise Strange(f"cannot be read ({batch_files.place(done)} is missing)")
         with refused(checkpoint, "Spark's state"):
             if wrong := state_files.damaged(system, f"{folder}/{QUERY}/state", done + 1):
                 raise Strange(f"cannot be read (Spark's {wrong})")

@@ -1,7 +1,8 @@
 """What the monitor measures: every metric's name, type, labels and sentence, and how time is put into bounds.
 
 Knows: names and units by Prometheus' rules. Knows nothing of its client library (`metrics_page.py`) or of values.
-Rule: a name, its labels and its meaning are final; labels come from closed sets. docs/metrics.md is made from METRICS.
+Rule: a name, its labels and its meaning are final; labels come from closed sets, but for `finding_info`, which has few
+series (`judge/results/worst_findings.py`). docs/metrics.md is made from METRICS.
 """
 
 from bisect import bisect_left
@@ -46,6 +47,12 @@ METRICS = (
         "gauge",
         ("cluster", "code", "kind", "role"),
         "Findings that stand open, by check and by what they have to do with the others.",
+    ),
+    Named(
+        "finding_info",
+        "gauge",
+        ("cluster", "code", "kind", "topic", "broker", "id"),
+        "1 for each of the worst findings that stand open, 50 at most: which topic and brokers it is about.",
     ),
     Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "Times a finding was told or changed."),
     Named("check_failures_total", "counter", ("cluster", "check"), "Times a check, or a step, could not be judged."),

@@ -7,7 +7,6 @@ read back from the tables that were written.
 """
 
 import datetime as dt
-import re
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -23,8 +22,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck import extension_modules
-from wirecheck.streaming.run import manifest
+from wirecheck.streaming.run import manifest, older_checkpoints
 from wirecheck.streaming.run.failure import in_one_line, worker_died
+from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.housekeeping import house_kept
 from wirecheck.streaming.run.manifest import CheckpointRefused
 from wirecheck.streaming.run.metrics_page import Page, Query
@@ -32,6 +32,7 @@ from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.replay import retried
 from wirecheck.streaming.run.resources import served, stop_signals, taken, workplace
 from wirecheck.streaming.run.suspects import killers
+from wirecheck.streaming.run.web_server import Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
@@ -46,19 +47,17 @@ from wirecheck.streaming.store.storage import at, is_local, local, why
 LOOK_S = 0.2
 ROUNDS = 25
 """So many looks are 5 s."""
-REMEMBERED = "2d"
-"""Twice the judge's horizon: how long Spark remembers the names of files."""
 STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
 SHOWN = ("findings", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
 
-def run(plan: Plan, settings: Settings, say: Say) -> None:
-    """Until the end (`once`), SIGTERM or SIGINT. Raises MonitorError."""
+def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) -> None:
+    """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people. Raises MonitorError."""
     try:
         listed(plan.frames)
-        with taken(plan.checkpoint), stop_signals() as stopping, served(plan) as page:
+        with taken(plan.checkpoint), stop_signals() as stopping, served(plan, front) as page:
             begin(plan, settings, page, stopping, say)
     except (CheckpointRefused, JavaMissing, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
@@ -74,7 +73,9 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
         say(line)
     with workplace(plan.checkpoint) as work:
         try:
-            spark = open_session(Session(work, verbose=settings.verbose))
+            spark = open_session(
+                Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=True, verbose=settings.verbose)
+            )
             with house_kept(plan, say):
                 outlive(spark, job, settings, Watch(plan, page, stopping, say))
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
@@ -90,7 +91,8 @@ def outlive(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -
         try:
             retried(partial(attend, spark, job, settings, watch))
         except PySparkException as failure:
-            batch = manifest.listed_last(watch.plan.checkpoint) if worker_died(str(failure)) else []
+            names = manifest.listed_last(watch.plan.checkpoint) if worker_died(str(failure)) else []
+            batch = [f"{job.frames}/{name}" for name in names]
             found = killers(batch, settings)
             if not found and (not batch or repeated.issuperset(batch)):
                 raise
@@ -107,11 +109,14 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
     writable(plan.out)
     checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan))
+    older_checkpoints.bring_up(plan.checkpoint)
     manifest.readable(plan.checkpoint)
     agents = present(plan.frames, plan.checkpoint)
     recall(page, plan)
-    page.hear(measured(None, plan, page))  # what waits is shown from the start, not once the query has begun
-    job = Job(escaped(plan.frames), plan.out, checkpoint, trigger(plan), plan.max_batch_bytes, REMEMBERED)
+    waiting = opened(plan, page.alive).waiting()
+    page.hear(measured(None, waiting))  # what waits is shown from the start, not once the query has begun
+    frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
+    job = Job(frames, plan.out, checkpoint, trigger(plan), plan.max_batch_bytes, plan.checkpoint)
     return job, replace(settings, agents=agents, set_aside=manifest.set_aside(plan.checkpoint))
 
 
@@ -127,18 +132,17 @@ def writable(out: str) -> None:
 
 
 def trigger(plan: Plan) -> dict[str, object]:
-    return {"availableNow": True} if plan.once else {"processingTime": f"{round(plan.interval_s * 1000)} milliseconds"}
+    return {"processingTime": f"{0 if plan.once else round(plan.interval_s * 1000)} milliseconds"}
 
 
 def present(frames: str, checkpoint: str) -> dict[str, AgentFiles]:
-    """The agents that are there now, where their files begin, and which of them Spark has listed and will not find
-    again. More of each may come, and more agents.
+    """The agents that are there now, where their files begin, and which of them make the last batch and have gone. More
+    of each may come, and more agents.
     """
     there = [info.path for info in listed(frames)]
     names = {path.rpartition("/")[2] for path in there}
-    gone = [name for path in manifest.listed_last(checkpoint) if (name := path.rpartition("/")[2]) not in names]
     lost = defaultdict(list)
-    for agent, number in filter(None, map(whose, gone)):
+    for agent, number in filter(None, (whose(name) for name in manifest.listed_last(checkpoint) if name not in names)):
         lost[agent].append(number)
     folder = local(frames) if is_local(frames) else frames.rstrip("/")
     found = labelled(agents_of(list(map(Path, there))), folder)
@@ -146,7 +150,7 @@ def present(frames: str, checkpoint: str) -> dict[str, AgentFiles]:
 
 
 def listed(frames: str) -> list[fs.FileInfo]:
-    """The frames files there; one without a byte is none, to Spark too. Raises MonitorError where there is no such
+    """The frames files there; one without a byte is none. Raises MonitorError where there is no such
     folder.
     """
     try:
@@ -157,11 +161,6 @@ def listed(frames: str) -> list[fs.FileInfo]:
     except (OSError, ValueError) as wrong:
         raise MonitorError(f"{frames}: {why(wrong)}; let this user read it, or name another --frames") from wrong
     return [info for info in found if info.is_file and info.size and whose(info.path) and info.base_name[0] not in "._"]
-
-
-def escaped(frames: str) -> str:
-    """Spark takes a folder's name for a pattern."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(local(frames))) if is_local(frames) else frames
 
 
 def recall(page: Page, plan: Plan) -> None:
@@ -183,8 +182,9 @@ class Watch:
     stopping: Event
     say: Say
 
-    def told(self, tables: Told, instead: bool) -> None:
+    def told(self, feed: Feed, tables: Told, instead: bool) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
+        feed.judged()
         if instead:
             self.page.forget()
             recall(self.page, self.plan)
@@ -199,31 +199,42 @@ class Watch:
 
 def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
-    query = start(spark, job, settings, watch.told)
+    feed = opened(watch.plan, watch.page.alive)
+    query = start(spark, job, settings, partial(watch.told, feed), feed)
     watch.page.ready = True
     watch.say(beginning(watch.plan, watch.page, settings))
+    try:
+        watched(query, feed, watch)
+    finally:
+        feed.ending.set()
+    manifest.sum_up(watch.plan.checkpoint)
+    return query
+
+
+def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
+    """Until it ends, or is to end and a batch has."""
     shown, rounds, asked = -1, 0, False
     while not query.awaitTermination(LOOK_S):
         progress, busy = query.lastProgress, query.status["isTriggerActive"]
         ended = bool(progress and progress["batchId"] != shown and progress["numInputRows"])
         if ended:
             shown = progress["batchId"]
-            batch_s = progress["durationMs"]["triggerExecution"] / 1000
-            watch.page.hear(measured(progress, watch.plan, watch.page), batch_s)
+            batch_s = progress["durationMs"]["triggerExecution"] / 1000 - feed.waited_s.get(shown, 0)
+            watch.page.hear(measured(progress, feed.waiting()), batch_s)
             manifest.sum_up(watch.plan.checkpoint)
         elif rounds % ROUNDS == 0:
-            watch.page.hear(measured(progress, watch.plan, watch.page))
+            watch.page.hear(measured(progress, feed.waiting()))
         if not busy:
             watch.page.alive()
-        if watch.stopping.is_set() and (ended or not busy):
+        stopping = watch.stopping.is_set()
+        if (feed.waits and (stopping or watch.plan.once)) or (stopping and (ended or not busy)):
+            feed.ending.set()
             query.stop()  # where files wait the next batch has begun already: it is repeated by the next start
-            break
-        if watch.stopping.is_set() and not asked:
+            return
+        if stopping and not asked:
             asked = True
             watch.say("ending when the batch that runs is finished; a second signal ends at once")
         rounds += 1
-    manifest.sum_up(watch.plan.checkpoint)
-    return query
 
 
 def beginning(plan: Plan, page: Page, settings: Settings) -> str:
@@ -241,14 +252,7 @@ def beginning(plan: Plan, page: Page, settings: Settings) -> str:
     return "; ".join(said)
 
 
-def measured(progress: Any, plan: Plan, page: Page) -> Query:
+def measured(progress: Any, waiting: tuple[int, int]) -> Query:
     steps = zip(STEPS, progress["stateOperators"] if progress else (), strict=False)
     state_bytes = dict.fromkeys(STEPS, 0) | {step: operator["memoryUsedBytes"] for step, operator in steps}
-    followed = page.followed()
-    waiting = [info for info in listed(plan.frames) if beyond(info.path, followed)]
-    return Query(state_bytes, len(waiting), sum(info.size for info in waiting))
-
-
-def beyond(path: str, followed: dict[str, int]) -> bool:
-    name = whose(path)
-    return name is not None and name[1] > followed.get(name[0], 0)
+    return Query(state_bytes, *waiting)

@@ -30,5 +30,11 @@ class Plan:
     """Frames files of one batch, together."""
     retain_s: float = 3600.0
     """Superseded revisions stay this long in the tables."""
+    retain_results_s: float | None = None
+    """Results that are older leave; None for never."""
+    heap_bytes: int = 1 << 30
+    """The most that Java's heap may take."""
     metrics_port: int | None = None
     metrics_address: str = "127.0.0.1"
+    page: bool = False
+    """Show the page for people at an address that is not this machine's own, too."""

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from wirecheck.streaming.steps.settings import Settings
 
 
+PARTS = 2
+"""Tasks that pack a batch's files; a checkpoint counts by it for ever."""
+
+
 def tagged(rows: pd.DataFrame) -> Iterator[Tagged]:
     return (Tagged(*row) for row in rows[list(Tagged._fields)].itertuples(index=False, name=None))
 
@@ -43,14 +47,31 @@ def record_batch(rows: Iterable[Tagged]) -> pa.RecordBatch:
 
 def pack_paths(paths: DataFrame, settings: Settings) -> DataFrame:
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from wirecheck.streaming.spark.memory import in_pieces
-        from wirecheck.streaming.steps.pack_step import pack_files
-
-        for rows in pack_files((path for batch in batches for path in batch.column("path").to_pylist()), settings):
-            for piece in in_pieces(rows):
-                yield record_batch(piece)
+        yield from packed((path for batch in batches for path in batch.column("path").to_pylist()), settings)
 
     return paths.mapInArrow(pack, SCHEMA)
+
+
+def pack_batches(ticks: DataFrame, frames: str, checkpoint: str, settings: Settings) -> DataFrame:
+    """The files that are written down for a batch, by the numbers Spark counts up from its first batch on."""
+
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from wirecheck.streaming.steps.frames_folder import written_down
+
+        numbers = [divmod(number, PARTS) for batch in batches for number in batch.column("value").to_pylist()]
+        names = (name for number, part in numbers for name in written_down(checkpoint, number, settings)[part::PARTS])
+        yield from packed((f"{frames}/{name}" for name in names), settings)
+
+    return ticks.mapInArrow(pack, SCHEMA)
+
+
+def packed(paths: Iterable[str], settings: Settings) -> Iterator[pa.RecordBatch]:
+    from wirecheck.streaming.spark.memory import in_pieces
+    from wirecheck.streaming.steps.pack_step import pack_files
+
+    for rows in pack_files(paths, settings):
+        for piece in in_pieces(rows):
+            yield record_batch(piece)
 
 
 def follow_buckets(frames: DataFrame, settings: Settings) -> DataFrame:

@@ -12,8 +12,15 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from wirecheck.streaming.spark.operators import decode_cells, follow_buckets, judge_labels, pack_paths
-from wirecheck.streaming.spark.sinks import Listener, table_sink
+from wirecheck.streaming.spark.operators import (
+    PARTS,
+    decode_cells,
+    follow_buckets,
+    judge_labels,
+    pack_batches,
+    pack_paths,
+)
+from wirecheck.streaming.spark.sinks import Before, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
 
 FILES = "path string, modificationTime timestamp, length long, content binary"  # binaryFile's own columns
@@ -33,26 +40,35 @@ class Job:
     """Frames files of one micro-batch, together, at least one: bounds memory, and each batch costs a second of its own.
     Trimmed, it is a GB of capture.
     """
-    file_age: str = "3650d"
-    """Files this much older than the newest are passed over; how long Spark remembers names."""
+    written_down: str = ""
+    """The checkpoint in which the files of each batch are written down before it runs (`batch_files.py`); where it is
+    empty Spark lists the folder and remembers the names of all files it has ever seen.
+    """
 
 
-def results(paths: DataFrame, settings: Settings) -> DataFrame:
-    frames = pack_paths(paths, settings)  # stateless: files cut by bucket of connections
+def results(frames: DataFrame, settings: Settings) -> DataFrame:
     exchanges = follow_buckets(frames, settings)  # stateful, by bucket: bytes in order, messages paired
     claims = decode_cells(exchanges, settings)  # pandas UDF over the one interpreter, reduced to claims
     return judge_labels(claims, settings)  # stateful, by cluster label: the ledger and the checks
 
 
-def frame_paths(spark: SparkSession, job: Job) -> DataFrame:
-    """Paths only: each file is read by path, which costs a third of Spark's own Parquet reader."""
+def frame_rows(spark: SparkSession, job: Job, settings: Settings) -> DataFrame:
+    """Stateless: files cut by bucket of connections. Each is read by path, which costs a third of Spark's own Parquet
+    reader; the source says paths only, or no more than that there is a next batch.
+    """
+    if job.written_down:
+        ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", PARTS)
+        ticks = ticks.option("numPartitions", PARTS).load().select("value")
+        return pack_batches(ticks, job.frames, job.written_down, settings)
     files = spark.readStream.format("binaryFile").schema(FILES).option("pathGlobFilter", "*.parquet")
-    files = files.option("maxBytesPerTrigger", job.batch_bytes).option("maxFileAge", job.file_age)
-    return files.load(job.frames).select("path")
+    files = files.option("maxBytesPerTrigger", job.batch_bytes).option("maxFileAge", "3650d")
+    return pack_paths(files.load(job.frames).select("path"), settings)
 
 
-def start(spark: SparkSession, job: Job, settings: Settings, listener: Listener | None = None) -> StreamingQuery:
-    """`listener` is told each batch's tables once they are written."""
-    sink = results(frame_paths(spark, job), settings).writeStream.outputMode("append")
+def start(
+    spark: SparkSession, job: Job, settings: Settings, listener: Listener | None = None, before: Before | None = None
+) -> StreamingQuery:
+    """`listener` is told each batch's tables once they are written, `before` each batch's number before it runs."""
+    sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
     sink = sink.option("checkpointLocation", str(job.checkpoint)).trigger(**job.trigger)
-    return sink.foreachBatch(table_sink(job.out, listener)).start()
+    return sink.foreachBatch(table_sink(job.out, listener, before)).start()

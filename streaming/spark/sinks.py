@@ -23,12 +23,18 @@ if TYPE_CHECKING:
 QUERY_ID = "sql.streaming.queryId"  # Spark's name for the id a checkpoint keeps
 Told = Mapping[str, pa.Table]
 Listener = Callable[[Told, bool], None]
+Before = Callable[[int], None]
+"""Told of a batch before any of it is computed."""
 
 
-def table_sink(out: Path | str, listener: Listener | None = None) -> "Callable[[DataFrame, int], None]":
+def table_sink(
+    out: Path | str, listener: Listener | None = None, before: Before | None = None
+) -> "Callable[[DataFrame, int], None]":
     """For foreachBatch: one batch of tagged rows, one folder per table."""
 
     def write(batch: "DataFrame", batch_id: int) -> None:
+        if before:
+            before(batch_id)
         run = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
         told, instead = write_batch(rows, out, str(run), batch_id)

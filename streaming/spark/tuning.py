@@ -62,12 +62,17 @@ LOCAL = {
 }
 HEAP_MB = 1024
 """The most that Java's heap may take."""
-# minutes of work, not days: start fast; take no sixty-fourth of the machine to begin with, as Java does, and give back
+# a replay, minutes of work: start fast; take no sixty-fourth of the machine to begin with, as Java does, and give back
 # what a large batch took
 JVM = (
     "-Xms96m -Xmn48m -XX:SurvivorRatio=2"
     " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
     " -Djdk.lang.Process.launchMechanism=VFORK"  # a process costs half as much; Hadoop starts many
+)
+# a monitor, months of work: short pauses, what runs often compiled well, and memory given back while little happens
+LASTING_JVM = (
+    "-Xms96m -XX:+UseG1GC -XX:G1PeriodicGCInterval=60000 -XX:-UsePerfData -XX:MinHeapFreeRatio=20"
+    " -XX:MaxHeapFreeRatio=40 -Djdk.lang.Process.launchMechanism=VFORK"
 )
 
 
@@ -81,6 +86,8 @@ class Session:
     """Tasks at a time; also the partitions of the stateful steps, which a checkpoint keeps for ever."""
     memory: str = f"{HEAP_MB}m"
     """The JVM's largest heap."""
+    lasting: bool = False
+    """For months, not for minutes."""
     verbose: bool = False
     """Spark's own words on the terminal instead of in WORK/spark.log."""
 
@@ -99,7 +106,7 @@ def settings(session: Session) -> dict[str, str]:
         "spark.master": f"local[{session.cores}]",
         "spark.sql.shuffle.partitions": str(session.cores),
         "spark.driver.memory": session.memory,
-        "spark.driver.extraJavaOptions": f"{JVM} {files}",
+        "spark.driver.extraJavaOptions": f"{LASTING_JVM if session.lasting else JVM} {files}",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(session.work / "warehouse"),
         "spark.executorEnv.PYTHONPATH": paths,

@@ -8,6 +8,7 @@ leave PATIENCE_S later. So a reader at any moment, and after any crash, sees eve
 twice. What Spark may still repeat stays as it is: it may say otherwise then.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -19,10 +20,13 @@ import pyarrow.compute as pc
 from wirecheck.streaming.store import spans
 from wirecheck.streaming.store.batches import Run, run_at
 from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.retention import BY_FILE
 from wirecheck.streaming.store.spans import Span
 from wirecheck.streaming.store.standing_rows import standing
 
 HOUR_S = 3600
+DAY_S = 24 * HOUR_S
+"""A file that leaves as a whole holds no more."""
 PATIENCE_S = 600
 """So long a reader that has listed the files may take to open them."""
 MOST_ROWS = 200_000
@@ -43,6 +47,8 @@ class Terms:
     """Revisions that were replaced stay for so long."""
     most_rows: int = MOST_ROWS
     many_batches: int = MANY_BATCHES
+    longest_s: float = math.inf
+    """From the first to the last row of a file."""
 
     def over(self, span: Span) -> bool:
         """Whether its hour is, and whatever it replaces or has replaced may leave."""
@@ -57,7 +63,9 @@ def compact(out: Path | str, run: str, terms: Terms, committed: int) -> None:
     """All tables of a run that have revisions. Only batches up to `committed` are touched."""
     for table in TABLES.values():
         if table.revised:
-            compact_table(run_at(f"{out}/{table.name}/run={run}"), terms, committed)
+            longest_s = DAY_S if table.name in BY_FILE else math.inf
+            place = run_at(f"{out}/{table.name}/run={run}")
+            compact_table(place, replace(terms, longest_s=longest_s), committed)
 
 
 def compact_table(run: Run, terms: Terms, committed: int) -> None:
@@ -152,6 +160,7 @@ class Pass:
         while at < len(self.known) and self.known[at].thinned:
             older, younger = self.known[at - 1], self.known[at]
             small = older.rows + younger.rows <= self.terms.most_rows
+            small = small and younger.written_s - older.begun_s <= self.terms.longest_s
             if small and older.rows <= TWICE * younger.rows:
                 self.stand(at - 1, at + 1)
                 at = max(1, at - 1)

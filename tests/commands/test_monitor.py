@@ -25,7 +25,7 @@ broker_grace_s = 60
 @pytest.fixture
 def told(monkeypatch):
     found = []
-    monkeypatch.setattr(monitor, "run", lambda plan, settings, _say: found.append((plan, settings)))
+    monkeypatch.setattr(monitor, "run", lambda plan, settings, _say, _front: found.append((plan, settings)))
     return found
 
 
@@ -80,6 +80,8 @@ def test_a_file_that_is_not_there_is_one_line(told, tmp_path):
         ("--interval", "soon", "30s"),
         ("--max-batch-bytes", "0", "64M"),
         ("--retain", "-1", "24h"),
+        ("--retain-results", "month", "24h"),
+        ("--heap", "none", "64M"),
         ("--judge", "x", "NAME=N"),
     ],
 )

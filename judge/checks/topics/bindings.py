@@ -86,11 +86,11 @@ def replicas(history: History, partitions: set[int]) -> dict[int, set[int]]:
 def whole(first_ns: int, last_ns: int, group: Group, context: CheckContext) -> bool:
     """Whether nothing is missing of what the servers of a cluster were told in that time."""
     context.watch()
-    for endpoint in group.endpoints:
-        for gap in context.ledger.claims("gap", "link", endpoint):
-            if first_ns <= gap.first.ts_ns <= last_ns:
-                return False
-    return True
+    gaps = (
+        span for endpoint in group.endpoints for busy in context.ledger.claims("busy", "link", endpoint)
+        for span in busy.peak["gaps"]
+    )  # fmt: skip
+    return not any(begin_ns <= last_ns and first_ns <= end_ns for begin_ns, end_ns in gaps)
 
 
 def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Evidence]:

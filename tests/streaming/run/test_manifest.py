@@ -3,7 +3,6 @@
 import json
 import os
 import zipfile
-from urllib.parse import quote
 
 import pytest
 
@@ -14,22 +13,17 @@ from wirecheck.streaming.store import checksums
 
 SST, SCHEMA = "000008-a1.sst", "0_5f"
 DONE = 11
-"""The last committed batch; Spark has begun with the next one. Its list of files was compacted at 9."""
+"""The last committed batch; Spark has begun with the next one."""
 NEEDED = (
     "wirecheck.json", "set-aside.json", "query/metadata", "query/offsets/10", "query/offsets/11", "query/commits/11",
-    "query/sources/0/9.compact", "query/sources/0/10", "query/sources/0/11", "query/state/0/_metadata/v2/0",
+    "files/11.json", "query/state/0/_metadata/v2/0",
     f"query/state/0/_stateSchema/default/{SCHEMA}", "query/state/0/0/10.zip", f"query/state/0/0/SSTs/{SST}",
     "query/state/0/0/11.changelog", "query/state/0/0/12.changelog",
 )  # fmt: skip
 OTHERS = (
-    "query/offsets/9", "query/commits/10", "query/sources/0/8", "query/state/0/0/9.changelog", "query/state/0/0/3.zip",
-    "query/offsets/12", "query/sources/0/12", "query/state/0/0/13.changelog",
+    "query/offsets/9", "query/commits/10", "files/10.json", "query/state/0/0/9.changelog", "query/state/0/0/3.zip",
+    "query/offsets/12", "files/12.json", "query/state/0/0/13.changelog",
 )  # fmt: skip
-
-
-def listed(*numbers):
-    lines = [json.dumps({"path": f"file:/frames/{quote('a b')}-{n}", "timestamp": n, "batchId": n}) for n in numbers]
-    return "\n".join(["v1", *lines]).encode()
 
 
 def changelog(content):
@@ -39,7 +33,7 @@ def changelog(content):
 @pytest.fixture
 def checkpoint(tmp_path):
     offsets = {
-        n: f"v1\n{json.dumps({'batchWatermarkMs': 0})}\n{json.dumps({'logOffset': n})}".encode()
+        n: f"v1\n{json.dumps({'batchWatermarkMs': 0})}\n{json.dumps({'offset': 2 * n + 2, 'timestamp': 0})}".encode()
         for n in (9, 10, 11, 12)
     }
     info = {"numPartitions": 1, "stateSchemaFilePaths": [f"file:/then/{SCHEMA}"]}
@@ -49,8 +43,10 @@ def checkpoint(tmp_path):
         "query/metadata": b'{"id":"one"}',
         **{f"query/offsets/{n}": content for n, content in offsets.items()},
         **{f"query/commits/{n}": b'v1\n{"nextBatchWatermarkMs":0}' for n in (10, 11)},
-        "query/sources/0/9.compact": listed(*range(10)),
-        **{f"query/sources/0/{n}": listed(n) for n in (8, 10, 11, 12)},
+        **{
+            f"files/{n}.json": json.dumps({"files": [f"a-{n:010d}.parquet"], "after": {}}).encode()
+            for n in (10, 11, 12)
+        },
         "query/state/0/_metadata/v2/0": b"v2\n" + json.dumps({"stateStoreInfo": [info]}).encode(),
         f"query/state/0/_stateSchema/default/{SCHEMA}": b"schema",
         f"query/state/0/0/SSTs/{SST}": b"sst",
@@ -105,6 +101,7 @@ def test_what_the_last_batch_does_not_rest_on_has_no_sum(checkpoint, name):
 def test_what_a_crash_left_without_a_sum_is_looked_at_as_before(checkpoint):
     """A batch more was committed, and the monitor killed before it summed that up; older files have gone since."""
     manifest.sum_up(str(checkpoint))
+    (checkpoint / "files/11.json").unlink()
     (checkpoint / "query/commits/12").write_bytes((checkpoint / "query/commits/11").read_bytes())
     for name in ("query/commits/11", "query/offsets/10"):
         (checkpoint / name).unlink()
@@ -113,6 +110,15 @@ def test_what_a_crash_left_without_a_sum_is_looked_at_as_before(checkpoint):
     manifest.readable(str(checkpoint))
     (checkpoint / "query/state/0/0/13.changelog").write_bytes(changelog(b"31"))
     assert "state/0/0/13.changelog is damaged" in refusal(checkpoint)
+
+
+def test_a_batch_that_was_not_committed_may_be_written_down_anew(checkpoint):
+    assert manifest.listed_last(str(checkpoint)) == ["a-0000000012.parquet"]
+    (checkpoint / "files/12.json").write_bytes(b"")
+    manifest.readable(str(checkpoint))
+    assert manifest.listed_last(str(checkpoint)) == []
+    (checkpoint / "files/11.json").unlink()
+    assert "files/11.json is missing" in refusal(checkpoint)
 
 
 def test_before_the_first_batch_nothing_is_summed(tmp_path):

@@ -14,6 +14,8 @@ from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, attend, p
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
+from wirecheck.streaming.store import batch_files
+from wirecheck.streaming.store.batch_files import BatchFiles
 from wirecheck.streaming.store.run_result import Result
 
 
@@ -93,6 +95,8 @@ def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
     (query / "commits" / "5").write_text("v1\n")
     (query / "metadata").write_text('{"id": "x"}')
     with_state(query)
+    for number in (5, 6, 7):
+        batch_files.write(plan.checkpoint, number, BatchFiles())
     (folder / ".7.crc").touch()
     prepared(plan, Settings(), Page())
     (folder / "7").write_text(text)
@@ -109,9 +113,10 @@ def test_a_log_of_sparks_that_is_gone_is_refused(plan):
     assert "Spark's metadata is missing" in refusal(plan)
     with_state(query)
     (query / "metadata").write_text('{"id": "x"}')
+    assert "files/0.json is missing" in refusal(plan)
+    for number in (0, 1):
+        batch_files.write(plan.checkpoint, number, BatchFiles())
     prepared(plan, Settings(), Page())
-    (query / "offsets" / "0").write_text('v1\n{"conf":{}}\n{"logOffset":1}')
-    assert "Spark's sources/0/1 is missing" in refusal(plan)
     (query / "offsets" / "0").unlink()
     assert "Spark's offsets/0 is missing" in refusal(plan)
     (query / "offsets" / "2").write_text("v1\n")
@@ -308,6 +313,7 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
     commits = monitor.local(plan.checkpoint) / "query" / "commits"
     assert manifest.committed(plan.checkpoint) == 0
     (commits / "0").unlink()
+    (commits.parent / "offsets" / "1").unlink()  # the next one had begun, and waited for files
     assert manifest.committed(plan.checkpoint) == -1
     (folder / frames_files[1].name).unlink()
     (folder / "b-0000000001.parquet").write_bytes(b"not frames")
@@ -334,12 +340,16 @@ def once(spark, plan, said):
 DIED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
 
 
+def with_metadata(plan):
+    folder = monitor.local(plan.checkpoint) / "query"
+    folder.mkdir()
+    (folder / "metadata").write_text('{"id": "x"}')
+
+
 def dying(monkeypatch, plan, found, deaths):
     """A query whose worker dies so many times over one batch; what each start of it had set aside."""
     prepared(plan, Settings(), Page())
-    listed = monitor.local(plan.checkpoint) / "query" / manifest.LISTED
-    listed.mkdir(parents=True)
-    (listed / "0").write_text('v1\n{"path":"file:///f/a-0000000001.parquet","timestamp":1,"batchId":0}\n')
+    batch_files.write(plan.checkpoint, 0, BatchFiles(("a-0000000001.parquet",)))
     starts = []
 
     def attend(_spark, _job, settings, _watch):
@@ -360,7 +370,7 @@ def outlived(plan, said):
 def test_a_file_that_kills_a_worker_is_remembered_before_the_query_goes_on(plan, monkeypatch):
     said, name = [], "a-0000000001.parquet"
     starts = dying(monkeypatch, plan, [name], 1)
-    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
+    with_metadata(plan)
     outlived(plan, said)
     assert starts == [({}, {}), ({name: "dies"}, {name: "dies"})]
     assert said == [f"a worker died: the batch is repeated without {name}"]
@@ -371,7 +381,7 @@ def test_a_file_that_kills_a_worker_is_remembered_before_the_query_goes_on(plan,
 
 def test_a_batch_over_which_a_worker_dies_without_a_culprit_is_repeated_once(plan, monkeypatch):
     starts = dying(monkeypatch, plan, [], 1)
-    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
+    with_metadata(plan)
     outlived(plan, [])
     assert len(starts) == 2
     starts.clear()

@@ -1,0 +1,221 @@
+"""Files of frames as they arrive: which wait, and which of them make the next batch.
+
+Knows: that an agent numbers its files without holes, so that the next one is looked for by its name; whatever else may
+come (a new agent, a file that was held up, one behind a hole) is found by listing the folder now and then.
+Refuses to know: what is in them, and when a hole is given up (`follow_step.py`). Spark.
+Rule: how far it has come is a number for each agent, and at most MOST_AWAITED below it that never came; a file that
+comes later than that, or twice, is not seen. Files are taken in the order in which they came, an agent's by number.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from heapq import merge
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+
+from pyarrow import fs
+
+from wirecheck.streaming.steps.quarantine import whose
+from wirecheck.streaming.store.batch_files import BatchFiles, Position
+from wirecheck.streaming.store.storage import at, is_local, local
+
+LIST_S = 5.0
+FAR_LIST_S = 30.0
+"""An object store answers a thousand names at a time."""
+LOOK_S, FAR_LOOK_S = 0.1, 2.0
+MOST_AWAITED = 1000
+FORGET_S = 2 * 86400
+"""An agent that has no file there for so long is gone; a folder that was not there for a while has lost none."""
+
+
+@dataclass(frozen=True)
+class File:
+    size: int
+    came_s: float
+
+
+@dataclass
+class Agent:
+    """One agent's files."""
+
+    position: Position | None = None
+    """None until one is read."""
+    waiting: dict[int, File] = field(default_factory=dict)
+    """By number."""
+    absent_s: float | None = None
+    """Since when it has no file there."""
+
+    def wants(self, number: int) -> bool:
+        """Whether it has not been read, as far as can be known."""
+        if number in self.waiting:
+            return False
+        if self.position is None:
+            return True
+        return not self.position.first <= number < self.position.next or number in self.position.awaited
+
+    def newest(self) -> int:
+        return max([self.position.next - 1 if self.position else 0, *self.waiting])
+
+    def after(self, taken: list[int]) -> Position:
+        """How far it has been read with these."""
+        begun = self.position or Position(min(taken), min(taken))
+        lower = sorted(number for number in taken if number < begun.first)
+        higher = sorted(number for number in taken if number >= begun.next)
+        missing = {*begun.awaited, *between([*lower, begun.first]), *between([begun.next - 1, *higher])}
+        first, upto = (lower or [begun.first])[0], [begun.next, *(number + 1 for number in higher)][-1]
+        return Position(first, upto, tuple(sorted(missing - set(taken))[-MOST_AWAITED:]))
+
+
+def between(numbers: list[int]) -> Iterator[int]:
+    """What these ascending numbers pass over; of a long stretch its end."""
+    for before, number in pairwise(numbers):
+        yield from range(max(before + 1, number - MOST_AWAITED), number)
+
+
+class Arrivals:
+    """One folder. Threads may ask meanwhile."""
+
+    def __init__(self, frames: str, positions: dict[str, Position]) -> None:
+        self._lock = Lock()
+        self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
+        self._agents = {name: Agent(position) for name, position in positions.items()}
+        self._listed_s = -FAR_LIST_S
+
+    @property
+    def look_s(self) -> float:
+        """How often it is worth while."""
+        return self._folder.look_s
+
+    def look(self, *, everywhere: bool = False) -> None:
+        """Find what came since. Raises OSError."""
+        with self._lock:
+            if everywhere or time.monotonic() - self._listed_s >= self._folder.list_s:
+                self._list()
+            else:
+                self._probe()
+
+    def _probe(self) -> None:
+        """The next file of each agent, and those behind it."""
+        for name, agent in self._agents.items():
+            number = agent.newest() + 1
+            while (found := self._folder.file(file_name(name, number))) is not None:
+                agent.waiting[number] = found
+                number += 1
+
+    def _list(self) -> None:
+        there: dict[str, set[int]] = {}
+        for file in self._folder.names():
+            if file.startswith((".", "_")) or not file.endswith(".parquet"):
+                continue
+            whose_file, number = whose(file) or (file, 1)  # a stranger is an agent of its own
+            there.setdefault(whose_file, set()).add(number)
+        for name, numbers in there.items():
+            agent = self._agents.setdefault(name, Agent())
+            for number in numbers:
+                if agent.wants(number) and (found := self._folder.file(file_name(name, number))) is not None:
+                    agent.waiting[number] = found
+        now_s = time.monotonic()
+        for name, agent in list(self._agents.items()):
+            for number in agent.waiting.keys() - there.get(name, set()):  # gone before anybody read it
+                del agent.waiting[number]
+            agent.absent_s = None if name in there else agent.absent_s or now_s
+            if agent.absent_s and (agent.position is None or now_s - agent.absent_s >= FORGET_S):
+                del self._agents[name]
+        self._listed_s = now_s
+
+    def next_batch(self, most_bytes: int) -> BatchFiles | None:
+        """The files that came first, at least one, together at most so large; None where none waits."""
+        with self._lock:
+            queues = [
+                [(file.came_s, name, number, file.size) for number, file in in_turn(agent)]
+                for name, agent in self._agents.items()
+            ]
+            taken: dict[str, list[int]] = {}
+            files: list[str] = []
+            total = 0
+            for _, name, number, size in merge(*queues):
+                if files and total + size > most_bytes:
+                    break
+                total += size
+                taken.setdefault(name, []).append(number)
+                files.append(file_name(name, number))
+            after = self.positions() | {name: self._agents[name].after(some) for name, some in taken.items()}
+            return BatchFiles(tuple(files), after) if files else None
+
+    def positions(self) -> dict[str, Position]:
+        return {name: agent.position for name, agent in self._agents.items() if agent.position}
+
+    def taken(self, batch: BatchFiles) -> None:
+        """They wait no longer."""
+        with self._lock:
+            for name, position in batch.after.items():
+                agent = self._agents.setdefault(name, Agent())
+                agent.position = position
+            for file in batch.files:
+                name, number = whose(file) or (file, 1)
+                self._agents.setdefault(name, Agent()).waiting.pop(number, None)
+
+    def waiting(self) -> tuple[int, int]:
+        """Files and bytes."""
+        with self._lock:
+            sizes = [file.size for agent in self._agents.values() for file in agent.waiting.values()]
+        return len(sizes), sum(sizes)
+
+
+def in_turn(agent: Agent) -> list[tuple[int, File]]:
+    """By number, none earlier than those before it."""
+    found, came_s = [], 0.0
+    for number, file in sorted(agent.waiting.items()):
+        came_s = max(came_s, file.came_s)
+        found.append((number, replace(file, came_s=came_s)))
+    return found
+
+
+def file_name(agent: str, number: int) -> str:
+    stranger = number == 1 and agent.endswith(".parquet")
+    return agent if stranger else f"{agent}-{number:010d}.parquet"
+
+
+class Folder:
+    """Where they lie."""
+
+    list_s, look_s = LIST_S, LOOK_S
+
+    def names(self) -> list[str]:
+        raise NotImplementedError
+
+    def file(self, name: str) -> File | None:
+        """None where it is not, or has no bytes."""
+        raise NotImplementedError
+
+
+class OnDisk(Folder):
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def names(self) -> list[str]:
+        return os.listdir(self.folder)  # noqa: PTH208 - a Path a name would cost more than the call
+
+    def file(self, name: str) -> File | None:
+        try:
+            found = os.stat(self.folder / name)  # noqa: PTH116 - a Path a file would cost more than the call
+        except FileNotFoundError:
+            return None
+        return File(found.st_size, found.st_mtime) if found.st_size else None
+
+
+class Elsewhere(Folder):
+    list_s, look_s = FAR_LIST_S, FAR_LOOK_S
+
+    def __init__(self, system: fs.FileSystem, folder: str) -> None:
+        self.system, self.folder = system, folder
+
+    def names(self) -> list[str]:
+        return [info.base_name for info in self.system.get_file_info(fs.FileSelector(self.folder)) if info.is_file]
+
+    def file(self, name: str) -> File | None:
+        info = self.system.get_file_info(f"{self.folder}/{name}")
+        return File(info.size, info.mtime.timestamp()) if info.is_file and info.size else None

@@ -1,0 +1,91 @@
+"""Says of each batch, before it runs, which files of frames it is made of; waits until there are some.
+
+Knows: that Spark numbers its batches, asks for one at a time, and asks again for one that was not committed. What waits
+is `arrivals.py`'s affair, how it is written down `batch_files.py`'s.
+Rule: a batch's files are written down before the batch runs, and never again. While it waits all batches before are
+committed; an end leaves the one that waits without files, and the next start asks for it again.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Event
+
+from wirecheck.streaming.run import manifest
+from wirecheck.streaming.run.arrivals import Arrivals
+from wirecheck.streaming.run.plan import Plan
+from wirecheck.streaming.store import batch_files
+from wirecheck.streaming.store.batch_files import BatchFiles
+
+Idle = Callable[[], None]
+
+
+class Ended(Exception):  # noqa: N818 - reads as what happened
+    """The batch that waited is not to run."""
+
+
+@dataclass
+class Feed:
+    """One start of the query's."""
+
+    plan: Plan
+    arrivals: Arrivals
+    idle: Idle
+    """Told while nothing waits."""
+    ending: Event = field(default_factory=Event)
+    """Set where no more is to be waited for."""
+    waits: bool = False
+    """Whether a batch waits for files, or for an end where only those were asked for that were there at the start."""
+    waited_s: dict[int, float] = field(default_factory=dict)
+    """Before the batch that runs, and the one before it."""
+    running: tuple[int, int] = 0, 0
+    """Files and bytes of the batch that runs."""
+
+    def __call__(self, batch_id: int) -> None:
+        """Before a batch runs. Raises OSError."""
+        began_s = time.monotonic()
+        batch = None
+        with suppress(ValueError):  # a power cut may have left half of it: then no batch was committed with it
+            batch = batch_files.read(self.plan.checkpoint, batch_id)
+        if batch is None:
+            batch = self._next()
+            batch_files.write(self.plan.checkpoint, batch_id, batch)
+            batch_files.forget(self.plan.checkpoint, batch_id)
+        before = self.arrivals.waiting()
+        self.arrivals.taken(batch)
+        after = self.arrivals.waiting()
+        self.running = before[0] - after[0], before[1] - after[1]
+        self.waited_s = {**dict(list(self.waited_s.items())[-1:]), batch_id: time.monotonic() - began_s}
+
+    def _next(self) -> BatchFiles:
+        try:
+            while True:
+                if not self.plan.once:
+                    self.arrivals.look()
+                if (found := self.arrivals.next_batch(self.plan.max_batch_bytes)) is not None:
+                    return found
+                self.waits = True
+                self.idle()
+                if self.ending.wait(self.arrivals.look_s):
+                    raise Ended
+        finally:
+            self.waits = False
+
+    def waiting(self) -> tuple[int, int]:
+        """Files and bytes that are not judged yet."""
+        files, size = self.arrivals.waiting()
+        return files + self.running[0], size + self.running[1]
+
+    def judged(self) -> None:
+        """The batch that ran is written."""
+        self.running = 0, 0
+
+
+def opened(plan: Plan, idle: Idle) -> Feed:
+    """What waits behind the last batch that is known. Raises OSError, ValueError and CheckpointRefused."""
+    done = manifest.committed(plan.checkpoint)
+    last = batch_files.read(plan.checkpoint, done) if done >= 0 else None
+    arrivals = Arrivals(plan.frames, dict(last.after) if last else {})
+    arrivals.look(everywhere=True)
+    return Feed(plan, arrivals, idle)

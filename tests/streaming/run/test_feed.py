@@ -1,0 +1,98 @@
+"""A batch's files are written down before it runs, and a batch that is repeated is made of the same."""
+
+from dataclasses import replace
+from threading import Thread
+from time import monotonic, sleep
+
+import pytest
+
+from wirecheck.streaming.run import feed, manifest
+from wirecheck.streaming.run.feed import Ended
+from wirecheck.streaming.run.plan import Plan
+from wirecheck.streaming.store import batch_files
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "frames").mkdir()
+    return Plan(str(tmp_path / "frames"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), max_batch_bytes=20)
+
+
+def put(plan, *numbers):
+    for number in numbers:
+        (feed.manifest.local(plan.frames) / f"a-{number:010d}.parquet").write_bytes(bytes(10))
+
+
+def opened(plan, committed, monkeypatch):
+    monkeypatch.setattr(manifest, "committed", lambda _: committed)
+    return feed.opened(plan, lambda: None)
+
+
+def numbers(plan, batch_id):
+    return [int(name[-18:-8]) for name in batch_files.read(plan.checkpoint, batch_id).files]
+
+
+def test_batches_follow_each_other_and_a_restart_goes_on_behind_the_last(plan, monkeypatch):
+    put(plan, 1, 2, 3)
+    source = opened(plan, -1, monkeypatch)
+    source(0)
+    assert (numbers(plan, 0), source.running, source.waiting()) == ([1, 2], (2, 20), (3, 30))
+    source.judged()
+    assert source.waiting() == (1, 10)
+    put(plan, 4)
+    source = opened(plan, 0, monkeypatch)
+    source(1)
+    assert numbers(plan, 1) == [3, 4]
+
+
+def test_a_batch_that_is_repeated_is_made_of_the_same_files(plan, monkeypatch):
+    put(plan, 1)
+    opened(plan, -1, monkeypatch)(0)
+    put(plan, 2)
+    source = opened(plan, -1, monkeypatch)
+    source(0)
+    source(1)
+    assert (numbers(plan, 0), numbers(plan, 1)) == ([1], [2])
+
+
+def test_a_batch_of_which_half_was_written_down_is_chosen_anew(plan, monkeypatch):
+    put(plan, 1)
+    opened(plan, -1, monkeypatch)(0)
+    (manifest.local(plan.checkpoint) / batch_files.place(0)).write_text("{")
+    opened(plan, -1, monkeypatch)(0)
+    assert numbers(plan, 0) == [1]
+
+
+def test_it_waits_until_a_file_comes(plan, monkeypatch):
+    source = opened(plan, -1, monkeypatch)
+    asked = Thread(target=source, args=(0,))
+    asked.start()
+    until = monotonic() + 20
+    while not source.waits and monotonic() < until:
+        sleep(0.01)
+    put(plan, 1)
+    source.arrivals.look(everywhere=True)  # a new agent is found within seconds; not in this test
+    asked.join(20)
+    assert (numbers(plan, 0), source.waits) == ([1], False)
+    assert source.waited_s[0] > 0
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_an_end_leaves_a_batch_that_waits_for_the_next_start(plan, once, monkeypatch):
+    put(plan, 1)
+    source = opened(replace(plan, once=once), -1, monkeypatch)
+    source(0)
+    put(plan, 2) if once else None
+    source.ending.set()
+    with pytest.raises(Ended):
+        source(1)
+    assert batch_files.numbers(plan.checkpoint) == [0]
+
+
+def test_only_the_last_batches_are_kept(plan, monkeypatch):
+    source = opened(plan, -1, monkeypatch)
+    for number in range(50):
+        put(plan, number + 1)
+        source.arrivals.look(everywhere=True)
+        source(number)
+    assert batch_files.numbers(plan.checkpoint) == list(range(50 - batch_files.KEPT, 50))
