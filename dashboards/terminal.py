@@ -189,7 +189,7 @@ def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[T
     for words in also(entry):
         yield Text("  " + words)
     if finding.get("possible_causes"):
-        yield Text(f"  May follow from {', '.join(named(told, finding['possible_causes']))}: which, cannot be known.")
+        yield Text(f"  May follow from {', '.join(named(told, finding['possible_causes']))}; that is not certain.")
     if entry["follows_from"]:
         yield Text(f"  Follows from {entry['follows_from']}")
 
