@@ -36,6 +36,8 @@ def taken(checkpoint: str) -> Iterator[None]:
 def served(plan: Plan) -> Iterator[Page]:
     """The page of metrics, at the plan's port if it has one. Raises MonitorError where that cannot be had."""
     page = Page()
+    places = {"frames": plan.frames, "out": plan.out, "checkpoint": plan.checkpoint}
+    page.places = {name: local(place) for name, place in places.items() if is_local(place)}
     if plan.metrics_port is None:
         yield page
         return

@@ -158,3 +158,13 @@ def test_rows_others_count_by_table_and_as_no_topic_client_or_finding():
     assert not any(name.startswith(("topics{", "clients{", "findings{")) for name in found)
     page.forget()
     assert not any(name.startswith("others{") for name in values(page))
+
+
+def test_room_is_that_of_the_disks_and_of_no_other_place(tmp_path):
+    page = Page()
+    page.places = {"out": tmp_path, "frames": tmp_path / "gone"}
+    found = {sample.name: sample for family in page.collect() for sample in family.samples if "disk" in sample.name}
+    free, size = (found[f"wirecheck_disk_{name}_bytes"] for name in ("free", "size"))
+    assert free.labels == size.labels == {"place": "out"}
+    assert 0 <= free.value <= size.value
+    assert size.value > 0
