@@ -1,12 +1,12 @@
 """A month of capture time through the whole query: what a batch, a start and the tables cost as the days go by.
 
-Knows: a small busy cluster seen by two agents, an hour of capture time a file: connections that open, speak and close
-in every one, clients that are new every day, a topic deleted and created again every day, of which some clients keep
-the old id every third; the monitor stopped or killed in between. Time is that of the files: as fast as they are judged.
+Knows: a small busy cluster seen by two agents, three hours of capture time a file: connections that open, speak and
+close in every one, clients that are new every day, a topic deleted and created again every day, of which some clients
+keep the old id every third; the monitor stopped or killed in between. Time is the files', as fast as they are judged.
 Refuses to know: how the job works. CPU is that of the monitor's processes together.
 Rule: compaction goes by the wall clock, which does not run a month here; so the bench gives the tables' files the time
-of their capture and runs the same passes itself, once an hour of it. MONTH_DAYS=30 is the whole claim (an hour or two);
-what is printed says how many days it was. The verdict must be the plain loop's over the same files.
+of their capture and runs the same passes itself, once a file. MONTH_DAYS=30 is the whole claim; what is printed says
+how many days it was. The verdict must be the plain loop's over the same files.
 """
 
 import json
@@ -42,10 +42,10 @@ from wirecheck.streaming.store.run_result import Result
 
 DAYS = int(os.environ.get("MONTH_DAYS", "4"))
 CONNECTIONS, CAPTURE_BYTES = 48, 300_000
-HOUR_S, DAY_HOURS = 3600, 24
+STEP_S, STEPS_A_DAY = 3 * 3600, 8
 BEGUN_S = START_US // 1_000_000
 SPOKEN_S = 90
-"""Of an hour its connections last so long, and begin somewhere in it."""
+"""Of a file's time its connections last so long, and begin somewhere in it."""
 AGENTS = {"a": ("10.0.0.11", "10.0.0.12"), "b": ("10.0.0.13",)}
 ID = bytes.fromhex("24cc4332f7de45a3b24e33d61aa0d1")
 PORTS = 30_000
@@ -56,7 +56,7 @@ PATIENCE_S = 300
 
 
 class Traffic:
-    """An hour's frames, made from those of one short capture."""
+    """A file's frames, made from those of one short capture."""
 
     def __init__(self, folder: Path) -> None:
         pcap = folder / "capture.pcap"
@@ -69,52 +69,52 @@ class Traffic:
         ts_ns = self.table["ts_ns"].to_numpy()
         self.share = (ts_ns - ts_ns[0]) / max(1, int(ts_ns[-1] - ts_ns[0]))
 
-    def hour(self, hour: int) -> pa.Table:
-        """Other addresses and ports than in any hour before; the day's client ids, and the topic ids by then."""
-        day = hour // DAY_HOURS
-        begin_ns = (BEGUN_S + hour * HOUR_S + (hour * 997) % (HOUR_S - 2 * SPOKEN_S)) * 1_000_000_000
+    def frames_of(self, step: int) -> pa.Table:
+        """Other addresses and ports than in any before; the day's client ids, and the topic ids by then."""
+        day = step // STEPS_A_DAY
+        begin_ns = (BEGUN_S + step * STEP_S + (step * 997) % (STEP_S - 2 * SPOKEN_S)) * 1_000_000_000
         changed = {"ts_ns": pa.array(begin_ns + (self.share * SPOKEN_S * 1e9).astype(np.int64))}
         for side in ("src", "dst"):
             host = pc.replace_substring_regex(self.table[f"{side}_ip"], r"^10\.1\.", f"10.{20 + day}.")
             port = self.table[f"{side}_port"].to_numpy()
-            moved = PORTS + (port - PORTS + hour * CONNECTIONS) % PORTS
+            moved = PORTS + (port - PORTS + step * CONNECTIONS) % PORTS
             changed[f"{side}_ip"] = host
             changed[f"{side}_port"] = pa.array(np.where(port >= PORTS, moved, port).astype(np.int32))
         offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int32)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.payload(hour, day))]
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.payload(step, day))]
         changed["payload"] = pa.Array.from_buffers(pa.binary(), len(self.lengths), buffers)
         table = self.table
         for name, column in changed.items():
             table = table.set_column(table.schema.get_field_index(name), name, column)
         return table
 
-    def payload(self, hour: int, day: int) -> bytes:
+    def payload(self, step: int, day: int) -> bytes:
         """Same lengths, other names and ids."""
         said = self.bytes
         for name in (b"consumer-", b"producer-"):
             said = said.replace(name, name[:3] + b"%02d" % day + name[5:])
         for topic in range(20):  # topic n is created again on day n, n + 20, ...
             generation = (day - topic) // 20 + 1 if day >= topic else 0
-            if generation and not (stale(day) and hour % DAY_HOURS > 1 and topic == day % 20):
+            if generation and not (stale(day) and step % STEPS_A_DAY > 1 and topic == day % 20):
                 said = said.replace(ID + bytes([topic]), ID[:-1] + bytes([0xE0 + generation]) + bytes([topic]))
             elif generation:  # the servers say the new id, the clients fetch by the old one: the planted fault
                 fresh = ID[:-1] + bytes([0xE0 + generation]) + bytes([topic])
                 said = after_name(said, b"orders-%d" % topic, ID + bytes([topic]), fresh)
         return said
 
-    def publish(self, hour: int, folder: Path) -> list[Path]:
-        """Both agents' files of the hour."""
-        table, made = self.hour(hour), []
+    def publish(self, step: int, folder: Path) -> list[Path]:
+        """Both agents' files of one step."""
+        table, made = self.frames_of(step), []
         for agent, servers in AGENTS.items():
             among = pa.array(servers)
             mine = pc.or_(pc.is_in(table["src_ip"], among), pc.is_in(table["dst_ip"], among))
-            shown_ns = (BEGUN_S + (hour + 1) * HOUR_S) * 1_000_000_000
+            shown_ns = (BEGUN_S + (step + 1) * STEP_S) * 1_000_000_000
             marks = frames.mark_rows([frames.Mark(frames.PROGRESS, shown_ns)], frames.Stamp("bench", agent))
             whole = pa.concat_tables([table.filter(mine), pa.Table.from_batches([marks]).cast(frames.FRAMES)])
-            whole = frames.with_file_seq(whole, hour + 1)
+            whole = frames.with_file_seq(whole, step + 1)
             names = pa.array([agent] * whole.num_rows)
             whole = whole.set_column(whole.schema.get_field_index("agent"), "agent", names)
-            file = folder / f"{agent}-{hour + 1:010d}.parquet"
+            file = folder / f"{agent}-{step + 1:010d}.parquet"
             pq.write_table(whole, file.with_name(f".{file.name}.tmp"), compression="lz4")
             file.with_name(f".{file.name}.tmp").rename(file)
             made.append(file)
@@ -177,14 +177,14 @@ class Month:
 
     def day(self, number: int, monitor: Monitor) -> Day:
         day, began = Day(), time.monotonic()
-        for hour in range(number * DAY_HOURS, (number + 1) * DAY_HOURS):
+        for step in range(number * STEPS_A_DAY, (number + 1) * STEPS_A_DAY):
             before = cpu_s(monitor)
-            self.traffic.publish(hour, self.folder / "frames")
-            self.judged(monitor, hour)
+            self.traffic.publish(step, self.folder / "frames")
+            self.judged(monitor, step)
             day.cpu_s.append(cpu_s(monitor) - before)
             for agent in AGENTS:  # as an agent that keeps a day does
-                (self.folder / "frames" / f"{agent}-{hour + 1 - DAY_HOURS:010d}.parquet").unlink(missing_ok=True)
-            day.compaction_s += self.compacted(hour)
+                (self.folder / "frames" / f"{agent}-{step + 1 - STEPS_A_DAY:010d}.parquet").unlink(missing_ok=True)
+            day.compaction_s += self.compacted(step)
         day.wall_s = time.monotonic() - began
         day.memory_mb = memory(monitor)
         page = monitor.scraped()
@@ -194,9 +194,9 @@ class Month:
         day.rows_mb = sum(part.stat().st_size for some in parts.values() for part in some) / 1e6
         return day
 
-    def judged(self, monitor: Monitor, hour: int) -> None:
+    def judged(self, monitor: Monitor, step: int) -> None:
         """Both files are."""
-        shown_s = BEGUN_S + (hour + 1) * HOUR_S
+        shown_s = BEGUN_S + (step + 1) * STEP_S
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             monitor.need_life()
@@ -204,12 +204,12 @@ class Month:
             if len(found) == len(AGENTS) and min(found) >= shown_s:
                 return
             time.sleep(0.05)
-        raise RuntimeError(f"hour {hour} is not judged")
+        raise RuntimeError(f"step {step} is not judged")
 
-    def compacted(self, hour: int) -> float:
+    def compacted(self, step: int) -> float:
         """One pass as at that time; its CPU."""
         checkpoint = str(self.out / "_checkpoint")
-        now_s, committed = BEGUN_S + (hour + 1) * HOUR_S, manifest.committed(checkpoint)
+        now_s, committed = BEGUN_S + (step + 1) * STEP_S, manifest.committed(checkpoint)
         for table in TABLES:
             for part in (self.out / table).glob("run=*/batch_id=*/part.parquet"):
                 number = int(part.parent.name.partition("=")[2])
@@ -218,7 +218,7 @@ class Month:
         began = time.process_time()
         run = manifest.run_of(checkpoint)
         assert run
-        compaction.compact(self.out, run, compaction.Terms(now_s, HOUR_S), committed)
+        compaction.compact(self.out, run, compaction.Terms(now_s, 3600), committed)
         return time.process_time() - began
 
     def undisturbed(self) -> dict:
@@ -227,8 +227,8 @@ class Month:
         folder.mkdir()
         loop: Loop | None = None
         for number in range(DAYS):
-            hours = range(number * DAY_HOURS, (number + 1) * DAY_HOURS)
-            files = [file for hour in hours for file in self.traffic.publish(hour, folder)]
+            steps = range(number * STEPS_A_DAY, (number + 1) * STEPS_A_DAY)
+            files = [file for step in steps for file in self.traffic.publish(step, folder)]
             if loop is None:
                 known = labelled(agents_of(files), folder)
                 loop = Loop(Settings(agents={agent: replace(found, last=0) for agent, found in known.items()}))

@@ -85,6 +85,10 @@ METRICS = (
     Named("last_batch_timestamp_seconds", "gauge", (), "When the last batch was written."),
     Named("backlog_files", "gauge", (), "Frames files that are not judged yet."),
     Named("backlog_bytes", "gauge", (), "Size of these files."),
+    Named(
+        "disk_free_bytes", "gauge", ("place",), "Room where frames, tables (out) and checkpoint lie, if on local disks."
+    ),
+    Named("disk_size_bytes", "gauge", ("place",), "Size of these file systems."),
     Named("state_bytes", "gauge", ("step",), "Memory of the state stores, by step: follow or judge."),
     Named(
         "compiled",

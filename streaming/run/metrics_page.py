@@ -9,10 +9,12 @@ of a batch twice, or a restart, changes nothing.
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
+from shutil import disk_usage
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from prometheus_client.core import (
@@ -32,6 +34,9 @@ from wirecheck.judge.results.causes import Linked, Told, links_of
 from wirecheck.judge.results.worst_findings import KINDS
 from wirecheck.judge.topology.releases import removed_in_4
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PER_TOTAL = {
     "frames_total": "frames",
@@ -93,6 +98,8 @@ class Page(Collector):
         self.batches = Histogram()
         self.query = Query({"follow": 0, "judge": 0})
         self.last_batch_s = 0.0
+        self.places: Mapping[str, Path] = {}
+        """What is read and written, where it lies on local disks."""
         self.ready = False
         self.alive_s = time.monotonic()
         """When the query was last seen to end a batch or to wait for one."""
@@ -218,7 +225,15 @@ class Page(Collector):
             found["topics_recreated_total"][label,] = found["topics"].get((label, "replaced"), 0)
         for labels, count in self.others.values():
             found["others"][labels] = found["others"].get(labels, 0.0) + count
-        return found | self.times()
+        return found | self.times() | self.disks()
+
+    def disks(self) -> dict[str, Samples]:
+        free, size = Samples(), Samples()
+        for place, folder in self.places.items():
+            with suppress(OSError):  # not there yet, or gone: whoever needs it says so
+                used = disk_usage(folder)
+                free[place,], size[place,] = used.free, used.total
+        return {"disk_free_bytes": free, "disk_size_bytes": size}
 
     def total(self, measure: str, *, detailed: bool = True) -> Samples:
         return {

@@ -39,6 +39,8 @@ def served(plan: Plan, front: Front | None = None) -> Iterator[Page]:
     where that cannot be had.
     """
     page = Page()
+    places = {"frames": plan.frames, "out": plan.out, "checkpoint": plan.checkpoint}
+    page.places = {name: local(place) for name, place in places.items() if is_local(place)}
     if plan.metrics_port is None:
         yield page
         return

@@ -1,10 +1,10 @@
-"""The month's traffic: every hour other connections, every day other clients and a topic created again."""
+"""The month's traffic: every few hours other connections, every day other clients and a topic created again."""
 
 import pyarrow.compute as pc
 import pytest
 
 from bench import month
-from bench.month import DAY_HOURS, ID, PORTS, Traffic
+from bench.month import ID, PORTS, STEP_S, STEPS_A_DAY, Traffic
 from wirecheck.capture import frames_file
 
 
@@ -18,21 +18,21 @@ def clients(table):
     return {pair for pair in pairs if pair[1] >= PORTS}
 
 
-def test_no_connection_of_one_hour_is_there_in_another(traffic):
-    seen = [clients(traffic.hour(hour)) for hour in (0, 1, DAY_HOURS, 29 * DAY_HOURS)]
+def test_no_connection_of_one_file_is_there_in_another(traffic):
+    seen = [clients(traffic.frames_of(step)) for step in (0, 1, STEPS_A_DAY, 29 * STEPS_A_DAY)]
     assert [len(some) for some in seen] == [month.CONNECTIONS] * 4
     assert len(set().union(*seen)) == 4 * month.CONNECTIONS
 
 
-def test_frames_lie_within_their_hour(traffic):
-    for hour in (0, 7, 700):
-        found = pc.min_max(traffic.hour(hour)["ts_ns"]).as_py()
-        begin_ns = (month.BEGUN_S + hour * 3600) * 10**9
-        assert begin_ns <= found["min"] < found["max"] < begin_ns + 3600 * 10**9
+def test_frames_lie_within_their_time(traffic):
+    for step in (0, 7, 230):
+        found = pc.min_max(traffic.frames_of(step)["ts_ns"]).as_py()
+        begin_ns = (month.BEGUN_S + step * STEP_S) * 10**9
+        assert begin_ns <= found["min"] < found["max"] < begin_ns + STEP_S * 10**9
 
 
 def test_clients_are_new_every_day_and_a_topic_has_another_id(traffic):
-    today, tomorrow = (traffic.payload(day * DAY_HOURS, day) for day in (0, 2))
+    today, tomorrow = (traffic.payload(day * STEPS_A_DAY, day) for day in (0, 2))
     assert len(today) == len(tomorrow)
     assert b"con02mer-" in tomorrow
     assert b"con02mer-" not in today
@@ -42,7 +42,7 @@ def test_clients_are_new_every_day_and_a_topic_has_another_id(traffic):
 
 
 def test_on_some_days_clients_keep_the_old_id_of_what_the_servers_have_anew(traffic):
-    said = traffic.payload(DAY_HOURS + 5, 1)
+    said = traffic.payload(STEPS_A_DAY + 5, 1)
     assert b"orders-1" + ID + bytes([1]) not in said
     assert ID + bytes([1]) in said
 

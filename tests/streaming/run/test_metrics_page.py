@@ -177,3 +177,13 @@ def test_open_findings_are_named_with_topic_and_broker_until_they_are_withdrawn(
     assert all('code="TID001"' in name and 'topic="' in name for name in named if "TID001" in name)
     page.forget()
     assert [name for name in values(page) if name.startswith("finding_info{")] == []
+
+
+def test_room_is_that_of_the_disks_and_of_no_other_place(tmp_path):
+    page = Page()
+    page.places = {"out": tmp_path, "frames": tmp_path / "gone"}
+    found = {sample.name: sample for family in page.collect() for sample in family.samples if "disk" in sample.name}
+    free, size = (found[f"wirecheck_disk_{name}_bytes"] for name in ("free", "size"))
+    assert free.labels == size.labels == {"place": "out"}
+    assert 0 <= free.value <= size.value
+    assert size.value > 0
