@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
+from wirecheck.judge.results.causes import Linked
 
 MOST, LONGEST = 50, 200
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
-CONSEQUENCE = "consequence"
+ALONE, CONSEQUENCE, AFTER_EVENT = "alone", "consequence", "after_event"
 
 
 class Named(NamedTuple):
@@ -56,3 +57,10 @@ def worst(findings: Mapping[str, Open], roles: Mapping[str, str]) -> Iterable[Na
         return KINDS.index(one.named.kind), roles.get(name) == CONSEQUENCE, -one.last_seen_s, one.named.id
 
     return [one.named for _, one in sorted(findings.items(), key=rank)[:MOST]]
+
+
+def role_of(link: Linked, kind: str, cause: str | None) -> str:
+    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event."""
+    if cause is not None and KINDS.index(cause) > KINDS.index(kind):
+        return AFTER_EVENT
+    return link.role

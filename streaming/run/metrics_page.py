@@ -30,8 +30,8 @@ from wirecheck import extension_modules
 from wirecheck.decode import api_names
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results import worst_findings
-from wirecheck.judge.results.causes import Linked, Told, links_of
-from wirecheck.judge.results.worst_findings import KINDS
+from wirecheck.judge.results.causes import Told, links_of
+from wirecheck.judge.results.worst_findings import ALONE, role_of
 from wirecheck.judge.topology.releases import removed_in_4
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 
@@ -53,7 +53,6 @@ PER_TOTAL = {
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
-ALONE, AFTER_EVENT = "alone", "after_event"
 HANGS_S = 900
 """A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
@@ -272,13 +271,6 @@ def family(named: Named, samples: Samples) -> Metric:
     for labels, value in sorted(samples.items()):
         shown.add_metric(labels, value)
     return shown
-
-
-def role_of(link: Linked, kind: str, cause: str | None) -> str:
-    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event."""
-    if cause is not None and KINDS.index(cause) > KINDS.index(kind):
-        return AFTER_EVENT
-    return link.role
 
 
 def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
