@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from bench.judge import BEGIN_NS, CLUSTER, Cluster, row
 from bench.traffic import write_capture
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.judge.claims.claim import Claim, merged, pack, unpack
+from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, least, merged, pack, unpack
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
@@ -181,16 +181,19 @@ def carried() -> float:
     cluster, step = Cluster(TOPICS, FEW), Step()
     servers = cluster.servers[:BROKERS]
 
+    def seen(batch: int, server: str) -> Sighting:
+        at_ns = BEGIN_NS + batch * STEP_NS - 1
+        return Sighting(at_ns, f"10.2.0.1:4000>{server}", "Metadata", 12, 7, "a.pcap", 1, 2)
+
     def said(batch: int) -> Iterator[Claim]:
         for broker, server in enumerate(servers):
-            seen = cluster.seen(BEGIN_NS + batch * STEP_NS, server, "10.2.0.1:4000", "Metadata", 12)
-            yield Claim("cluster_id", (server, CLUSTER, "metadata"), seen)
-            yield Claim("server", (server,), seen)
-            yield Claim("address", (server, server, broker), seen)
+            yield Claim("cluster_id", (server, CLUSTER, "metadata"), seen(batch, server))
+            yield Claim("server", (server,), seen(batch, server))
+            yield Claim("address", (server, server, broker), seen(batch, server))
 
     def carries(batch: int, server: str, topic_ids: list[str]) -> Iterator[Claim]:
-        seen = cluster.seen(BEGIN_NS + batch * STEP_NS, server, "10.2.0.1:4000", "Metadata", 12)
-        yield from (Claim("carries", (server, topic_id), seen) for topic_id in topic_ids)
+        first = seen(batch, server)
+        yield Claim("carries", (server,), first, peak=least({f"{LEAST}{i}": -first.ts_ns for i in topic_ids}))
 
     everything = [claim for server in servers for claim in carries(1, server, cluster.ids)]
     step.batch([*said(1), *everything], BEGIN_NS + STEP_NS)

@@ -61,6 +61,7 @@ class Judge:
         if (blob := self.load(MAIN)) and version_of(blob) < STATE_VERSION:
             migration.by_space(self.overflow.sizes)
             migration.connections_apart(self.ledger, self.emitted)
+            migration.ids_in_sets(self.ledger)
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
         self.due = Agenda(self.stored)
         migration.agenda_of(main.get("due", ()), self.due)

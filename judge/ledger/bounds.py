@@ -9,18 +9,18 @@ The rules, at the end of a batch and before it is judged, per cluster label; eac
 - So many connections are kept; those beyond settle early (`settlement.py`). Those that nothing was answered on go
   first, then those that are closed, then the rest: unseen longest first. Of the client ids on one connection CLIENT_IDS
   are kept, the first.
-- Of the topic ids an endpoint spoke of, by which endpoints are joined, the CARRIED least are kept: a bottom-k sample,
-  so that of two endpoints that share many some shared ones stay.
+- Of the topic ids an endpoint spoke of, by which endpoints are joined, the least are kept, as of any set
+  (`claims/claim.py`): a bottom-k sample, so that of two endpoints that share many some shared ones stay.
 - Of one kind of claims about one subject so many are kept, those that were made first.
 Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
 only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from wirecheck.judge.claims.claim import Claim, Key, Subject
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.ledger.connection_sums import CUT
 from wirecheck.judge.ledger.emitted_rows import EmittedRows
@@ -31,8 +31,6 @@ from wirecheck.judge.thresholds import Settings
 SLACK = 10
 CLIENT_IDS = 16
 """Kept of one connection; a client has one, a proxy may have many."""
-CARRIED = 256
-"""Kept of one endpoint; twice as many make it worth looking."""
 ASKED_ONLY = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
 ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
 """Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
@@ -95,7 +93,7 @@ def surplus(claims: Claims, settings: Settings) -> list[Claim]:
     by_kind: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims.values():
         by_kind[claim.kind].append(claim)
-    gone = [*carried(by_kind["carries"]), *spoken(by_kind["spoken"])]
+    gone = [*spoken(by_kind["spoken"])]
     for found in by_kind.values():
         if len(found) > settings.most_claims + settings.most_claims // SLACK:
             found.sort(key=lambda claim: (claim.first, repr(claim.key)))
@@ -103,25 +101,11 @@ def surplus(claims: Claims, settings: Settings) -> list[Claim]:
     return gone
 
 
-def carried(claims: list[Claim]) -> Iterator[Claim]:
-    for found in parted(claims, 1):
-        if len(found) > 2 * CARRIED:
-            yield from sorted(found, key=lambda claim: str(claim["topic_id"]))[CARRIED:]
-
-
 def spoken(claims: list[Claim]) -> Iterator[Claim]:
     if len(claims) > CLIENT_IDS:  # they are filed by connection
         found = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
         found[0].peak[CUT] = 1
         yield from found[CLIENT_IDS:]
-
-
-def parted(claims: Iterable[Claim], parts: int) -> Iterable[list[Claim]]:
-    """By the first parts of their keys."""
-    found: dict[Key, list[Claim]] = defaultdict(list)
-    for claim in claims:
-        found[claim.key[:parts]].append(claim)
-    return found.values()
 
 
 def too_many_connections(ledger: Ledger, most: int) -> list[Subject]:

@@ -5,19 +5,21 @@ Rule: a version that is read stands in READ (`ledger.py`) with what brings it up
 in tests/judge/states. What is not moved is read as it lies, and written anew when it is next touched.
 
 6 to 7 (November 2026): what is said of a connection is filed under the connection, no longer under its endpoint or the
-wire, and its rows with it; what waits for a time has shards of its own; sizes are counted by space.
+wire, and its rows with it; the topic ids that an endpoint spoke of are a set in one claim; what waits for a time has
+shards of its own; sizes are counted by space.
 """
 
 from collections import Counter
 from typing import Any
 
-from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.claims.kinds import KINDS, SPACES
+from wirecheck.judge.claims.claim import LEAST, Claim, Subject
+from wirecheck.judge.claims.kinds import KINDS, SPACES, UNANSWERED
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import EmittedRows, key_of
 from wirecheck.judge.ledger.ledger import Ledger, space_of
 
 CONNECTION = "connection"
+SERVERS: Subject = ("server",)
 WITH_CONNECTIONS = ("link", "wire")
 """Spaces under which version 6 filed what was said of a connection."""
 COVERAGE = "coverage|"
@@ -34,6 +36,18 @@ def connections_apart(ledger: Ledger, emitted: EmittedRows) -> None:
             ledger.touched.add(subject)
     for number in range(SPACES["link"]):
         rows_apart(f"link-{number:02d}", ledger, emitted)
+
+
+def ids_in_sets(ledger: Ledger) -> None:
+    """One claim per endpoint and topic id becomes a member of one claim per endpoint."""
+    carries = {"carries", f"{UNANSWERED}carries"}
+    found = [claim for claim in ledger.claims_of(*SERVERS).values() if claim.kind in carries]
+    if found:
+        ledger.remove(SERVERS, found)
+    for claim in sorted(found, key=lambda claim: str(claim.key[1])):
+        endpoint, topic_id, *host = claim.key
+        peak = {f"{LEAST}{topic_id}": -claim.first.ts_ns}
+        ledger.absorb(Claim(claim.kind, (endpoint, *host), claim.first, claim.last, count=claim.count, peak=peak))
 
 
 def of_connection(claim: Claim) -> bool:

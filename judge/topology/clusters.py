@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.topology.endpoint_history import Connections, births, cut, host_of, is_literal, unknown
-from wirecheck.judge.topology.membership import Membership, Node, Nodes
+from wirecheck.judge.topology.membership import Membership, Node, Nodes, carried
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
@@ -67,13 +67,8 @@ class Clusters:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
-        for claim in claims:
-            waits = claim.kind.startswith(UNANSWERED)
-            if not waits:
-                by_kind[claim.kind].append(claim)
-            elif claim["endpoint"] not in self.answering and claim.kind.removeprefix(UNANSWERED) in JOINING:
-                said = Claim(claim.kind.removeprefix(UNANSWERED), claim.key[:-1], claim.first, claim.last)
-                by_kind[said.kind].append(said)
+        for said in self.said(claims):
+            by_kind[said.kind].append(said)
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
         spans = self.from_birth(self.spans_of(claim for found in by_kind.values() for claim in found))
@@ -91,6 +86,27 @@ class Clusters:
         """Groups of endpoints that were never anywhere else."""
         self.alone = len(self.only) == len(self.places)
         """No endpoint was ever another cluster's."""
+
+    def said(self, claims: Iterable[Claim]) -> Iterator[Claim]:
+        """What counts of servers' claims."""
+        for claim in claims:
+            kind = claim.kind.removeprefix(UNANSWERED)
+            if kind == claim.kind:
+                yield claim
+            elif claim["endpoint"] not in self.answering and kind in JOINING:
+                yield Claim(kind, claim.key[:-1], claim.first, claim.last, peak=claim.peak)
+
+    def say_until(self, claims: Iterable[Claim]) -> None:
+        """The same servers have said the same again: when they did first and last."""
+        times: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        touched: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for claim in self.said(claims):
+            (touched if touches(claim) else times)[claim["endpoint"]].append((claim.first.ts_ns, claim.last.ts_ns))
+        for group in self.groups:
+            spans = [span for endpoint in group.endpoints for span in times.get(endpoint, ())]
+            spans = spans or [span for endpoint in group.endpoints for span in touched.get(endpoint, ())]
+            if spans:
+                group.first_ns, group.last_ns = min(first for first, _ in spans), max(last for _, last in spans)
 
     def silent(self, endpoint: str) -> bool:
         """No answer of it was ever seen: the capture shows one direction."""
@@ -263,20 +279,23 @@ def touches(claim: Claim) -> bool:
 
 def edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:
     """Which nodes are one cluster, the strongest reasons first."""
-    yield from same(claims["cluster_id"], node)
+    yield from same([(c.first.ts_ns, c["endpoint"], c["cluster_id"]) for c in claims["cluster_id"]], node)
     yield from address_edges(claims, node)
-    yield from same(claims["carries"], node)
+    shared = sorted((topic_id, end, ts_ns) for end, topic_id, ts_ns in carried(claims["carries"]))
+    yield from same([(ts_ns, end, topic_id) for topic_id, end, ts_ns in shared], node)
 
 
-def same(told: list[Claim], node: Nodes) -> Iterator[tuple[Node, Node]]:
+def same(told: list[tuple[int, str, str]], node: Nodes) -> Iterator[tuple[Node, Node]]:
     """Nodes of which the same ClusterId, or the same topic id, was told."""
     seen: dict[str, tuple[Node, Node]] = {}
-    for claim in told:
-        here = node(claim["endpoint"], claim.first.ts_ns)
-        first, previous = seen.get(claim.key[1], (here, here))
-        yield first, here
-        yield previous, here
-        seen[claim.key[1]] = (first, here)
+    for ts_ns, endpoint, what in told:
+        here = node(endpoint, ts_ns)
+        first, previous = seen.get(what, (here, here))
+        if first != here:
+            yield first, here
+        if previous not in {here, first}:
+            yield previous, here
+        seen[what] = (first, here)
 
 
 def address_edges(claims: dict[str, list[Claim]], node: Nodes) -> Iterator[tuple[Node, Node]]:

@@ -1,19 +1,31 @@
 """Who belongs together, whatever servers say of themselves.
 
 Knows: that the claims of one endpoint may make it impossible to separate clusters, and that all others can be separated
-without it. Does not know how endpoints are joined (`clusters.py`).
-Rule: an exception here is a value (`failures.py`); which endpoint was left out is part of the answer.
+without it; that servers say the same again all day, which changes nothing. Does not know how endpoints are joined
+(`clusters.py`).
+Rule: an exception here is a value (`failures.py`); which endpoint was left out is part of the answer. What was told
+apart holds for the same claims, in whatever process: it is remembered for the last few, and only until when something
+was said is worked out again.
 """
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import CLUSTERS, Failures, failure
+from wirecheck.judge.ledger.ledger import in_order
 from wirecheck.judge.topology.clusters import Clusters
 from wirecheck.judge.topology.endpoint_history import Connections
 
 EVERY, UNKNOWN = "all of them", ""
+TOLD = frozenset({"names", "carries", f"{UNANSWERED}carries"})
+"""Kinds of claims that are sets: their members decide."""
+REMEMBERED: "OrderedDict[Any, Clusters]" = OrderedDict()
+MOST = 4
+"""So many answers are remembered: one per label, and the one before."""
 
 
 def separate(
@@ -23,7 +35,7 @@ def separate(
     claims = list(stated)
     failures.forget(CLUSTERS)
     try:
-        return Clusters(label, claims, connections), None
+        return remembered(label, claims, connections), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         failures.add(failure(CLUSTERS, (CLUSTERS,), error))
     servers = [server_of(claim) for claim in claims]
@@ -32,6 +44,39 @@ def separate(
         with suppress(Exception):
             return Clusters(label, others, connections), endpoint
     return Clusters(label), EVERY
+
+
+def remembered(label: str, claims: list[Claim], connections: Connections) -> Clusters:
+    if not settled(claims):
+        return Clusters(label, claims, connections)
+    words = label, tuple(map(substance, in_order(claims)))
+    found = REMEMBERED.pop(words, None)
+    if found is None:
+        found = Clusters(label, claims, connections)
+    else:
+        found.say_until(claims)
+    REMEMBERED[words] = found
+    while len(REMEMBERED) > MOST:
+        REMEMBERED.popitem(last=False)
+    return found
+
+
+def substance(claim: Claim) -> tuple[Any, ...]:
+    """What decides where an endpoint belongs while nobody takes a word back: the order of words, not their times."""
+    return claim.kind, claim.key, tuple(sorted(claim.peak)) if claim.kind in TOLD else bool(claim.peak.get("answers"))
+
+
+def settled(claims: Iterable[Claim]) -> bool:
+    """Whether no endpoint was said to be of two clusters, and no address two brokers': where one was, it matters until
+    when each was said.
+    """
+    words: dict[tuple[str, str], set[Any]] = defaultdict(set)
+    for claim in claims:
+        if claim.kind == "cluster_id":
+            words["cluster", claim["endpoint"]].add(claim["cluster_id"])
+        elif claim.kind.removeprefix(UNANSWERED) == "address":
+            words["address", claim["address"]].add(claim["broker"])
+    return all(len(found) == 1 for found in words.values())
 
 
 def server_of(claim: Claim) -> str:

@@ -8,7 +8,7 @@ host names, and controllers' endpoints, are in no list, and only ids that differ
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from wirecheck.decode.api_names import key_of
@@ -162,8 +162,8 @@ def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:
         words = found[node(claim["endpoint"], claim.first.ts_ns)]
         for name, topic_id in pairs(claim.peak):
             words.names[name].add(topic_id)
-    for claim in claims["carries"]:
-        found[node(claim["endpoint"], claim.first.ts_ns)].ids.add(claim["topic_id"])
+    for endpoint, topic_id, ts_ns in carried(claims["carries"]):
+        found[node(endpoint, ts_ns)].ids.add(topic_id)
     for claim in claims["cluster_id"]:
         found[node(claim["endpoint"], claim.first.ts_ns)].stated |= claim["how"] != "accepted"
     for kind in OF_CONTROLLERS:
@@ -173,6 +173,14 @@ def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:
         if key_of("Metadata") not in read(claim["ranges"]):
             found[node(claim["endpoint"], claim.first.ts_ns)].controller = True
     return found
+
+
+def carried(claims: Iterable[Claim]) -> Iterator[tuple[str, str, int]]:
+    """Endpoints, topic ids they spoke of, and since when."""
+    for claim in claims:
+        for member, since_ns in claim.peak.items():
+            if member.startswith(LEAST):
+                yield claim["endpoint"], member.removeprefix(LEAST), -since_ns
 
 
 def pairs(members: Iterable[str]) -> Iterable[tuple[str, str]]:

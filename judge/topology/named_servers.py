@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.topology.endpoint_history import host_of, is_literal
+from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.releases import Ranges, digest, read
 
 
@@ -51,7 +52,7 @@ class Servers:
                 case "cluster_id" if claim["how"] == "metadata":
                     self.stated[claim["endpoint"]].add(claim["cluster_id"])
                 case "carries":
-                    self.carried[claim["endpoint"]].add(claim["topic_id"])
+                    self.carried[claim["endpoint"]].update(topic_id for _, topic_id, _ in carried([claim]))
                 case "advertised":
                     self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
 

@@ -59,24 +59,28 @@ def schema(table: str) -> pa.Schema:
 
 def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Rows as one cell. Times are given in nanoseconds since 1970; a name that is no column is our mistake."""
-    columns = schema(table)
-    made = [in_microseconds(row, columns) for row in rows]
+    columns, every = schema(table), list(rows)
+    strangers = {name for row in every for name in row}.difference(columns.names)
+    if strangers:
+        msg = f"no such column: {', '.join(sorted(strangers))}"
+        raise KeyError(msg)
+    made = [pa.array(values(every, column.name, column.type), column.type) for column in columns]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, columns) as writer:
-        writer.write_table(pa.Table.from_pylist(made, columns))
+        writer.write_batch(pa.record_batch(made, columns))
     return bytes(sink.getvalue())
+
+
+def values(rows: list[Mapping[str, Any]], name: str, kind: pa.DataType) -> list[Any]:
+    """One column; what a row does not have is null."""
+    found = [row.get(name) for row in rows]
+    return (
+        [in_unit(value, kind) for value in found] if pa.types.is_nested(kind) or pa.types.is_timestamp(kind) else found
+    )
 
 
 def from_ipc(cell: bytes) -> pa.Table:
     return pa.ipc.open_stream(cell).read_all()
-
-
-def in_microseconds(row: Mapping[str, Any], columns: pa.Schema) -> dict[str, Any]:
-    strangers = row.keys() - set(columns.names)
-    if strangers:
-        msg = f"no such column: {', '.join(sorted(strangers))}"
-        raise KeyError(msg)
-    return {name: in_unit(row.get(name), columns.field(name).type) for name in columns.names}
 
 
 def in_unit(value: Any, kind: pa.DataType) -> Any:

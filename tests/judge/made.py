@@ -21,3 +21,8 @@ def cluster(cluster_id="east-cluster-id-22-chars", server=EAST, at=0.0):
 
 def bound(name, topic_id, at, until=None, *, server=EAST, source="metadata", by=None):
     return claim("binding", name, topic_id, source, server, by, at=at, until=until, server=server)
+
+
+def carries(server, topic_id, at):
+    """That a server spoke of an id."""
+    return claim("carries", server, at=at, server=server, peak={f"least:{topic_id}": -int(at * S)})

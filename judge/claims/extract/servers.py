@@ -30,8 +30,6 @@ ADDRESSES = (
     ("Metadata", "response", "brokers", "node_id"),
     ("DescribeCluster", "response", "brokers", "broker_id"),
 )
-CARRIED = 64
-"""So many ids per endpoint are enough to see that two endpoints share some: the least, in their own order."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -127,27 +125,23 @@ def advertised(batch: Batch) -> Iterator[Rows]:
 
 
 def carried(claims: list[Claim]) -> Iterator[Claim]:
-    """Which endpoints spoke of which ids, from the other claims: the least ids only, so that it stays bounded."""
-    found: dict[tuple[str, str], dict[Key, Claim]] = {}
+    """Which ids endpoints spoke of, and since when, from the other claims: a set, of which the least ids stay."""
+    found: dict[tuple[str, Key], Claim] = {}
     for claim in claims:
         waits = claim.kind.startswith(UNANSWERED)
         if claim.kind.removeprefix(UNANSWERED) in {"binding", "partition", "use"}:
             topic_id = claim["topic_id"]
             if topic_id is None or topic_id in RESERVED or topic_id.startswith(tuple(RESERVED)):
                 continue
-            endpoint = claim.server()
-            kind, key = (
-                (f"{UNANSWERED}carries", (endpoint, topic_id, claim["host"]))
-                if waits
-                else ("carries", (endpoint, topic_id))
-            )
-            told = Claim(kind, key, claim.first, claim.last, count=claim.count)
-            known = found.setdefault((kind, endpoint), {}).setdefault(key, told)
-            if known is not told:
-                known.merge(told)
-    for by_id in found.values():
-        for key in sorted(by_id)[:CARRIED]:
-            yield by_id[key]
+            key = (claim.server(), claim["host"]) if waits else (claim.server(),)
+            kind, member = f"{UNANSWERED}carries" if waits else "carries", f"{LEAST}{topic_id}"
+            told = found.setdefault((kind, key), Claim(kind, key, claim.first, claim.last, count=0))
+            told.first, told.last = min(told.first, claim.first), max(told.last, claim.last)
+            told.count += claim.count
+            told.peak[member] = max(told.peak.get(member, -claim.first.ts_ns), -claim.first.ts_ns)
+    for told in found.values():
+        told.peak = least(told.peak)
+        yield told
 
 
 def names(claims: list[Claim]) -> Iterator[Claim]:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.lab import B1, Lab, open_rows
-from tests.judge.made import EAST, ID_1, S, bound, claim, cluster
+from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster
+from wirecheck.judge.claims.claim import MOST_MEMBERS
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger import bounds
 from wirecheck.judge.ledger.bounds import CLIENT_IDS
 from wirecheck.judge.results.distinct_count import Distinct, K
 from wirecheck.judge.thresholds import Settings
@@ -184,12 +184,11 @@ def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
 
 
 def test_of_the_ids_an_endpoint_spoke_of_the_least_are_kept_whatever_the_cuts():
-    told = [claim("carries", EAST, f"{n:05d}", at=n) for n in range(2000)]
+    told = [carries(EAST, f"{n:05d}", at=n) for n in range(2000)]
     random.Random(3).shuffle(told)
     _, judge = judged([[cluster()], *(told[at : at + 300] for at in range(0, 2000, 300))], Settings())
-    kept = {c["topic_id"] for c in judge.ledger.claims("carries", "server")}
-    assert {f"{n:05d}" for n in range(bounds.CARRIED)} <= kept
-    assert len(kept) <= 2 * bounds.CARRIED
+    (kept,) = judge.ledger.claims("carries", "server")
+    assert kept.peak == {f"least:{n:05d}": -n * S for n in range(MOST_MEMBERS)}
 
 
 def test_of_one_kind_of_claims_about_a_subject_the_first_are_kept():

@@ -1,6 +1,6 @@
 """Endpoints are joined by what servers say, and two known ClusterIds never."""
 
-from tests.judge.made import EAST, ID_1, WEST, S, claim, cluster
+from tests.judge.made import EAST, ID_1, WEST, S, carries, claim, cluster
 from wirecheck.judge.topology.clusters import Clusters
 
 OTHER, CONTROLLER = "10.0.0.2:9092", "10.0.0.3:19093"
@@ -33,12 +33,12 @@ def test_host_names_join_nothing():
 
 
 def test_a_shared_topic_id_joins():
-    shared = [claim("carries", EAST, ID_1, at=1), claim("carries", OTHER, ID_1, at=2, server=OTHER)]
+    shared = [carries(EAST, ID_1, at=1), carries(OTHER, ID_1, at=2)]
     assert keys(Clusters("lab", [*served(EAST, OTHER), cluster("A"), *shared])) == [("A", [EAST, OTHER])]
 
 
 def test_two_known_cluster_ids_are_never_united():
-    shared = [claim("carries", EAST, ID_1, at=1), claim("carries", WEST, ID_1, at=2, server=WEST)]
+    shared = [carries(EAST, ID_1, at=1), carries(WEST, ID_1, at=2)]
     told = claim("address", EAST, WEST, 2, at=1)
     made = Clusters("lab", [*served(EAST, WEST), cluster("A"), cluster("B", WEST), told, *shared])
     assert keys(made) == [("A", [EAST]), ("B", [WEST])]
