@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.capture import frames, frames_file
+from wirecheck.capture.source.pcapng_secrets import TLS_KEY_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 COLUMNS = ("kind", "cluster", "source", "frame_no", "ts_ns", "src_ip", "src_port", "dst_ip", "dst_port")
-SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "payload", "payload_len", "left_out")
+SEGMENT = ("tcp_seq", "tcp_ack", "tcp_flags", "payload", "payload_len", "left_out", "overhead")
 MOST_PAYLOAD = 65_000  # of one packet: an IP length has 16 bits, and a captured segment may be longer (offloading)
 RAW_IP = 101
 COMMENT, APPLICATION, RESOLUTION = 1, 4, 9  # option codes: opt_comment, shb_userappl, if_tsresol
@@ -112,8 +113,9 @@ def selected(files: Iterable[Path], cluster: str, wanted: set[Pair]) -> pa.Table
     return table.take(pa.array(order))
 
 
-def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str]) -> None:
-    """Write selected frames as pcapng. Whole or not at all, mode 0600: it is other people's traffic.
+def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str], keys: bytes = b"") -> None:
+    """Write selected frames as pcapng, with the lines of a key log if there are. Whole or not at all, mode 0600: it is
+    other people's traffic.
 
     Raises OSError.
     """
@@ -124,16 +126,18 @@ def write(path: Path, table: pa.Table, title: str, comments: Mapping[Place, str]
     hidden.unlink(missing_ok=True)  # what a crash left
     try:
         with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
-            write_blocks(file, table, title, comments)
+            write_blocks(file, table, title, comments, keys)
         hidden.replace(path)
     finally:
         hidden.unlink(missing_ok=True)
 
 
-def write_blocks(file: BinaryIO, table: pa.Table, title: str, comments: Mapping[Place, str]) -> None:
+def write_blocks(file: BinaryIO, table: pa.Table, title: str, comments: Mapping[Place, str], keys: bytes = b"") -> None:
     said = options((COMMENT, title.encode()), (APPLICATION, b"wirecheck"))
     file.write(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1) + said))
     file.write(block(1, struct.pack("<HHI", RAW_IP, 0, 0) + options((RESOLUTION, b"\x09"))))
+    if keys:  # a Decryption Secrets Block, before the frames it opens
+        file.write(block(10, struct.pack("<II", TLS_KEY_LOG, len(keys)) + padded_to_4(keys)))
     for batch in table.to_batches(max_chunksize=4096):
         for row in batch.to_pylist():
             comment = comments.get((row["source"], row["frame_no"]))

@@ -104,6 +104,8 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
         raise click.UsageError(
             "--retain does not go with --ship: files leave when they are shipped; --max-disk bounds them"
         )
+    if interfaces and ctx.get_parameter_source("keylog") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--keylog goes with -r, not with -i: capture -r undoes TLS in what tcpdump wrote")
     if interfaces:
         click.echo(live(interfaces, **choices), err=True)
         return

@@ -7,7 +7,7 @@ Rule: success is said only of a file that was judged again and gave the same fin
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from wirecheck.commands.inputs import (
     holds_tables,
     judged_frames,
     judged_locally,
+    place,
     tell_unread,
     write_frames,
 )
@@ -44,13 +45,19 @@ Row = dict[str, Any]
 @options.cluster()
 @options.keylog()
 @click.option("--keep-records", is_flag=True, help="Do not put zeros for records and secrets, where INPUT has them.")
-def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Path, **reading: Any) -> None:
+@click.option("--with-keys", is_flag=True, help="Put the keys of its TLS connections into the file, and no others.")
+def evidence(
+    finding: str, inputs: tuple[str, ...], out: Path | None, target: Path, *, with_keys: bool, **reading: Any
+) -> None:
     """Write the frames behind a finding as pcapng, and prove that they are enough.
 
     FINDING is a finding's id, as replay prints it (its beginning will do), or the code of a check that found one thing.
     INPUT is the pcaps or folders of frames it was found in. With --from it is looked up there, and without INPUT the
     pcaps that it names are read. The file opens in Wireshark, its comments name the finding, and `replay FILE`
     finds it again: that was tried before this command says so.
+
+    Frames inside TLS are written as they are in the pcaps, encrypted, and nobody reads them without the keys;
+    --with-keys puts in those that they need. Of an agent's frames there is only what was kept of the plaintext.
 
     \b
     Examples:
@@ -79,7 +86,11 @@ def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Pa
             else:
                 coming.wait()
             files = files_of(coming)
-        frames, connections = Search(found, files, room / "try", reading["keep_records"]).proven(target)
+        captures = [place(name) for name in inputs if not Path(name).is_dir()]
+        search = Search(found, files, room / "try", reading["keep_records"], captures, with_keys)
+        frames, connections = search.proven(target)
+    for line in search.notes:
+        click.echo(f"wirecheck: {line}", err=True)
     click.echo(
         f"{found['code']} {found['id']}: {frames:,} frames of {connections} connections in {target}; "
         "judged alone, they give the same finding",
@@ -122,12 +133,17 @@ class Search:
     files: list[Path]
     scratch: Path
     keep_records: bool
+    captures: list[Path] = field(default_factory=list)
+    with_keys: bool = False
+    notes: list[str] = field(default_factory=list)
+    """What to say of the file besides."""
     tried: int = 0
 
     def proven(self, target: Path) -> tuple[int, int]:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
         from wirecheck.capture import pcapng_export as capture
         from wirecheck.capture.minimal_subset import enough
+        from wirecheck.capture.plain_places import as_plain
 
         every = capture.connections(self.files, self.finding["label"])
         wanted = {capture.Pair.of(*side["connection"].split(">")) for side in self.finding["sides"]}
@@ -139,10 +155,27 @@ class Search:
             )
         table = self.frames(found)
         try:
-            capture.write(target, table, self.title(), self.comments())
+            table, keys = self.as_captured(table)
+            capture.write(target, as_plain(table), self.title(), self.comments(), keys)
         except OSError as error:
             raise Stop(f"{target}: {error.strerror}; choose another -o") from error
         return table.num_rows, len(found)
+
+    def as_captured(self, table: "pa.Table") -> "tuple[pa.Table, bytes]":
+        """The frames with those inside TLS encrypted, and the keys they need; as they are where that proves nothing."""
+        from wirecheck.capture.original_frames import encrypted, key_lines
+
+        if not any(table["overhead"].to_pylist()):
+            return table, b""
+        found = encrypted(table, self.captures)
+        if found is not None:
+            keys = key_lines(found, options.key_logs(), self.captures) if self.with_keys else b""
+            if self.gives_it(found, keys):  # without keys in it by those of --keylog
+                if not self.with_keys:
+                    self.notes.append("frames inside TLS are encrypted in it: give --keylog to read them again")
+                return found, keys
+        self.notes.append("TLS is undone in it: what was kept of the plaintext stands there, at places of its own")
+        return table, b""
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":
         from wirecheck.capture import pcapng_export as capture
@@ -151,11 +184,17 @@ class Search:
 
     def proves(self, connections: "set[Pair]") -> bool:
         """Whether these connections alone, written and read again as a user would, give the same finding."""
+        from wirecheck.capture.plain_places import as_plain
+
+        return self.gives_it(as_plain(self.frames(connections)))
+
+    def gives_it(self, table: "pa.Table", keys: bytes = b"") -> bool:
+        """Whether a capture of these frames gives the finding."""
         from wirecheck.capture import pcapng_export as capture
 
         self.tried += 1
         with room_for(self.scratch / str(self.tried)) as folder:
-            capture.write(folder / "try.pcapng", self.frames(connections), self.title(), {})
+            capture.write(folder / "try.pcapng", table, self.title(), {}, keys)
             files = write_frames(
                 [folder / "try.pcapng"], folder / "frames", self.finding["label"], keep_records=self.keep_records
             ).files

@@ -63,6 +63,8 @@ def desk(tmp_path_factory):
     for named in ("incident.pcapng", "a.pcap.gz", "b.pcap.zst", "broker-1.pcap.gz", "broker-2.pcap.gz"):
         shutil.copy(EXAMPLE, folder / named)
     (folder / "examples").symlink_to(ROOT / "examples")
+    for named in ("keys.log", "broker-1.keys", "broker-2.keys"):
+        (folder / named).write_text(f"CLIENT_RANDOM {'00' * 32} {'00' * 48}\n")
     return folder
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirecheck.capture import frames
 from wirecheck.capture.agent.plain_trim import TlsTrim
@@ -206,6 +207,14 @@ def read_growing(path: Path, wait: Callable[[], None], batch_bytes: int = BATCH_
             yield pa.Table.from_batches([frames.mark_rows(marks, stamp)])
     finally:
         file.close()
+
+
+def read_encrypted(inputs: Sequence[Path], batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
+    """The frames alone as they are in the files, whatever keys these hold. Raises InputError."""
+    capture = _Capture(inputs, frames.Stamp("", OFFLINE), batch_bytes, ())
+    for rows in capture.rows(None):
+        table = pa.Table.from_batches([rows])
+        yield table.filter(pc.equal(table["kind"], pa.scalar(frames.FRAME, pa.int8())))
 
 
 def _size(source: Input) -> int:

@@ -222,6 +222,8 @@ class RecordStream:
         if self.waits_for_keys:
             return False
         for found in _HEADER.finditer(bytes(data)):
+            if self._given_up:
+                break
             at = found.start()
             if len(data) < at + HEADER_BYTES or len(data) < (end := at + HEADER_BYTES + size_of(data, at)):
                 if not self._may_grow(data, at):
@@ -255,7 +257,9 @@ class RecordStream:
                     self._renew(place)
                     return opened
                 self._tries += 1
-        self._given_up = self._tries > MOST_TRIES
+                if self._tries > MOST_TRIES:
+                    self._given_up = True
+                    return None
         return None
 
     def _numbers(self, place: int) -> Iterator[int]:

@@ -65,7 +65,7 @@ def cut(shared: Shared, connection: Connection, direction: Direction) -> None:
         if direction.message_end < 0:
             if not _on_head(shared, connection, direction):
                 return
-        elif direction.unsure and direction.is_unsure(direction.message_end):
+        elif direction.unsure and direction.drop_unsure():
             direction.lose_boundary()  # where the message ends is not known
         elif direction.next_offset < direction.message_end:
             direction.need = direction.message_end

@@ -231,10 +231,13 @@ class Direction(Sequence):
             self.unsure = True
             self.need = min(self.need, self.next_offset)
 
-    def is_unsure(self, upto: i64) -> bool:
-        """Whether nobody knows how much of the stream lies before this offset, counted from what is not cut yet."""
-        self.unsure = unsure_before(self.ordered.first, NEVER)
-        return self.unsure and unsure_before(self.ordered.first, upto)
+    def drop_unsure(self) -> bool:
+        """Whether nobody knows how long what comes before the message's end is: what there is of it is given up."""
+        self.unsure = unsure_before(self.ordered.first, NEVER) >= 0
+        end = unsure_before(self.ordered.first, self.message_end)
+        if end >= 0:
+            self.drop(end)
+        return end >= 0
 
     # --- message boundaries
 

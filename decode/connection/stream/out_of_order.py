@@ -147,13 +147,13 @@ def is_open(chunk: Chunk) -> bool:
     return chunk.kind in (LEFT, UNSURE)
 
 
-def unsure_before(chunk: Chunk | None, upto: i64) -> bool:
-    """Whether nobody knows how much of the stream lies before this offset: where TLS was undone, gaps are unsure."""
+def unsure_before(chunk: Chunk | None, upto: i64) -> i64:
+    """Where a stretch ends, before this offset, of which nobody knows how much the stream's is; -1 if there is none."""
     while chunk is not None and chunk.begin < upto:
         if chunk.kind in (UNSURE, GAP):
-            return True
+            return chunk.end
         chunk = chunk.next
-    return False
+    return -1
 
 
 def left_out_for_good(chunk: Chunk) -> bool:

@@ -3,13 +3,15 @@
 import random
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests import traffic as t
 from tests.build import plain
 from tests.capture.canaries import PARTS, SECRET, exchange
-from wirecheck.capture import frames, frames_file
+from wirecheck.capture import frames, frames_file, original_frames, pcapng_export
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.capture.plain_places import as_plain
 from wirecheck.capture.tls import tls_connection
 from wirecheck.decode.show import message_lines
 
@@ -169,3 +171,42 @@ def test_under_damage_whatever_is_read_is_right(tls, tmp_path, seed):
     assert len(readable) > 0.75 * len(whole)
     trimmed = of_files(write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log]).files)
     assert len([line for line in trimmed if "body" in line]) > 0.75 * len(whole)
+
+
+def test_keys_inside_a_pcapng_are_used_without_being_asked(tls, tmp_path):
+    wrapped = conversation(tls())
+    path = tmp_path / "keys-inside.pcapng"
+    rows = pa.concat_tables(read_frames([capture(tmp_path / "tls.pcap", wrapped.segments)]))
+    table = rows.filter(pc.equal(rows["kind"], pa.scalar(frames.FRAME, pa.int8())))
+    pcapng_export.write(path, table, "t", {}, wrapped.key_log.read_bytes())
+    assert len(lines(read_frames([path]))) == 26
+    pcapng_export.write(path, table, "t", {})
+    assert lines(read_frames([path])) == []
+
+
+def test_evidence_has_the_original_frames_and_the_keys_of_its_connections_alone(tls, tmp_path):
+    wrapped = conversation(tls())
+    path = capture(tmp_path / "tls.pcap", wrapped.segments)
+    other = f"CLIENT_TRAFFIC_SECRET_0 {'ab' * 32} {'cd' * 48}\n"
+    wrapped.key_log.write_text(other + wrapped.key_log.read_text())
+    (file,) = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log]).files
+    ends = [(s.src, s.dst) for s in wrapped.segments[:1]]
+    pair = pcapng_export.Pair.of(*(pcapng_export.endpoint(*end) for end in ends[0]))
+    table = pcapng_export.selected([file], "L", {pair})
+    found = original_frames.encrypted(table, [path])
+    assert found["payload"].to_pylist() == [s.payload for s in wrapped.segments]
+    keys = original_frames.key_lines(found, [wrapped.key_log], [])
+    assert keys.decode() == "".join(
+        line for line in wrapped.key_log.read_text().splitlines(keepends=True) if line[0] != "#" and line != other
+    )
+    assert original_frames.encrypted(table, [tmp_path / "tls.keys"][:0]) is None
+
+
+def test_frames_of_an_agent_become_a_plain_capture_that_says_the_same(tls, tmp_path):
+    wrapped = conversation(tls())
+    path = capture(tmp_path / "tls.pcap", wrapped.segments)
+    (file,) = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log], keep_records=True).files
+    pair = pcapng_export.Pair.of("10.0.0.1:40000", "10.0.0.9:9092")
+    plain_capture = tmp_path / "plain.pcapng"
+    pcapng_export.write(plain_capture, as_plain(pcapng_export.selected([file], "L", {pair})), "t", {})
+    assert lines(read_frames([plain_capture])) == of_files([file]) != []

@@ -1,0 +1,72 @@
+"""Frames of TLS connections as they were captured, encrypted, and the few lines of key logs that open them.
+
+Knows: which frames of a capture a row stands for, and whose secrets a connection needs: those of its ClientHello.
+Refuses to know: what is inside, and who may have the keys (the door asks).
+Rule: only connections in which TLS was undone are read again; what was plain on the wire stays as trim left it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirecheck.capture.agent.offline_agent import read_encrypted
+from wirecheck.capture.pcapng_export import SEGMENT, pair_of
+from wirecheck.capture.source.pcap import CaptureFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+RANDOM_AT, RANDOM_BYTES = 11, 32  # of a ClientHello, behind the headers of record and handshake and the version
+_HELLO = re.compile(rb"\x16\x03[\x00-\x04]..\x01", re.DOTALL)
+_LINE = re.compile(rb"[A-Z0-9_]+ ([0-9a-fA-F]{64}) [0-9a-fA-F]+\s*")
+
+
+def encrypted(table: pa.Table, captures: Sequence[Path]) -> pa.Table | None:
+    """These frames, those inside TLS as they are in the captures; None where that is none, or one is not there."""
+    rows = table.to_pylist()
+    undone = {pair_of(row) for row in rows if row["overhead"]}
+    wanted = {(row["source"], row["frame_no"]) for row in rows if pair_of(row) in undone}
+    if not wanted or not captures:
+        return None
+    found = {}
+    for part in read_encrypted(captures):
+        numbers = part.filter(pc.is_in(part["frame_no"], pa.array({number for _, number in wanted})))
+        for row in numbers.select(["source", "frame_no", *SEGMENT]).to_pylist():
+            if (row["source"], row["frame_no"]) in wanted:
+                found[row["source"], row["frame_no"]] = {name: row[name] for name in SEGMENT}
+    if found.keys() != wanted:
+        return None
+    return pa.Table.from_pylist(
+        [{**row, **found.get((row["source"], row["frame_no"]), {})} for row in rows], table.schema
+    )
+
+
+def key_lines(table: pa.Table, key_logs: Iterable[Path], captures: Iterable[Path]) -> bytes:
+    """The lines that open these frames, of key logs and of those in captures. Raises OSError."""
+    payloads = table["payload"].to_pylist()
+    randoms = {p[RANDOM_AT : RANDOM_AT + RANDOM_BYTES].hex() for p in payloads if _HELLO.match(p)}
+    lines = (line for text in _texts(key_logs, captures) for line in text)
+    found = dict.fromkeys(
+        line.strip() for line in lines if (m := _LINE.fullmatch(line)) and m[1].decode().lower() in randoms
+    )
+    return b"".join(line + b"\n" for line in found)
+
+
+def _texts(key_logs: Iterable[Path], captures: Iterable[Path]) -> Iterator[Iterable[bytes]]:
+    for path in key_logs:
+        with path.open("rb") as file:
+            yield file
+    blocks: list[bytes] = []
+    for path in captures:
+        file_of = CaptureFile(path)
+        file_of.on_keys = blocks.append
+        try:
+            file_of.look_for_keys()
+        finally:
+            file_of.close()
+    yield from (block.splitlines() for block in blocks)

@@ -1,0 +1,115 @@
+"""Records found again, numbers tried, and whatever hostile bytes are: bounded, never plain without a proof."""
+
+import random
+
+import pytest
+
+from wirecheck.capture.tls import record_stream
+from wirecheck.capture.tls.cipher_suites import TLS_1_3
+from wirecheck.capture.tls.plain_space import Span
+from wirecheck.capture.tls.record_keys import Tls13Key
+from wirecheck.capture.tls.record_stream import RecordStream
+
+SECRET = bytes(range(32))
+FRAME = 5 + 17
+
+
+def key():
+    return Tls13Key(TLS_1_3[0x1301], SECRET)
+
+
+def sealed(number, content, kind=23, padding=0):
+    """A record as RFC 8446 5.2 has it, by the key's own cipher."""
+    made = key()
+    inner = content + bytes([kind]) + bytes(padding)
+    header = b"\x17\x03\x03" + (len(inner) + 16).to_bytes(2, "big")
+    return header + made._aead.encrypt((made._iv ^ number).to_bytes(12, "big"), inner, header)
+
+
+def plain_of(stream, begin, end):
+    """Plain bytes of [begin, end), dots for the rest."""
+    found = b""
+    spans = {
+        p: b"" if s.known else b"."
+        for s in stream.space.spans(begin, end)
+        for p in range(begin + s.begin, begin + s.end)
+    }
+    for run in stream.space._runs:
+        for at in range(max(run.begin, begin), min(run.begin + len(run.plain), end)):
+            found += spans.get(at, bytes(run.plain[at - run.begin : at - run.begin + 1]))
+    return found
+
+
+def fed(*parts):
+    """A stream that was fed bytes, or lengths of gaps."""
+    stream, at = RecordStream(0), 0
+    stream.use([key()])
+    for part in parts:
+        size = part if isinstance(part, int) else len(part)
+        stream.feed(at, at + size, None if isinstance(part, int) else part)
+        at += size
+    while stream.run():
+        pass
+    return stream, at
+
+
+def test_content_stands_where_it_stood_on_the_wire():
+    stream, end = fed(sealed(0, b"hello"), sealed(1, b"you", padding=9))
+    assert stream.space.spans(0, end) == [Span(0, 5, True), Span(10, 22, True), Span(35, 26, True)]
+    assert plain_of(stream, 0, end) == b"helloyou"
+
+
+def test_what_is_no_application_data_is_overhead():
+    stream, end = fed(sealed(0, b"\x04" + bytes(50), kind=22), sealed(1, b"x"))
+    assert plain_of(stream, 0, end) == b"x"
+
+
+@pytest.mark.parametrize("lost", [1, 2, 40, 700])
+def test_behind_lost_records_the_number_is_found_again(lost):
+    gap = sum(len(sealed(n, bytes(30))) for n in range(1, 1 + lost))
+    stream, end = fed(sealed(0, b"a"), gap, sealed(1 + lost, b"b"), sealed(2 + lost, b"c"))
+    assert plain_of(stream, 0, end) == b"abc"
+
+
+def test_a_gap_within_a_record_costs_that_record_alone():
+    whole = sealed(1, bytes(3000))
+    stream, end = fed(sealed(0, b"a") + whole[:1000], 500, whole[1500:] + sealed(2, b"b"))
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"ab"
+    assert stream.opened == 2
+
+
+def test_a_key_update_is_followed():
+    renewed = key().next()
+    inner = b"new\x17"
+    header = b"\x17\x03\x03" + (len(inner) + 16).to_bytes(2, "big")
+    record = header + renewed._aead.encrypt(renewed._iv.to_bytes(12, "big"), inner, header)
+    stream, end = fed(sealed(0, b"a"), sealed(1, b"\x18\0\0\1\0", kind=22), record)
+    assert plain_of(stream, 0, end) == b"anew"
+
+
+def test_a_record_that_another_key_made_is_never_plain_and_the_next_is_read():
+    stream, end = fed(sealed(0, b"a"), sealed(5, b"x")[:-1] + b"\0", sealed(1, b"b"))
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"ab"
+
+
+def test_trying_ends(monkeypatch):
+    monkeypatch.setattr(record_stream, "MOST_TRIES", 300)
+    rng = random.Random(1)
+    junk = b"".join(b"\x17\x03\x03\x00\x30" + rng.randbytes(48) for _ in range(60))
+    stream, end = fed(sealed(0, b"a"), 100_000, junk, sealed(1, b"b"))
+    assert stream.space.decided == end
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"a"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_hostile_bytes_end_in_overhead_or_nothing(seed):
+    rng = random.Random(seed)
+    data = bytearray(b"".join(sealed(n, rng.randbytes(rng.randint(0, 400))) for n in range(12)))
+    for _ in range(rng.randint(1, 30)):
+        data[rng.randrange(len(data))] = rng.choice([0, 3, 20, 22, 23, 255, rng.randrange(256)])
+    cut = sorted(rng.sample(range(1, len(data)), 4))
+    parts = [bytes(data[: cut[0]]), cut[1] - cut[0], bytes(data[cut[1] : cut[2]]), bytes(data[cut[2] :])]
+    stream, end = fed(*parts)
+    stream.give_up(end)
+    stream.stop()
+    assert stream.space.decided == end
