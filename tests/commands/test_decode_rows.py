@@ -10,11 +10,13 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 from tests import traffic
 from tests.build import plain
 from tests.commands.conftest import EXAMPLE, ROOT
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.door import main
 
 IDS = {"correlationId": 7, "clientId": "billing-1"}
 
@@ -250,8 +252,9 @@ def test_what_is_piped_in_is_shown_as_it_comes_and_ends_with_the_pipe(tmp_path, 
         process.stdin.flush()
         assert b"Metadata v12 request" in process.stdout.readline()
         process.stdin.write(whole[-1:])
-        rest, _ = process.communicate(timeout=60)
-        assert (process.returncode, rest.count(b"\n")) == (0, 3)
+        process.stdin.close()
+        rest = process.stdout.read()  # not communicate(): it passes over what readline() has read ahead
+        assert (process.wait(60), rest.count(b"\n")) == (0, 3)
     finally:
         process.kill()
 
@@ -270,3 +273,11 @@ def test_what_cannot_be_followed_is_said(run, tmp_path, talk, monkeypatch, name,
     result = run("decode", name, *arguments, "--follow")
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
+
+
+def test_following_a_capture_says_that_key_logs_are_not_used(tmp_path, talk):
+    (tmp_path / "keys.log").write_text("")
+    arguments = ["decode", str(captured(tmp_path, talk)), "--follow", "--limit", "1"]
+    told = CliRunner().invoke(main, [*arguments, "--keylog", str(tmp_path / "keys.log")])
+    assert told.exit_code == 0
+    assert "--follow undoes no TLS" in told.stderr
