@@ -33,6 +33,7 @@ Row = dict[str, Any]
 @click.option("--at", type=options.Time(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
 @options.cluster()
 @options.strict()
+@options.quiet()
 @options.form("json", "csv")
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:
     """Describe topics as they were observed: ids, partitions, leaders, replicas, ISR, each with time and source.
