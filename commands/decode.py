@@ -54,6 +54,7 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("-V", "--tree", is_flag=True, help="Print the whole value of every message, as a tree.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect()
+@options.keylog()
 @options.form("json")
 @options.strict()
 @options.quiet()
@@ -223,13 +224,14 @@ def messages(
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
     from wirecheck.capture.source import pcap
+    from wirecheck.capture.tls.key_log import KeyLogError
     from wirecheck.decode.show import message_lines
 
     inputs = places(files)
     every = growing(inputs, broken, pause) if reading.at_once else tables(inputs, broken)
     try:
         yield from message_lines.of(whole(every, broken), wanted, reading, noticed)
-    except pcap.InputError as error:
+    except (pcap.InputError, KeyLogError) as error:
         raise Stop(str(error)) from error
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import tell
 
@@ -22,7 +23,7 @@ def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
 
     captures = [path for path in inputs if not path.is_dir()]
     if captures:
-        yield from offline_agent.read_frames(captures)
+        yield from offline_agent.read_frames(captures, key_logs=options.key_logs())
     if folders := [path for path in inputs if path.is_dir()]:
         yield from written(frames_files(folders), broken)
 

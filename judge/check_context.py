@@ -5,7 +5,7 @@ Rule: a check asks `passed` and never compares with the watermark itself; so a v
 An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +54,7 @@ class CheckContext:
         """Subjects that wait for the high watermark of the metadata log, or watch what lies in other subjects."""
         self.logs: dict[int, LogOrder] = {}
         self.known_senders: dict[int, set[str]] = {}
-        self.agents: dict[str, tuple[int, bool]] = {}
+        self.agents: Mapping[str, tuple[int, bool]] = {}
         """How far each agent has shown its traffic, and whether it has ended."""
         self.subject: Subject = ()
         self.failed: list[Failure] = []

@@ -16,8 +16,8 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 
 Made = TypeVar("Made")
 FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING = "filing", "snapshots", "clusters", "ageing", "sorting"
-STRANGERS = "strangers"
-STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, STRANGERS, "rows")
+STRANGERS, SETTLING = "strangers", "settling"
+STEPS = (FILING, ASSEMBLY, CLUSTERS, AGEING, SORTING, STRANGERS, SETTLING, "rows")
 """What may fail besides checks and tables; with their codes and names the closed set of what failures count under."""
 MOST = 4096
 """So many subjects are remembered."""

@@ -8,22 +8,27 @@ ends nothing else, and the rows of its subject stand.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
-from wirecheck.capture import frames
+from wirecheck.judge import agent_marks
+from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
-from wirecheck.judge.ledger import ageing
-from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, withdrawn
-from wirecheck.judge.ledger.ledger import Ledger, Load, unversioned, versioned
+from wirecheck.judge.ledger import ageing, bounds, migration
+from wirecheck.judge.ledger.agenda import Agenda
+from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
+from wirecheck.judge.ledger.ledger import STATE_VERSION, Ledger, Load, stored, unversioned, version_of
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
+from wirecheck.judge.row_pace import RowPace
+from wirecheck.judge.settlement import SPACE as CONNECTION
+from wirecheck.judge.settlement import Settlement
 from wirecheck.judge.subject_eviction import Room
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters
@@ -32,7 +37,7 @@ from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
 SERVERS: Subject = ("server",)
-EMPTY: Any = {"agents": {}, "due": [], "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
+EMPTY: Any = {"agents": {}, "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
 
 
 class EmittedRow(NamedTuple):
@@ -44,33 +49,6 @@ class EmittedRow(NamedTuple):
     body: Body
 
 
-class Marks(Protocol):
-    """What an agent says about itself, in order."""
-
-    @property
-    def agent(self) -> str: ...
-    @property
-    def marks(self) -> tuple[frames.Mark, ...]: ...
-    @property
-    def missing_files(self) -> int: ...
-
-
-MARKS = {
-    frames.DROPPED: "dropped_frames",
-    frames.SKIPPED: "skipped_frames",
-    frames.INPUT_ERROR: "input_errors",
-    frames.QUARANTINED: "quarantined_files",
-}
-"""Marks that are counted, and the measure of coverage each adds to."""
-
-
-class Frontier(NamedTuple):
-    """How far one agent has shown its traffic."""
-
-    ts_ns: int
-    ended: bool
-
-
 class Judge:
     def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
         self.label, self.settings = label, settings or Settings()
@@ -79,18 +57,24 @@ class Judge:
         self.ledger = Ledger(self.load, self.overflow.sizes)
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
-        stored = self.stored(MAIN) or EMPTY
-        self.agents = {agent: Frontier(*frontier) for agent, frontier in stored["agents"].items()}
-        self.due: dict[Subject, int] = {tuple(subject): due_ns for subject, due_ns in stored["due"]}
-        self.pending: set[Subject] = {tuple(subject) for subject in stored["pending"]}
-        self.late: int = stored["late"]
-        self.aged_ns: int = stored["aged_ns"]
+        main = self.stored(MAIN) or EMPTY
+        if (blob := self.load(MAIN)) and version_of(blob) < STATE_VERSION:
+            migration.by_space(self.overflow.sizes)
+            migration.connections_apart(self.ledger, self.emitted)
+        self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
+        self.due = Agenda(self.stored)
+        migration.agenda_of(main.get("due", ()), self.due)
+        self.pending: set[Subject] = {tuple(subject) for subject in main["pending"]}
+        self.late: int = main["late"]
+        self.aged_ns: int = main["aged_ns"]
         """Up to which capture time the ledger was looked through for what has left."""
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
-        self.failures = Failures(stored.get("failing", ()))
+        self.failures = Failures(main.get("failing", ()))
+        self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.due)
+        self.pace = RowPace(self.agents, self.due, self.settlement)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
-        self.strangers = Strangers(self.ledger, stored["strangers"])
+        self.strangers = Strangers(self.ledger, main["strangers"])
         self.clusters = Clusters(label)
         self.separate_clusters()
 
@@ -117,47 +101,52 @@ class Judge:
         """The horizon: what was said last before it is counted as late, not judged."""
         return self.watermark_ns - self.settings.horizon_s * 1_000_000_000
 
-    def hear(self, said: Marks) -> None:
+    def hear(self, said: agent_marks.Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""
-        for mark in said.marks:
-            if mark.kind in MARKS:
-                seen = Sighting(mark.ts_ns, "", "", -1, -1, mark.source or "", 0, 0)
-                key = (said.agent, MARKS[mark.kind], mark.source, mark.reason)
-                self.ledger.absorb(Claim("mark", key, seen, tally={"count": max(1, mark.count)}))
-        if said.missing_files:
-            seen = Sighting(self.watermark_ns, "", "", -1, -1, "", 0, 0)
-            key = (said.agent, "missing_files", None, None)
-            self.ledger.absorb(Claim("mark", key, seen, tally={"count": said.missing_files}))
+        for claim in agent_marks.claims_of(said, self.watermark_ns):
+            self.ledger.absorb(claim)
 
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
-        """The agent has shown everything up to this capture time (in every bucket); one that ended may begin again."""
-        before = self.agents.get(agent, Frontier(0, ended=False))
-        self.agents[agent] = Frontier(max(before.ts_ns, last_ts_ns), ended)
+        """The agent has shown everything up to this capture time, in every bucket."""
+        self.agents.progress(agent, last_ts_ns, ended=ended)
 
     @property
     def watermark_ns(self) -> int:
-        """Up to where all agents have shown their traffic; ended and silent agents are not waited for."""
-        newest = max((frontier.ts_ns for frontier in self.agents.values()), default=0)
-        silent_ns = newest - self.settings.agent_silent_s * 1_000_000_000
-        waited = [one.ts_ns for one in self.agents.values() if not one.ended and one.ts_ns >= silent_ns]
-        return min(waited, default=newest)
+        return self.agents.watermark_ns
 
     def rows(self) -> list[EmittedRow]:
         """The revisions of rows that are new or have changed since the last call."""
         left = [row for subject in self.room.crowd() for row in self.left(subject)]
         lessened = self.room.lessen()
+        settled = self.settled(self.pace.ripe())
         unsaid = self.strange(self.ledger.touched)
         before, without, context = self.clusters, self.without, self.context()
         everything = unsaid is None or self.clusters.moved(before) or self.without != without
-        subjects = self.every_subject() if everything else self.dirty() | self.beside(unsaid or set())
+        subjects = self.dirty() | (self.every_subject() if everything else self.beside(unsaid or set()))
+        subjects |= settled
+        subjects -= self.settlement.told(subjects - self.ledger.touched)
         self.ledger.touched.clear()
-        changed = [*self.judged(subjects, context, forget=lessened), *self.aged()]
+        changed = list(self.judged(subjects, context, forget=lessened))
+        self.settlement.leave(settled)
+        changed += self.aged()
         others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
+    def settled(self, ripe: set[Subject]) -> set[Subject]:
+        """Connections that settle with this batch; what they add to sums is added."""
+        lacking = {one for one in ripe if one[0] == CONNECTION and not self.due.due[one]}
+        self.settlement.take_account(self.ledger.touched, lacking)
+        early = bounds.too_many_connections(self.ledger, self.settings.most_connections)
+        if early:
+            self.overflow.left["connection"] += len(early)
+        passed_ns = self.agents.passed_ns
+        found = {one for one in ripe if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | {*early}
+        self.settlement.settle(found)
+        return found
+
     def left(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that there is no room for are withdrawn."""
-        self.due.pop(subject, None)
+        self.due.drop(subject)
         self.pending.discard(subject)
         for name, number, body in self.room.withdraw(subject):
             table, _, key = name.partition("|")
@@ -169,6 +158,8 @@ class Judge:
         """The servers come last: with them stands what could not be judged of all others."""
         for subject in sorted(subjects - {SERVERS}):
             yield from self.re_evaluate(subject, context, forget=subject in forget)
+            if subject[0] == CONNECTION and self.settlement.over(subject):
+                self.settlement.stand(subject)
         if SERVERS in subjects or self.failures.changed:
             yield from self.re_evaluate(SERVERS, context, forget=SERVERS in subjects and SERVERS in forget)
             self.failures.changed = False
@@ -184,29 +175,29 @@ class Judge:
             return set()
 
     def every_subject(self) -> set[Subject]:
-        return {subject for space in SPACES for subject in self.ledger.subjects(space)}
+        """All that is judged in clusters."""
+        return {subject for space in SPACES if space != CONNECTION for subject in self.ledger.subjects(space)}
 
     def separate_clusters(self) -> None:
         stated = self.ledger.claims_of(*SERVERS).values()
         self.clusters, self.without = separate(self.label, stated, self.connections, self.failures)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
-        """When the connections to an endpoint that carried requests began, and were seen last."""
-        for claim in self.ledger.claims("connection", "link", endpoint):
-            if claim.peak.get("requests"):
-                yield claim.first.ts_ns, claim.last.ts_ns
+        """When connections to an endpoint carried requests."""
+        for busy in self.ledger.claims("busy", "link", endpoint):
+            yield from ((first_ns, last_ns) for first_ns, last_ns in busy.peak["spans"])
 
     def context(self) -> CheckContext:
         """What checks see now."""
         self.separate_clusters()
         context = CheckContext(self.ledger, self.clusters, self.settings, self.watermark_ns, self.strangers)
         context.failures = self.failures
-        context.agents = {agent: (frontier.ts_ns, frontier.ended) for agent, frontier in self.agents.items()}
+        context.agents = self.agents
         return context
 
     def waiting(self, context: CheckContext) -> None:
         """Remember which subjects must be judged again, and when."""
-        self.due.update(context.due)
+        self.due.update(context.due.items())
         self.pending |= context.pending
 
     def aged(self) -> list[EmittedRow]:
@@ -218,6 +209,8 @@ class Judge:
         if not before_ns:
             return []
         self.failures.forget(AGEING)
+        for subject in self.settlement.idle(self.agents.passed_ns):
+            self.due.wait(subject, 0)  # settles with the next batch
         subjects = self.beside(self.attempt(ageing.age))
         horizon_ns = self.settings.horizon_s * 1_000_000_000
         if before_ns // horizon_ns < self.aged_ns // horizon_ns:
@@ -238,26 +231,27 @@ class Judge:
 
     def dirty(self) -> set[Subject]:
         """Subjects that were touched, whose time has come, or that look at one that was touched."""
-        watermark_ns = self.watermark_ns
-        ripe = {subject for subject, due_ns in self.due.items() if due_ns <= watermark_ns}
         logged = self.pending if SERVERS in self.ledger.touched else set()
-        return self.beside(self.ledger.touched | ripe | logged)
+        return self.beside(self.ledger.touched | self.pace.hurried | logged)
 
     def re_evaluate(self, subject: Subject, context: CheckContext, *, forget: bool = False) -> Iterator[EmittedRow]:
         """Judge one subject again and compare with its rows of before; what nothing makes any more is withdrawn, or,
         after ageing, forgotten: it stands as it was emitted last.
         """
         context.subject = subject
-        self.due.pop(subject, None)
+        self.due.drop(subject)
         self.pending.discard(subject)
         context.failed = []
-        now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context)}
+        known = self.emitted.rows(subject)
+        later = self.pace.later(subject, known)
+        now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context, later)}
         self.failures.judged(subject, context.failed)
         failed = {one.check for one in context.failed}
-        known = self.emitted.rows(subject)
         stranger = self.room.admitted(subject, known, now)
         for name in sorted({*known, *now}):
             before, row = known.get(name, NEVER), now.get(name)
+            if later and row is None and table_of(name) == later:
+                continue
             if failed and row is None and evaluate.undecided(name, before.body, failed):
                 continue  # it stands as it was emitted: nobody knows better now
             if row is None:
@@ -280,7 +274,6 @@ class Judge:
         """State that has changed since the last call, by the name it is loaded by."""
         main = {
             "agents": self.agents,
-            "due": sorted(([*subject], due_ns) for subject, due_ns in self.due.items()),
             "pending": sorted(self.pending),
             "late": self.late,
             "aged_ns": self.aged_ns,
@@ -288,11 +281,12 @@ class Judge:
             "strangers": self.strangers.state(),
         }
         ledger = self.ledger.shards()
-        states: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.emitted.changed_shards()}
+        states: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.due.changed_shards()}
+        states |= self.emitted.changed_shards()
         if self.snapshots.changed:
             states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
-        return {**ledger, **{name: as_bytes(state) for name, state in states.items()}}
+        return {**ledger, **{name: as_bytes(name, state) for name, state in states.items()}}
 
 
-def as_bytes(state: Any) -> bytes:
-    return versioned(orjson.dumps(state, default=tuple))  # named tuples are none of its own
+def as_bytes(name: str, state: Any) -> bytes:
+    return stored(name, orjson.dumps(state, default=tuple))  # named tuples are none of its own

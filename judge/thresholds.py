@@ -34,8 +34,8 @@ class Settings:
     """Topic names, and topic ids, kept by the rules of `bounds.py`: a cluster has at most some 100,000 partitions."""
     most_clients: int = 50_000
     """Clients, each a client id at an address; large clusters have 10,000."""
-    most_connections: int = 50_000
-    """Connections to one endpoint within the horizon; large clusters have 20,000 open ones."""
+    most_connections: int = 200_000
+    """Connections that have not settled; large clusters have 20,000 open ones."""
     most_claims: int = 100_000
     """Claims of one kind about one subject: partitions of the largest topics times their followers, and more."""
     most_findings: int = 10_000

@@ -31,8 +31,9 @@ INSIDE = {
     "streaming/run": {"streaming/spark", "streaming/steps", "streaming/store"},
     "capture/link": {"capture"},
     "capture/source": {"capture/link", "capture"},
+    "capture/tls": {"capture"},
     "capture/trim": {"capture"},
-    "capture/agent": {"capture/source", "capture/link", "capture/trim", "capture"},
+    "capture/agent": {"capture/source", "capture/link", "capture/tls", "capture/trim", "capture"},
     "judge/ledger": {"judge/claims", "judge/thresholds.py"},
     "judge/topology": {"judge/claims", "judge/claims/extract", "judge/ledger", "judge/failures.py"},
     "judge/results": {"judge/claims", "judge/ledger", "judge/topology", "judge/checks", "judge"},
@@ -74,9 +75,14 @@ BOUNDARIES = {
     "pyspark": {"streaming/spark", "streaming/run"},
     "pandas": {"streaming/spark", "wirecheck/library_values.py"},
     "py4j": {"streaming/spark", "streaming/run"},
+    "cryptography": {"capture/tls/record_keys.py"},
     "jinja2": {"dashboards/report"},
     "click": {"wirecheck/door.py", "commands"},
-    "prometheus_client": {"capture/agent/agent_metrics.py", "streaming/run/metrics_page.py"},
+    "prometheus_client": {
+        "capture/agent/agent_metrics.py",
+        "streaming/run/metrics_page.py",
+        "streaming/run/web_server.py",
+    },
 }
 FILE_LINES, FUNCTION_LINES, FOLDER_MODULES = 300, 50, 18
 WHOLE_LOOPS: set[str] = {"decode/interpret/interpreter.py follow", "decode/interpret/scatter.py put"}

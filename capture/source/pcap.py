@@ -19,7 +19,7 @@ from wirecheck.capture.source.rows import BATCH_BYTES, Rows
 from wirecheck.capture.source.windows import Pipe, Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import numpy as np
@@ -67,6 +67,8 @@ class Walk(Protocol):
 
     link_types: set[int]
     """Those that the file has declared so far."""
+    key_logs: list[bytes]
+    """Secrets for TLS in the file, that nobody took yet."""
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]: ...
 
@@ -87,6 +89,8 @@ class CaptureFile:
         """
         self.path = path
         self.source = str(path)
+        self.on_keys: Callable[[bytes], None] = lambda _: None
+        """Is told each key log in the file, before the packets behind it."""
         self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken
         try:
             self._windows = Windows(path, batch_bytes, pipe)
@@ -165,6 +169,8 @@ class CaptureFile:
         while used_up and going_on and self.rows.has_room:
             used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
             self.rows.keep(self._windows.data)
+            while self._walk.key_logs:
+                self.on_keys(self._walk.key_logs.pop(0))
             going_on = self._go_on(used_up, broken)
         return going_on
 

@@ -9,6 +9,7 @@ raised: its last rows there stand (`undecided`), and all others are made as if i
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -39,14 +40,27 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 """By space of the ledger: the tables that its subjects make rows of, and how."""
 
 
-def rows_of(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """Every row that one subject makes now; what raised instead is among the context's failures."""
+UNHURRIED: Mapping[str, str] = {"connection": "coverage", "client": "clients"}
+"""By space the table whose rows grow with every message: they are told once in a while (`judge.py`)."""
+
+
+@cache
+def codes_of(space: str) -> list[str]:
+    """The checks that look at the subjects of a space."""
+    return [code for code, check in catalogue.CHECKS.items() if check.function is not None and space in check.spaces]
+
+
+def rows_of(subject: Subject, context: CheckContext, without: str | None = None) -> Iterator[ResultRow]:
+    """Every row that one subject makes now, but for those of one table; what raised instead is among the context's
+    failures.
+    """
     for table, rows in ROWS[subject[0]]:
-        yield from contained(table, subject, context, rows, subject, context)
-    groups = contained(SORTING, subject, context, context.groups, subject)
-    for check in catalogue.CHECKS.values():
-        if check.function is not None and subject[0] in check.spaces:
-            yield from contained(check.code, subject, context, findings, check, subject, groups, context)
+        if table != without:
+            yield from contained(table, subject, context, rows, subject, context)
+    codes = codes_of(subject[0])
+    groups = contained(SORTING, subject, context, context.groups, subject) if codes else []
+    for code in codes:
+        yield from contained(code, subject, context, findings, catalogue.CHECKS[code], subject, groups, context)
 
 
 def contained(
@@ -104,9 +118,7 @@ def both(one: Evidence, other: Evidence) -> Evidence:
 
 
 def neighbours(subject: Subject, ledger: Ledger) -> Iterator[Subject]:
-    """Subjects whose rows may change when this one does: a name and its ids look at each other, the wire at links."""
-    if subject[0] == "link":
-        yield ("wire",)
+    """Subjects whose rows may change when this one does: a name and its ids look at each other."""
     if subject[0] not in {"name", "id"}:
         return
     for claim in list(ledger.claims_of(*subject).values()):

@@ -138,12 +138,12 @@ STATED: Mapping[str, Kind] = {
     ),
     "spoken": kind(
         "host endpoint client started_ns client_id",
-        "link:endpoint",
+        "connection:endpoint:client:started_ns",
         "{client_id} sends requests on connection {client}>{endpoint}",
     ),
     "ranges_told": kind(
         "host endpoint client started_ns digest",
-        "link:endpoint",
+        "connection:endpoint:client:started_ns",
         "{endpoint} advertises versions on connection {client}>{endpoint}",
     ),
     "request_version": kind(
@@ -205,7 +205,9 @@ STATED: Mapping[str, Kind] = {
         "client_id host endpoint", "client:client_id:host", "{endpoint} answers in the fetch session of {client_id}"
     ),
     "session_begun": kind(
-        "host endpoint client started_ns", "link:endpoint", "{client}>{endpoint} carries a fetch session"
+        "host endpoint client started_ns",
+        "connection:endpoint:client:started_ns",
+        "{client}>{endpoint} carries a fetch session",
     ),
     "idless": kind("endpoint", "server:", "topics are named without an id"),
     "fetch_odd": kind(
@@ -214,18 +216,52 @@ STATED: Mapping[str, Kind] = {
     "wrote": kind("client_id host endpoint", "client:client_id:host", "{client_id} writes to topics by name"),
     "told": kind("client_id host endpoint", "client:client_id:host", "{endpoint} tells {client_id} of topics"),
     # what was seen and read
-    "connection": kind("host endpoint client started_ns", "link:endpoint", "connection {client}>{endpoint}"),
+    "connection": kind(
+        "host endpoint client started_ns", "connection:endpoint:client:started_ns", "connection {client}>{endpoint}"
+    ),
     "gap": kind(
-        "host endpoint client started_ns ts_ns side bytes", "link:endpoint", "{bytes} {side} bytes are missing"
+        "host endpoint client started_ns ts_ns side bytes",
+        "connection:endpoint:client:started_ns",
+        "{bytes} {side} bytes are missing",
     ),
     "unanswered": kind("host endpoint api outcome", "link:endpoint", "{api} was not answered: {outcome}"),
     "malformed": kind(
         "api version side reason client_id host endpoint client started_ns",
-        "wire:",
+        "connection:endpoint:client:started_ns",
         "{api} v{version} {side} is malformed: {reason}",
     ),
     "unknown": kind("key version endpoint reason host", "wire:", "API key {key} v{version} is not in the schemas"),
-    "stray": kind("host endpoint client started_ns what", "link:endpoint", "{endpoint}: {what}"),
+    "stray": kind(
+        "host endpoint client started_ns what", "connection:endpoint:client:started_ns", "{endpoint}: {what}"
+    ),
+    # what connections add to the sums of their endpoint (`connection_account.py`); of those that have settled, client
+    # and started_ns are null
+    "midway": kind("host endpoint client started_ns", "link:endpoint", "the capture joined the connection midway"),
+    "encrypted": kind("host endpoint client started_ns", "link:endpoint", "the connection speaks TLS"),
+    "unread": kind(
+        "host endpoint client started_ns", "link:endpoint", "the connection carries bytes that are not Kafka's"
+    ),
+    "missing": kind("host endpoint client started_ns", "link:endpoint", "bytes of the connection are missing"),
+    "unpaired": kind("host endpoint client started_ns what", "link:endpoint", "{endpoint}: {what}"),
+    "outside": kind(
+        "host endpoint client started_ns client_id digest",
+        "link:endpoint",
+        "{client_id} sends {endpoint} versions that it was not told of",
+    ),
+    "asked": kind(
+        "host endpoint client started_ns", "link:endpoint", "{endpoint} closes on a client that it told versions"
+    ),
+    "partial": kind(
+        "host endpoint client started_ns client_id anybodys what",
+        "link:endpoint",
+        "not all that {client_id} said to {endpoint} was seen: {what}",
+    ),
+    "unreadable": kind(
+        "api version side reason client_id host endpoint client started_ns",
+        "wire:",
+        "{api} v{version} {side} is malformed: {reason}",
+    ),
+    "busy": kind("endpoint", "link:endpoint", "connections to {endpoint} carry requests"),
     "dialect": kind("host endpoint dialect", "link:endpoint", "{host} and {endpoint} speak {dialect}"),
     "draft_code": kind("endpoint error api", "link:endpoint", "{endpoint} answers {api} with {error}"),
     # who is who on the wire, whatever it says
@@ -246,5 +282,7 @@ KINDS: Mapping[str, Kind] = {
         for name in (*ORDERED, "address", "carries")
     },
 }
-SPACES = {"name": 64, "id": 64, "client": 16, "link": 16, "host": 16, "server": 1, "wire": 1, "agent": 1}
+SPACES = {
+    "name": 64, "id": 64, "client": 16, "connection": 256, "link": 16, "host": 16, "server": 1, "wire": 1, "agent": 1,
+}  # fmt: skip
 """The ledger's spaces and how many shards each is cut into."""

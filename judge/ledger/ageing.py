@@ -4,7 +4,7 @@ Knows which claims tell of a moment and which of a state that lasts. Does not kn
 The rules, by capture time; the horizon is a setting (24 h):
 - What tells of a moment (a use, an answer, an error, a request, a fetch session) leaves when it was last said longer
   than the horizon ago.
-- A connection leaves, with its gaps and everything else said of it, when its last packet is older than the horizon.
+- A connection settles long before (`settlement.py`); what is summed of settled ones tells of a moment.
 - Which topic is which lasts: bindings, creations, deletions, partition states, addresses, cluster ids, the order of the
   metadata log. Of many bindings of one id by one source the first and the last stay; of a partition's states the lowest
   and the highest epoch, and the introduction as new.
@@ -20,12 +20,12 @@ from typing import Any
 
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject, without_slots
 from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.ledger import busy_times
+from wirecheck.judge.ledger.connection_sums import ADDED, connection_of
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
 LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries", "advertised", "log_order", "mark"}
-OF_CONNECTION = {"connection", "gap", "spoken", "ranges_told", "stray", "session_begun"}
-"""Their keys begin with the connection's: host, endpoint, client, start."""
-IDENTITY = 4
+AGEING_SPACES = [space for space in SPACES if space != "connection"]
 Raised = Callable[[Subject, Exception], None]
 """Told of a subject that could not be looked through; it stays as it is."""
 
@@ -48,7 +48,7 @@ def age(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subject]:
     dead = {subject for subject in ledger.subjects("id") if attempt(raised, subject, ended, subject, ledger, oldest_ns)}
     dead_ids = {subject[1] for subject in dead}
     changed: set[Subject] = set()
-    for space in SPACES:
+    for space in AGEING_SPACES:
         for subject in list(ledger.subjects(space)):
             claims = list(ledger.claims_of(*subject).values())
             gone = claims if subject in dead else attempt(raised, subject, leaving, claims, oldest_ns, dead_ids)
@@ -66,7 +66,7 @@ def shorten(ledger: Ledger, oldest_ns: int, raised: Raised = again) -> set[Subje
     """Take slots older than this out of every claim; the subjects that lost some."""
     slot = oldest_ns // SLOT_NS
     changed: set[Subject] = set()
-    for space in SPACES:
+    for space in AGEING_SPACES:
         for subject in ledger.subjects(space):
             if attempt(raised, subject, shortened, ledger.claims_of(*subject).values(), oldest_ns, slot):
                 changed.add(subject)
@@ -86,12 +86,13 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
 
 
 def departed(claims: list[Claim], oldest_ns: int) -> Iterator[Claim]:
-    alive = {c.key[:IDENTITY] for c in claims if c.kind == "connection" and c.last.ts_ns >= oldest_ns}
     kept = {id(claim) for claim in ends_of(claims)}
     for claim in claims:
+        if claim.kind == "busy":
+            claim.peak.update({name: busy_times.since(spans, oldest_ns) for name, spans in claim.peak.items()})
         if claim.kind in LASTING or claim.last.ts_ns >= oldest_ns or id(claim) in kept:
             continue
-        if claim.kind not in OF_CONNECTION or claim.key[:IDENTITY] not in alive:
+        if claim.kind not in ADDED or connection_of(claim) is None:  # what open connections add goes with them
             yield claim
 
 

@@ -6,8 +6,9 @@ The rules, at the end of a batch and before it is judged, per cluster label; eac
 - Of topic names, topic ids and clients (a client id at an address) so many are kept each. What was never answered
   without error leaves first, newest first; then what no violation or anomaly stands about, unseen longest first; then
   the rest.
-- Of an endpoint's connections so many are kept. Those that nothing was answered on leave first, then those that are
-  closed, then the rest: unseen longest first. Of the client ids on one connection CLIENT_IDS are kept, the first.
+- So many connections are kept; those beyond settle early (`settlement.py`). Those that nothing was answered on go
+  first, then those that are closed, then the rest: unseen longest first. Of the client ids on one connection CLIENT_IDS
+  are kept, the first.
 - Of the topic ids an endpoint spoke of, by which endpoints are joined, the CARRIED least are kept: a bottom-k sample,
   so that of two endpoints that share many some shared ones stay.
 - Of one kind of claims about one subject so many are kept, those that were made first.
@@ -21,7 +22,7 @@ from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim, Key, Subject
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.ledger.ageing import IDENTITY, OF_CONNECTION
+from wirecheck.judge.ledger.connection_sums import CUT
 from wirecheck.judge.ledger.emitted_rows import EmittedRows
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.ledger.shard import Claims
@@ -32,8 +33,6 @@ CLIENT_IDS = 16
 """Kept of one connection; a client has one, a proxy may have many."""
 CARRIED = 256
 """Kept of one endpoint; twice as many make it worth looking."""
-CUT = "cut"
-"""A peak of what is kept of a connection's client ids when there were more: nobody knows whose it is then."""
 ASKED_ONLY = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
 ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
 """Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
@@ -91,17 +90,14 @@ def stranger(subject: Subject, ledger: Ledger) -> bool:
 
 def surplus(claims: Claims, settings: Settings) -> list[Claim]:
     """The claims of one subject that are too many. What is kept of a connection's client ids is marked."""
-    if len(claims) <= min(CLIENT_IDS, settings.most_claims, settings.most_connections):
+    if len(claims) <= min(CLIENT_IDS, settings.most_claims):
         return []
     by_kind: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims.values():
         by_kind[claim.kind].append(claim)
     gone = [*carried(by_kind["carries"]), *spoken(by_kind["spoken"])]
-    left = unanswered_first(by_kind["connection"], settings.most_connections)
-    if left:
-        gone += [claim for kind in sorted(OF_CONNECTION) for claim in by_kind[kind] if claim.key[:IDENTITY] in left]
-    for kind, found in by_kind.items():
-        if kind != "connection" and len(found) > settings.most_claims + settings.most_claims // SLACK:
+    for found in by_kind.values():
+        if len(found) > settings.most_claims + settings.most_claims // SLACK:
             found.sort(key=lambda claim: (claim.first, repr(claim.key)))
             gone += found[settings.most_claims :]
     return gone
@@ -114,11 +110,10 @@ def carried(claims: list[Claim]) -> Iterator[Claim]:
 
 
 def spoken(claims: list[Claim]) -> Iterator[Claim]:
-    for found in parted(claims, IDENTITY):
-        if len(found) > CLIENT_IDS:
-            found.sort(key=lambda claim: (claim.first, repr(claim.key)))
-            found[0].peak[CUT] = 1
-            yield from found[CLIENT_IDS:]
+    if len(claims) > CLIENT_IDS:  # they are filed by connection
+        found = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
+        found[0].peak[CUT] = 1
+        yield from found[CLIENT_IDS:]
 
 
 def parted(claims: Iterable[Claim], parts: int) -> Iterable[list[Claim]]:
@@ -129,13 +124,18 @@ def parted(claims: Iterable[Claim], parts: int) -> Iterable[list[Claim]]:
     return found.values()
 
 
-def unanswered_first(connections: list[Claim], most: int) -> set[Key]:
-    """The connections that leave."""
-    if len(connections) <= most + most // SLACK:
-        return set()
+def too_many_connections(ledger: Ledger, most: int) -> list[Subject]:
+    """The connections that settle early; none while there are not too many."""
+    count = ledger.count("connection")
+    if count <= most + most // SLACK:
+        return []
 
-    def order(claim: Claim) -> tuple[object, ...]:
-        closed = claim.peak.get("closed_by", [""])[-1]
-        return claim.peak.get("responses", 0) > 0, not closed, claim.last.ts_ns, repr(claim.key)
+    def order(subject: Subject) -> tuple[object, ...]:
+        answered, closed, last_ns = False, False, 0
+        for kind, _, peak, _, end_ns in ledger.glance(subject):
+            last_ns = max(last_ns, end_ns)
+            if kind == "connection":
+                answered, closed = peak.get("responses", 0) > 0, bool(peak.get("closed_by", [""])[-1])
+        return answered, not closed, last_ns, subject
 
-    return {claim.key[:IDENTITY] for claim in sorted(connections, key=order)[: len(connections) - most]}
+    return sorted(ledger.subjects("connection"), key=order)[: count - most]

@@ -73,7 +73,9 @@ class EmittedRows:
         shard["floors"][table] = max(number, shard["floors"].get(table, 0))
 
     def shard(self, subject: Subject, *, changing: bool = False) -> Stored:
-        name = f"told-{shard_of(subject)}"
+        return self.stored_shard(f"told-{shard_of(subject)}", changing=changing)
+
+    def stored_shard(self, name: str, *, changing: bool = False) -> Stored:
         if changing:
             self.changed.add(name)
         if name not in self.shards:

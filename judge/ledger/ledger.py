@@ -15,7 +15,12 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
-STATE_VERSION = 6
+STATE_VERSION = 7
+READ = frozenset({6, STATE_VERSION})
+"""Versions of state that are read (`migration.py`)."""
+COMPRESSED = b"zlib"
+COUNTED = frozenset({"name", "id", "client", "connection"})
+"""Spaces whose subjects are counted without being loaded (`bounds.py`)."""
 Load = Callable[[str], bytes | None]
 
 
@@ -26,7 +31,9 @@ class StateVersionError(Exception):
 class Ledger:
     def __init__(self, load: Load, sizes: dict[str, int] | None = None) -> None:
         self.load, self.sizes = load, {} if sizes is None else sizes
-        """How many subjects each shard of the spaces that are counted had when it was last given back."""
+        """How many subjects the spaces that are counted had when their shards were last given back."""
+        self.before: dict[str, int] = {}
+        """How many each loaded shard had then."""
         self.loaded: dict[str, Shard] = {}
         self.changed: set[str] = set()
         self.touched: set[Subject] = set()
@@ -67,8 +74,8 @@ class Ledger:
 
     def count(self, space: str) -> int:
         """How many subjects a space has; shards that nobody asked for stay where they are."""
-        names = [f"{space}-{number:02d}" for number in range(SPACES[space])]
-        return sum(len(self.loaded[name]) if name in self.loaded else self.sizes.get(name, 0) for name in names)
+        loaded = sum(len(shard) - self.before[name] for name, shard in self.loaded.items() if space_of(name) == space)
+        return self.sizes.get(space, 0) + loaded
 
     def glance(self, subject: Subject) -> Iterator[Glance]:
         """What was said about one subject, as far as it says whether the subject stays."""
@@ -90,12 +97,15 @@ class Ledger:
         if name not in self.loaded:
             blob = self.load(name)
             self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
+            self.before[name] = len(self.loaded[name])
         return self.loaded[name]
 
     def shards(self) -> dict[str, bytes]:
         """The shards that have changed since they were last asked for, as bytes."""
-        changed = {name: versioned(self.loaded[name].packed()) for name in sorted(self.changed)}
-        self.sizes.update({name: len(self.loaded[name]) for name in changed})
+        changed = {name: stored(name, self.loaded[name].packed()) for name in sorted(self.changed)}
+        for space in COUNTED:
+            self.sizes[space] = self.count(space)
+        self.before = {name: len(shard) for name, shard in self.loaded.items()}
         self.changed.clear()
         return changed
 
@@ -114,10 +124,28 @@ def in_order(claims: Iterable[Claim]) -> list[Claim]:
     return found
 
 
-@lru_cache(maxsize=1 << 18)
+def space_of(shard: str) -> str:
+    return shard.rpartition("-")[0]
+
+
 def shard_of(subject: Subject) -> str:
+    """Remembered but for connections: of these others come all the time."""
+    return hashed(subject) if subject[0] == "connection" else remembered(subject)
+
+
+def hashed(subject: Subject) -> str:
     number = zlib.crc32("\0".join(subject).encode()) % SPACES[subject[0]]
     return f"{subject[0]}-{number:02d}"
+
+
+remembered = lru_cache(maxsize=1 << 18)(hashed)
+
+
+def stored(name: str, blob: bytes) -> bytes:
+    """A shard as it is kept: those of connections, small, many and full of the same words, are compressed."""
+    if name.startswith(("connection-", "told-connection-", "agenda-")):
+        return b"%d %b\n" % (STATE_VERSION, COMPRESSED) + zlib.compress(blob, 1)
+    return versioned(blob)
 
 
 def versioned(blob: bytes) -> bytes:
@@ -125,8 +153,12 @@ def versioned(blob: bytes) -> bytes:
 
 
 def unversioned(blob: bytes) -> bytes:
-    version, _, rest = blob.partition(b"\n")
-    if version != b"%d" % STATE_VERSION:
-        message = f"the checkpoint holds a ledger of state version {version.decode()}, this is {STATE_VERSION}"
+    head, _, rest = blob.partition(b"\n")
+    if version_of(blob) not in READ:
+        message = f"the checkpoint holds a ledger of state version {version_of(blob)}, this is {STATE_VERSION}"
         raise StateVersionError(message)
-    return rest
+    return zlib.decompress(rest) if head.endswith(COMPRESSED) else rest
+
+
+def version_of(blob: bytes) -> int:
+    return int(blob[: blob.index(b"\n")].partition(b" ")[0])

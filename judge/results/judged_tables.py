@@ -171,7 +171,7 @@ COVERAGE = ResultTable(
         Column("count", pa.int64(), "How much of it."),
         Column("detail", TEXT, "Which one, where a measure has several: the reason, or the error's line."),
     ),
-    rows={"link": "coverage_rows.connections", "agent": "coverage_rows.marks"},
+    rows={"connection": "coverage_rows.connections", "agent": "coverage_rows.marks"},
 )
 """The JSON has its sums."""
 

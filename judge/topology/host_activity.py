@@ -6,11 +6,11 @@ Rule: made from the subject of one endpoint, once, however many hosts are asked 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from wirecheck.decode.api_names import key_of
-from wirecheck.judge.claims.claim import Claim, Key
+from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.ledger.ledger import in_order
 from wirecheck.judge.topology.releases import Ranges
 
@@ -27,28 +27,21 @@ class Link:
     unread: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
     """Connections with bytes that nobody reads as Kafka's."""
     encrypted: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
-    spoken: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
-    told: dict[Key, list[Ranges]] = field(default_factory=lambda: defaultdict(list))
-    """Ranges that were advertised, by connection."""
-    asked: set[str] = field(default_factory=set)
-    """Clients, with their ports, that asked for ranges."""
+    outside: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    """What was asked outside of the ranges that were advertised on the connection."""
+    asked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Clients, with their ports, that asked for ranges before their server closed on them: the least of them."""
 
 
-def link_of(claims: Iterable[Claim], advertised: Mapping[str, Ranges]) -> Link:
-    """From the claims about one endpoint's connections, and the ranges that it advertised by their digests."""
+def link_of(claims: Collection[Claim]) -> Link:
+    """From the claims about one endpoint's connections."""
     found = Link()
-    for claim in in_order(claims):
-        match claim.kind:
-            case "connection" if is_unread(claim):
-                found.unread[claim["host"]].append(claim)
-            case "connection" if protocol_of(claim) == "tls":
-                found.encrypted[claim["host"]].append(claim)
-            case "spoken":
-                found.spoken[claim["host"]].append(claim)
-            case "ranges_told":
-                found.asked.add(claim["client"])
-                if claim["digest"] in advertised:
-                    found.told[claim.key[:IDENTITY]].append(advertised[claim["digest"]])
+    of_kind = {"unread": found.unread, "encrypted": found.encrypted, "outside": found.outside}
+    for claim in in_order(claim for claim in claims if claim.kind in of_kind):
+        of_kind[claim.kind][claim["host"]].append(claim)
+    for claim in claims:
+        if claim.kind == "asked":
+            found.asked[claim["host"]].update(claim.peak)
     return found
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from wirecheck.decode.api_names import key_of, keys, newest
-from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, ZERO, Claim, Subject
 from wirecheck.judge.claims.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.topology.endpoint_history import host_of
-from wirecheck.judge.topology.host_activity import IDENTITY, Link, beyond, link_of
+from wirecheck.judge.topology.host_activity import Link, link_of
 from wirecheck.judge.topology.named_servers import Servers
 
 MOST_SUBJECTS = 10_000
@@ -86,7 +86,7 @@ class Strangers:
         if before != self.servers or self.by_name != self.known.by_name:
             hosts = {subject[1] for subject in self.ledger.subjects("host")}
         new = (self.known.kafka - self.seen) | (self.known.answering - self.answering)
-        doubted = {claim["host"] for end in new for claim in self.ledger.claims("connection", "link", end)}
+        doubted = self.speaking_to(new) if new else set()
         hosts |= doubted
         doubted -= self.hosts.keys()
         self.seen, self.answering, self.by_name = self.known.kafka, self.known.answering, self.known.by_name
@@ -95,6 +95,11 @@ class Strangers:
         found = {subject for host in sorted(hosts) for subject in self.again(host)}
         late = any(self.is_stranger(host) for host in doubted)  # what was judged with its word is not remembered
         return None if before != self.servers or late or ANYWHERE in found else found
+
+    def speaking_to(self, endpoints: set[str]) -> set[str]:
+        """Hosts that speak to one of these: seldom asked, as it is a look at all hosts."""
+        hosts = (subject[1] for subject in list(self.ledger.subjects("host")))
+        return {host for host in hosts if any(peer["endpoint"] in endpoints for peer in self.peers(host))}
 
     def again(self, host: str) -> set[Subject]:
         """Whether a host is a stranger now; the subjects that rest on it, if that is another answer than before."""
@@ -146,9 +151,14 @@ class Strangers:
             return self.known.by_name and claim["error"] == STALE_CONTROLLER_EPOCH
         if claim.kind != "closed_on" or claim["api"] not in keys():
             return False
-        asked = self.link(claim["endpoint"]).asked
-        asked_first = claim.first.client in asked or claim.last.client in asked
-        return claim["version"] <= newest(key_of(claim["api"])) and not asked_first
+        return claim["version"] <= newest(key_of(claim["api"])) and not self.asked_first(claim)
+
+    def asked_first(self, closed_on: Claim) -> bool:
+        """Whether a client that was cut off had asked for versions before."""
+        clients = {f"{LEAST}{seen.client}" for seen in (closed_on.first, closed_on.last)}
+        asked = self.link(closed_on["endpoint"]).asked[closed_on["host"]]
+        beyond = max(asked) if len(asked) >= MOST_MEMBERS else None  # more are not kept, and most do ask
+        return not clients.isdisjoint(asked) or (beyond is not None and max(clients) > beyond)
 
     # -- what is odd --------------------------------------------------------------------------------------------------
 
@@ -192,12 +202,12 @@ class Strangers:
         told = {(claim["endpoint"], api) for claim in self.odd(host) for api in claim.tally}
         links = {peer["endpoint"]: self.link(peer["endpoint"]) for peer in self.peers(host)}
         for endpoint, link in links.items():
-            for claim in link.spoken[host]:
-                outside = beyond(claim, link.told[claim.key[:IDENTITY]])
-                found += [Deed(OUTSIDE, claim, n, (api,)) for api, _, n in outside if (endpoint, api) not in told]
-            found += [Deed(UNREAD, claim, 1, ()) for claim in link.unread[host]]
+            for claim in link.outside[host]:
+                words = [(word.rpartition(":")[0], count) for word, count in sorted(claim.tally.items())]
+                found += [Deed(OUTSIDE, claim, n, (api,)) for api, n in words if (endpoint, api) not in told]
+            found += [Deed(UNREAD, claim, claim.count, ()) for claim in link.unread[host]]
         besides = [deed for deed in asked if deed.what == REFUSED]
-        besides += [Deed(UNREAD, claim, 1, ()) for link in links.values() for claim in link.encrypted[host]]
+        besides += [Deed(UNREAD, claim, claim.count, ()) for link in links.values() for claim in link.encrypted[host]]
         return [*found, *besides] if found else []
 
     def link(self, endpoint: str) -> Link:
@@ -206,8 +216,7 @@ class Strangers:
         if found is None:
             found = self.links[endpoint] = Link()
             if endpoint in self.known.kafka and host_of(endpoint) not in self.servers:
-                claims = self.ledger.claims_of("link", endpoint).values()
-                found = self.links[endpoint] = link_of(claims, self.known.advertised[endpoint])
+                found = self.links[endpoint] = link_of([*self.ledger.claims_of("link", endpoint).values()])
         return found
 
     # -- servers that are ---------------------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
     """Why this checkpoint cannot be gone on with, in one line with the fix."""
 
 
+GOES_ON = {"judge_state_version": ledger.READ}
+"""Facts that may be another, as what they stand for is made into what this release keeps."""
 FIX = "begin anew with another --checkpoint and --out"
 NO_ACCESS = f"let this user read and write it, or {FIX}"
 
@@ -70,11 +72,21 @@ def claim(checkpoint: str, now: dict[str, Any]) -> str:
             write(checkpoint, now)
             before = now
     for name, value in now.items():
-        if before.get(name) != value:
+        if before.get(name) != value and before.get(name) not in GOES_ON.get(name, ()):
             words = name.replace("_", " ")
             other = f"made with {words} {said(before.get(name))}, this is {said(value)}"
             raise CheckpointRefused(f"{checkpoint}: {other}; go on as before or {FIX}")
+    if before != now:
+        brought_up(checkpoint, now)
     return f"{checkpoint.rstrip('/')}/{QUERY}"
+
+
+def brought_up(checkpoint: str, now: dict[str, Any]) -> None:
+    """From here on its state is this version's: an earlier one refuses it. Raises CheckpointRefused."""
+    with refused(checkpoint, NAME):
+        system, folder = at(checkpoint)
+        checksums.forget(system, folder, NAME)
+        write(checkpoint, now)
 
 
 @contextmanager

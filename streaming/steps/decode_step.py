@@ -21,10 +21,10 @@ from wirecheck.decode.api_names import name_of
 from wirecheck.decode.connection.exchanges import Connection, Exchanges, endpoint
 from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
+from wirecheck.judge.agent_marks import MARKS
 from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack
 from wirecheck.judge.failures import described as error_of
-from wirecheck.judge.judge import MARKS
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.exchange_rows import lines
 from wirecheck.streaming.steps.settings import Settings

@@ -11,8 +11,9 @@ from typing import Any
 
 from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
+from wirecheck.judge.agent_marks import MARKS, Marks
 from wirecheck.judge.claims.claim import Claim
-from wirecheck.judge.judge import MARKS, EmittedRow, Marks
+from wirecheck.judge.judge import EmittedRow
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 

@@ -11,10 +11,10 @@ from wirecheck.decode.api_names import key_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import by_slot, end_ns, start_ns
-from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
+from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.topology.host_activity import beyond
 from wirecheck.judge.topology.releases import digest, read
 
 Level = tuple[int, tuple[int, ...], int, range]
@@ -51,17 +51,17 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
 
     Source. KIP-35; KIP-511.
     """
-    spoken = context.claims("spoken", group, *subject)
-    told = advertised_on(subject, group, context) if spoken else {}
+    asked = summed(context.claims("outside", group, *subject))
+    told = advertised(group, context) if asked else {}
     found: dict[tuple[str | None, str, str, int], list[Claim]] = defaultdict(list)
-    for claim in spoken:
-        ranges = [read(one["ranges"]) for one in told.get(claim.key[:4], [])]
-        for api, version, _ in beyond(claim, ranges):
-            found[claim["client_id"], claim["host"], api, version].append(claim)
+    for claim in asked:
+        for word in claim.tally if claim["digest"] in told else ():
+            api, _, version = word.rpartition(":")
+            found[claim["client_id"], claim["host"], api, int(version)].append(claim)
     for (client_id, host, api, number), claims in sorted(found.items(), key=str):
         yield Evidence(
             (client_id or "", host, api, number),
-            tuple(last_of(claim) for claim in claims) + tuple(advert(told[c.key[:4]][-1], api) for c in claims),
+            tuple(last_of(claim) for claim in claims) + tuple(advert(told[c["digest"]], api) for c in claims),
             client_ids=(client_id,),
             brokers=tuple(context.broker(claim) for claim in claims),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
@@ -69,15 +69,10 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
         )
 
 
-def advertised_on(subject: Subject, group: Group, context: CheckContext) -> dict[Key, list[Claim]]:
-    """Per connection the ranges its server advertised on it."""
+def advertised(group: Group, context: CheckContext) -> dict[str, Claim]:
+    """The ranges that servers advertised, by digest."""
     context.watch()
-    known = {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}
-    told: dict[Key, list[Claim]] = defaultdict(list)
-    for claim in context.claims("ranges_told", group, *subject):
-        if claim["digest"] in known:
-            told[claim.key[:4]].append(known[claim["digest"]])
-    return told
+    return {digest(claim["ranges"]): claim for claim in context.claims("advertised", group, "server")}
 
 
 def advert(told: Claim, api: str) -> Side:

@@ -16,7 +16,7 @@ from wirecheck.judge.claims.extract.sessions import UNASKED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.whole_connections import IDENTITY, seen_whole, theirs
+from wirecheck.judge.whole_connections import all_begun, seen_whole
 
 SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 70, 71
 WITH_IDS = 13
@@ -102,16 +102,8 @@ def never_asked(claim: Claim, group: Group, context: CheckContext) -> list[Membe
     passed = [member for member in odd if context.passed(member.seen.ts_ns + context.settings.broker_grace_ns)]
     if not passed or not seen_whole(claim["client_id"], claim["host"], {claim["endpoint"]}, group, context):
         return []
-    return sorted(passed) if all_begun(claim, group, context) else []
-
-
-def all_begun(claim: Claim, group: Group, context: CheckContext) -> bool:
-    """Whether every connection of the client began its session anew: one that goes on with a session brings along what
-    was asked on another, perhaps before the capture.
-    """
-    mine = {c.key[:IDENTITY] for c in theirs(claim["client_id"], claim["host"], claim["endpoint"], group, context)}
-    begun = context.claims("session_begun", group, "link", claim["endpoint"])
-    return all(begins.peak["any"] == begins.peak["full"] for begins in begun if begins.key[:IDENTITY] in mine)
+    begun = all_begun(claim["client_id"], claim["host"], claim["endpoint"], group, context)
+    return sorted(passed) if begun else []
 
 
 def who(claim: Claim) -> tuple[str, str]:

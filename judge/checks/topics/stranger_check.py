@@ -89,7 +89,7 @@ def sides(deed: Deed) -> tuple[Side, Side]:
 def client_ids(deeds: list[Deed]) -> tuple[str | None, ...]:
     """The least of the client ids it gave."""
     found = {value for deed in deeds for name, value in deed.claim.peak.items() if name.startswith(LEAST)}
-    found |= {deed.claim["client_id"] or "" for deed in deeds if deed.claim.kind == "spoken"}
+    found |= {deed.claim["client_id"] or "" for deed in deeds if deed.claim.kind == "outside"}
     return tuple(sorted(found)[:MOST_CLIENT_IDS])
 
 

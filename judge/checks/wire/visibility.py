@@ -13,9 +13,9 @@ from wirecheck.judge.checks.error_streaks import end_ns
 from wirecheck.judge.checks.wire.wire_format import gathered, sides
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.failures import Failure
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.ledger.connection_sums import summed
+from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.topology.host_activity import IDENTITY, is_unread, protocol_of
 
 
 def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -29,22 +29,10 @@ def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iter
 
     Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
     """
-    foreign = {c.key for c in context.claims("connection", group, *subject) if protocol_of(c) == "other"}
-    gaps = [claim for claim in context.claims("gap", group, *subject) if claim.key[:IDENTITY] not in foreign]
-    for claims in gathered(gaps, lambda claim: (claim["host"], claim["endpoint"])):
-        host, endpoint = claims[0]["host"], claims[0]["endpoint"]
-        yield Evidence(
-            (host, endpoint),
-            sides(claims),
-            count=len(claims),
-            words={
-                "host": host,
-                "server": endpoint,
-                "bytes": sum(claim["bytes"] for claim in claims),
-                "gaps": len(claims),
-                "connections": len({(claim["client"], claim["started_ns"]) for claim in claims}),
-            },
-        )
+    for claim in summed(context.claims("missing", group, *subject)):
+        host, endpoint = claim["host"], claim["endpoint"]
+        said = {"host": host, "server": endpoint, "gaps": claim.count, **claim.tally}
+        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
 
 
 def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -57,12 +45,10 @@ def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> 
 
     Source. RFC 9293: no SYN was seen.
     """
-    midway = [
-        claim
-        for claim in context.claims("connection", group, *subject)
-        if not claim.peak.get("from_start") and protocol_of(claim) in {"kafka", "tls"}
-    ]
-    yield from per_pair(midway)
+    for claim in summed(context.claims("midway", group, *subject)):
+        host, endpoint = claim["host"], claim["endpoint"]
+        said = {"connections": claim.count, "host": host, "server": endpoint}
+        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
 
 
 def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -70,17 +56,16 @@ def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
     Why it matters. Nothing in them was read. If clients are missing from the verdict, this is where they are.
 
-    When it is innocent. Always: encryption is a choice. Capture behind the endpoint that ends it, or on a listener
-    without it, to see more.
+    When it is innocent. Always: encryption is a choice. With a key log (`--keylog`, docs/tls.md) they are read as
+    plaintext is: every topic id, version and order in them. Or capture behind the endpoint that ends TLS, or on a
+    listener without it.
 
     Source. RFC 8446: a TLS ClientHello was seen.
     """
-    hidden = [claim for claim in context.claims("connection", group, *subject) if protocol_of(claim) == "tls"]
+    hidden = summed(context.claims("encrypted", group, *subject))
     if hidden:
-        endpoint = hidden[0]["endpoint"]
-        yield Evidence(
-            (endpoint,), sides(hidden), count=len(hidden), words={"connections": len(hidden), "server": endpoint}
-        )
+        endpoint, count = hidden[0]["endpoint"], sum(claim.count for claim in hidden)
+        yield Evidence((endpoint,), sides(hidden), count=count, words={"connections": count, "server": endpoint})
 
 
 def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -97,20 +82,10 @@ def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) 
     if not any(claim["endpoint"] == subject[1] for claim in context.claims("server", group, "server")):
         context.watch()
         return
-    foreign = [claim for claim in context.claims("connection", group, *subject) if is_unread(claim)]
-    for claims in gathered(foreign, lambda claim: (claim["host"], claim["endpoint"])):
-        host, endpoint = claims[0]["host"], claims[0]["endpoint"]
-        yield Evidence(
-            (host, endpoint),
-            sides(claims),
-            count=len(claims),
-            words={
-                "host": host,
-                "server": endpoint,
-                "connections": len(claims),
-                "bytes": sum(claim.peak["payload_bytes"] for claim in claims),
-            },
-        )
+    for claim in summed(context.claims("unread", group, *subject)):
+        host, endpoint = claim["host"], claim["endpoint"]
+        said = {"host": host, "server": endpoint, "connections": claim.count, "bytes": claim.tally["payload_bytes"]}
+        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
 
 
 def request_unanswered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -125,14 +100,10 @@ def request_unanswered(subject: Subject, group: Group, context: CheckContext) ->
 
     Source. Kafka protocol guide, "Network".
     """
-    seen: dict[tuple[str, str], int] = {}
-    for claim in context.claims("connection", group, *subject):
-        pair = (claim["host"], claim["endpoint"])
-        seen[pair] = max(claim.last.ts_ns, seen.get(pair, 0))
     overdue = {
         id(claim): count
         for claim in context.claims("unanswered", group, *subject)
-        if (count := overdue_of(claim, seen.get((claim["host"], claim["endpoint"]), 0), context))
+        if (count := overdue_of(claim, seen_ns(claim["host"], claim["endpoint"], context), context))
     }
     found = [claim for claim in context.claims("unanswered", group, *subject) if id(claim) in overdue]
     for claims in gathered(found, lambda claim: claim.key[:3]):
@@ -150,7 +121,13 @@ def request_unanswered(subject: Subject, group: Group, context: CheckContext) ->
         )
 
 
-def overdue_of(claim: Claim, seen_ns: int, context: CheckContext) -> int:
+def seen_ns(host: str, endpoint: str, context: CheckContext) -> int:
+    """When a host's connections to an endpoint were seen last."""
+    peers = context.ledger.claims("peer", "host", host)
+    return max((peer.last.ts_ns for peer in peers if peer["endpoint"] == endpoint), default=0)
+
+
+def overdue_of(claim: Claim, last_ns: int, context: CheckContext) -> int:
     """How many of the requests were let down: not merely cut off by the end of the connection or of the capture."""
     grace_s = context.settings.unanswered_s
     count = 0
@@ -160,20 +137,9 @@ def overdue_of(claim: Claim, seen_ns: int, context: CheckContext) -> int:
             late = int(rest) >= grace_s
         else:
             until_ns = end_ns(int(part)) + grace_s * 1_000_000_000
-            late = context.passed(until_ns) and (claim["outcome"] == "pending" or seen_ns >= until_ns)
+            late = context.passed(until_ns) and (claim["outcome"] == "pending" or last_ns >= until_ns)
         count += number * late
     return count
-
-
-def per_pair(claims: list[Claim]) -> Iterator[Evidence]:
-    for found in gathered(claims, lambda claim: (claim["host"], claim["endpoint"])):
-        host, endpoint = found[0]["host"], found[0]["endpoint"]
-        yield Evidence(
-            (host, endpoint),
-            tuple(side for claim in found for side in (first_of(claim), last_of(claim))),
-            count=len(found),
-            words={"connections": len(found), "host": host, "server": endpoint},
-        )
 
 
 def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from wirecheck.decode.api_names import key_of, newest
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -31,7 +32,7 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
 
     Source. Kafka's message definitions since 0.9; KIP-482.
     """
-    certain = [claim for claim in context.claims("malformed", group, *subject) if whole(claim, context)]
+    certain = summed(context.claims("unreadable", group, *subject))
     for claims in gathered(certain, lambda claim: claim.key[:5]):
         api, version, side, reason, client_id = claims[0].key[:5]
         yield Evidence(
@@ -41,15 +42,6 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
             count=sum(claim.count for claim in claims),
             words={"api": api, "version": version, "side": side, "reason": reason},
         )
-
-
-def whole(claim: Claim, context: CheckContext) -> bool:
-    """Whether the connection was seen from its start and without a gap: else nobody knows where messages begin."""
-    key = tuple(claim[field] for field in ("host", "endpoint", "client", "started_ns"))
-    connection = context.ledger.claims_of("link", claim["endpoint"]).get(("connection", key))
-    if connection is None or not connection.peak.get("from_start"):
-        return False
-    return not any(connection.peak.get(fact) for fact in ("unseen_bytes", "resynchronised", "skipped_bytes"))
 
 
 def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -166,12 +158,6 @@ def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckCo
 
 
 def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    certain = [c for c in context.claims("stray", group, *subject) if c["what"] == what and whole(c, context)]
-    for claims in gathered(certain, lambda claim: (claim["host"], claim["endpoint"])):
-        host, endpoint = claims[0]["host"], claims[0]["endpoint"]
-        yield Evidence(
-            (host, endpoint),
-            sides(claims),
-            count=sum(claim.count for claim in claims),
-            words={"host": host, "server": endpoint},
-        )
+    for claim in summed(c for c in context.claims("unpaired", group, *subject) if c["what"] == what):
+        host, endpoint = claim["host"], claim["endpoint"]
+        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words={"host": host, "server": endpoint})

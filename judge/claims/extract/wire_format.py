@@ -37,6 +37,7 @@ FACTS = (
     "resynchronised",
     "out_of_order",
     "limits_hit",
+    "overhead_bytes",
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")
@@ -87,6 +88,7 @@ def facts(connection: Connection) -> dict[str, Any]:
         "protocol": [*stamp, connection.protocol],
         "sasl": [*stamp, connection.sasl or ""],
         "closed_by": [*stamp, connection.closed_by or ""],
+        **({"over": 1} if connection.over else {}),
     }
 
 

@@ -10,9 +10,10 @@ from tests.judge.lab import B1, Lab, open_rows
 from tests.judge.made import EAST, ID_1, S, bound, claim, cluster
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger import bounds
+from wirecheck.judge.ledger.bounds import CLIENT_IDS
 from wirecheck.judge.results.distinct_count import Distinct, K
 from wirecheck.judge.thresholds import Settings
-from wirecheck.judge.whole_connections import theirs
+from wirecheck.judge.whole_connections import seen_whole
 
 SMALL = Settings(most_topics=10, most_clients=10, most_connections=10, most_claims=50, most_findings=10)
 HOST = "10.0.0.9"
@@ -159,8 +160,10 @@ def test_connections_that_nothing_was_answered_on_leave_first_then_closed_ones_a
     closed = [connection(n, n, closed="client") for n in range(10, 16)]
     live = [connection(n, 1) for n in range(20, 26)]
     rows, judge = judged([[cluster(), *half], closed, live])
-    kept = {c["client"] for c in judge.ledger.claims("connection", "link", EAST)}
+    kept = {subject[2] for subject in judge.ledger.subjects("connection")}
     assert kept == {f"{HOST}:{n}" for n in (12, 13, 14, 15, *range(20, 26))}
+    judge.progress("agent", 400 * S, ended=True)
+    rows += judge.rows()
     frames = [row["count"] for row in open_rows(rows)["coverage"].values() if row["measure"] == "frames"]
     assert sum(frames) == 18 * 9
     assert not any(row.body.get("withdrawn") for row in rows if row.table == "coverage")
@@ -170,13 +173,14 @@ def test_a_connection_with_more_client_ids_than_are_kept_may_be_anybodys():
     one = connection(1, 1)
     spoken = [claim("spoken", *one.key, f"c-{n}", at=n) for n in range(100)]
     _, judge = judged([[cluster(), one, *spoken]])
-    assert len(judge.ledger.claims("spoken", "link", EAST)) == bounds.CLIENT_IDS
+    assert len([c for c in judge.ledger.claims_of(*next(one.subjects())).values() if c.kind == "spoken"]) == CLIENT_IDS
     context = judge.context()
     group = context.clusters.of(EAST, S)
-    assert theirs("c-99", HOST, EAST, group, context)
-    assert theirs("never heard", HOST, EAST, group, context)
+    assert not seen_whole("c-99", HOST, {EAST}, group, context)
+    assert not seen_whole("never heard", HOST, {EAST}, group, context)
     few = judged([[cluster(), one, *spoken[:3]]])[1].context()
-    assert not theirs("c-99", HOST, EAST, few.clusters.of(EAST, S), few)
+    assert not seen_whole("c-2", HOST, {EAST}, few.clusters.of(EAST, S), few)
+    assert seen_whole("c-99", HOST, {EAST}, few.clusters.of(EAST, S), few)
 
 
 def test_of_the_ids_an_endpoint_spoke_of_the_least_are_kept_whatever_the_cuts():
@@ -189,12 +193,10 @@ def test_of_the_ids_an_endpoint_spoke_of_the_least_are_kept_whatever_the_cuts():
 
 
 def test_of_one_kind_of_claims_about_a_subject_the_first_are_kept():
-    bad = [
-        claim("malformed", "Fetch", 13, "request", "truncated", f"c-{n}", HOST, EAST, "c", 0, at=n) for n in range(99)
-    ]
+    bad = [claim("unknown", "Fetch", n, EAST, "version", HOST, at=n) for n in range(99)]
     _, judge = judged([[cluster(), *bad]])
-    kept = judge.ledger.claims("malformed", "wire")
-    assert [c["client_id"] for c in kept] == [f"c-{n}" for n in range(50)]
+    kept = judge.ledger.claims("unknown", "wire")
+    assert [c["version"] for c in kept] == list(range(50))
     assert judge.overflow.left["wire"] == 49
 
 

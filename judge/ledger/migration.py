@@ -1,0 +1,73 @@
+"""State of earlier versions, made into what this one keeps: a checkpoint goes on, with everything that is known.
+
+Knows: where each earlier version filed what is filed elsewhere now. Does not know how a shard is written, nor when.
+Rule: a version that is read stands in READ (`ledger.py`) with what brings it up here, and a small state of it is kept
+in tests/judge/states. What is not moved is read as it lies, and written anew when it is next touched.
+
+6 to 7 (November 2026): what is said of a connection is filed under the connection, no longer under its endpoint or the
+wire, and its rows with it; what waits for a time has shards of its own; sizes are counted by space.
+"""
+
+from collections import Counter
+from typing import Any
+
+from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.kinds import KINDS, SPACES
+from wirecheck.judge.ledger.agenda import Agenda
+from wirecheck.judge.ledger.emitted_rows import EmittedRows, key_of
+from wirecheck.judge.ledger.ledger import Ledger, space_of
+
+CONNECTION = "connection"
+WITH_CONNECTIONS = ("link", "wire")
+"""Spaces under which version 6 filed what was said of a connection."""
+COVERAGE = "coverage|"
+
+
+def connections_apart(ledger: Ledger, emitted: EmittedRows) -> None:
+    """What is said of a connection, and its rows, go to the connection."""
+    for space in WITH_CONNECTIONS:
+        for subject in list(ledger.subjects(space)):
+            claims = [claim for claim in ledger.claims_of(*subject).values() if of_connection(claim)]
+            ledger.remove(subject, claims)
+            for claim in claims:
+                ledger.absorb(claim)
+            ledger.touched.add(subject)
+    for number in range(SPACES["link"]):
+        rows_apart(f"link-{number:02d}", ledger, emitted)
+
+
+def of_connection(claim: Claim) -> bool:
+    return any(space == CONNECTION for space, *_ in KINDS[claim.kind].subjects)
+
+
+def rows_apart(shard: str, ledger: Ledger, emitted: EmittedRows) -> None:
+    """The rows of coverage of one shard of endpoints; those of connections that had left stand as they were told."""
+    by_name = {name_of(subject): subject for subject in ledger.subjects(CONNECTION)}
+    cells: dict[str, dict[str, Any]] = emitted.stored_shard(f"told-{shard}", changing=True)["cells"]
+    for key in list(cells):
+        for name in [name for name in cells[key] if name.startswith(COVERAGE)]:
+            row, subject = cells[key].pop(name), by_name.get(name.split("|")[1])
+            if subject is not None:
+                emitted.shard(subject, changing=True)["cells"].setdefault(key_of(subject), {})[name] = row
+        if not cells[key]:
+            del cells[key]
+
+
+def name_of(connection: Subject) -> str:
+    """As its rows of coverage are called."""
+    _, endpoint, client, started_ns = connection
+    return f"{client}>{endpoint}@{started_ns}"
+
+
+def agenda_of(due: list[tuple[list[str], int]], agenda: Agenda) -> None:
+    """What waited in the main state."""
+    agenda.update((tuple(subject), due_ns) for subject, due_ns in due)
+
+
+def by_space(sizes: dict[str, int]) -> None:
+    """Sizes of shards, added up."""
+    total: Counter[str] = Counter()
+    for shard, size in sizes.items():
+        total[space_of(shard)] += size
+    sizes.clear()
+    sizes.update(total)
