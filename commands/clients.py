@@ -24,6 +24,7 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 @options.cluster()
 @options.keylog()
 @options.strict()
+@options.quiet()
 @options.form("json", "csv")
 def clients(
     inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, target: str | None, *, strict: bool

@@ -35,7 +35,10 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 
 @click.command(short_help="Every Kafka message of pcaps or frames, or one in hex.")
 @click.argument("files", nargs=-1, metavar="[FILE|DIR]...")
-@click.option("--api", "apis", multiple=True, metavar="NAME", help="Only this API, by name or key (repeatable).")
+@click.option(
+    "--api", "apis", multiple=True, metavar="NAME", shell_complete=options.complete_api,
+    help="Only this API, by name or key (repeatable).",
+)  # fmt: skip
 @click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version of it.")
 @click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
 @click.option("--connection", metavar="IP[:PORT]", help="Only connections with this end, or IP:PORT>IP:PORT.")
@@ -54,6 +57,7 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @options.keylog()
 @options.form("json")
 @options.strict()
+@options.quiet()
 @click.option("--hex", "digits", metavar="HEX", help="Decode this one message instead of files; - reads it from stdin.")
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of pcaps or of folders of an agent's frames, one a line, or one message in hex.

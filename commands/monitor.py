@@ -80,7 +80,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     "--config", type=options.PATH, is_eager=True, expose_value=False, callback=from_file, metavar="FILE.toml",
     help="Settings under the names of these flags; a flag goes first.",
 )  # fmt: skip
-@click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
+@click.option("-v", "--verbose", is_flag=True, help="Let Spark speak on the terminal.")
 @click.pass_context
 def monitor(
     ctx: click.Context, /, frames: str, out: str, checkpoint: str | None, interval: float, **choices: Any

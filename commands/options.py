@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+
+from wirecheck.commands.screen import be_quiet
 
 if TYPE_CHECKING:
     from wirecheck.judge.results.choice import Choice
@@ -52,7 +55,12 @@ def place_or_uri(_: click.Context, _param: click.Parameter, value: str | None) -
 
 def cluster() -> Decorator:
     return click.option(
-        "--cluster", default="default", show_default=True, metavar="LABEL", help="Label of the cluster pcaps are of."
+        "--cluster",
+        envvar="WIRECHECK_CLUSTER",
+        default="default",
+        show_default=True,
+        metavar="LABEL",
+        help="Label of the cluster pcaps are of.",
     )
 
 
@@ -91,13 +99,19 @@ def tables() -> Decorator:
 
 def dialect() -> Decorator:
     return click.option(
-        "--dialect", type=click.Choice(DIALECTS), default="auto", show_default=True, help="Layouts to read by."
+        "--dialect",
+        envvar="WIRECHECK_DIALECT",
+        type=click.Choice(DIALECTS),
+        default="auto",
+        show_default=True,
+        help="Layouts to read by.",
     )
 
 
 def engine() -> Decorator:
     return click.option(
         "--engine",
+        envvar="WIRECHECK_ENGINE",
         type=click.Choice(ENGINES),
         help="Judge by Spark, or in this process.  [default: spark, if installed]",
     )
@@ -107,7 +121,14 @@ def form(*choices: str) -> Decorator:
     """`--format`, text unless told otherwise."""
     kinds = ("text", *choices)
     return click.option(
-        "--format", "form", type=click.Choice(kinds), default="text", show_default=True, help="How to print."
+        "--format",
+        "--output",
+        "form",
+        envvar="WIRECHECK_FORMAT",
+        type=click.Choice(kinds),
+        default="text",
+        show_default=True,
+        help="How to print.",
     )
 
 
@@ -124,6 +145,36 @@ def ports() -> Decorator:
 
 def strict() -> Decorator:
     return click.option("--strict", is_flag=True, help="Exit with 2 if some of the input could not be read.")
+
+
+def quiet() -> Decorator:
+    """`-q`: nothing is kept of it but by the screen."""
+    return click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=lambda _ctx, _param, value: be_quiet(quiet=value),
+        help="No progress and no notes on the terminal; what could not be read is told.",
+    )
+
+
+def complete_code(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Codes and names of checks, each with what it finds."""
+    from wirecheck.judge.checks.catalogue import CHECKS
+
+    found = {name: check.name for check in CHECKS.values() for name in (check.code, check.name)}
+    return [
+        CompletionItem(name, help=means)
+        for name, means in found.items()
+        if name.startswith((begun.upper(), begun.lower())) and (begun or name != means)
+    ]
+
+
+def complete_api(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+    from wirecheck.decode.show.message_filter import api_names
+
+    return [CompletionItem(name) for name in sorted(api_names().values()) if name.lower().startswith(begun.lower())]
 
 
 class Time(click.ParamType[dt.datetime]):
@@ -167,7 +218,14 @@ def choice() -> Decorator:
             type=click.Choice(FAIL_ON[:-1]),
             help="Only findings of this kind (repeatable).",
         ),
-        click.option("--code", "codes", multiple=True, type=Code(), help="Only findings of this check (repeatable)."),
+        click.option(
+            "--code",
+            "codes",
+            multiple=True,
+            type=Code(),
+            shell_complete=complete_code,
+            help="Only findings of this check (repeatable).",
+        ),
         click.option(
             "--topic",
             "topics",

@@ -14,13 +14,28 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
-from wirecheck.commands.inputs import Frames, busy, files_of, frames_of, judged_locally, need_kafka, need_whole, places
+from wirecheck.commands.inputs import (
+    Frames,
+    busy,
+    files_of,
+    frames_of,
+    holds_tables,
+    judged_locally,
+    need_kafka,
+    need_whole,
+    places,
+)
 from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
+
+SCHEMA_VERSION = 1
+"""Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
 
 @click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
@@ -34,16 +49,18 @@ if TYPE_CHECKING:
 @options.engine()
 @click.option(
     "--fail-on",
+    envvar="WIRECHECK_FAIL_ON",
     type=click.Choice(options.FAIL_ON),
     default="violation",
     show_default=True,
     help="Exit with 1 if something of this kind, or worse, is found.",
 )
-@options.form("json")
+@options.form("json", "markdown", "junit", "sarif")
 @options.choice()
 @options.strict()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets while judging.")
-@click.option("--verbose", is_flag=True, help="Let Spark speak on the terminal.")
+@options.quiet()
+@click.option("-v", "--verbose", is_flag=True, help="Let Spark speak on the terminal.")
 def replay(
     inputs: tuple[str, ...],
     form: str,
@@ -63,10 +80,13 @@ def replay(
     Examples:
       wirecheck replay incident.pcapng
       wirecheck replay broker-1.pcap.gz broker-2.pcap.gz --format json > verdict.json
+      wirecheck replay incident.pcapng --output markdown > ticket.md
       wirecheck replay incident.pcapng --report incident.html
       wirecheck replay frames/ --out verdict/ --fail-on anomaly
       wirecheck replay incident.pcapng --topic orders --since 2026-11-21T00:20:03Z
     """
+    if tables := next(filter(holds_tables, map(Path, inputs)), None):
+        raise Stop(f"{tables}: holds result tables, which are judged already; wirecheck findings {tables} lists them")
     places(inputs)
     choice = options.choice_of(choices)
     engine = engine or default_engine()
@@ -75,13 +95,15 @@ def replay(
         from wirecheck.dashboards.verdict import sentence
 
         result = found.json(choice)
-        result |= {"verdict": sentence(result), "engine": engine}
+        result |= {"verdict": sentence(result), "engine": engine, **about(inputs)}
+        if form != "text":
+            result |= for_programs(result, inputs)
         if report is not None:
             from wirecheck.dashboards.report.page import page
 
             write(page(legible(result), legible(found.connections())))
-    if form == "json":
-        click.echo(as_json(result))
+    if form != "text":
+        click.echo(as_json(result) if form == "json" else ticket(result, form))
         for line in result["coverage"]["input_errors"]:
             tell(f"wirecheck: {line}")
     else:
@@ -93,6 +115,45 @@ def replay(
     need_whole(result["coverage"], strict=strict)
     kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]
     sys.exit(FOUND if any(finding["kind"] in kinds for finding in result["findings"]) else 0)
+
+
+def ticket(result: dict[str, Any], form: str) -> str:
+    from wirecheck.dashboards.tickets import FORMS
+
+    return FORMS[form](legible(result))
+
+
+def about(inputs: tuple[str, ...]) -> dict[str, Any]:
+    """What a verdict says of itself: the form of its JSON, who judged what, with which grace."""
+    import wirecheck
+    from wirecheck.judge.thresholds import Settings
+
+    grace = Settings()
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "wirecheck": wirecheck.__version__,
+        "inputs": list(inputs),
+        "grace_s": {"brokers": grace.broker_grace_s, "clients": grace.client_grace_s},
+    }
+
+
+def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
+    """What a person reads beside a finding, as values: when it was captured, what to do, which commands show it."""
+    from wirecheck.dashboards.evidence_commands import every_command
+    from wirecheck.dashboards.remedies import remedy
+    from wirecheck.dashboards.report.timeline import axis_of
+
+    axis = axis_of(result)
+    captured = {"from": rfc3339(axis.first), "to": rfc3339(axis.last)} if result["clusters"] else None
+    findings = [
+        {**finding, "next": remedy(finding["code"]), "commands": list(every_command(finding, inputs))}
+        for finding in result["findings"]
+    ]
+    return {"captured": captured, "findings": findings}
+
+
+def rfc3339(time: "dt.datetime") -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def default_engine() -> str:

@@ -49,6 +49,10 @@ PAINT: dict[str, dict[str, Any]] = {
     "unread": {"fg": "magenta"},
     "latency": {"fg": "yellow"},
     "frame": {"dim": True},
+    "violation": {"fg": "red", "bold": True},
+    "anomaly": {"fg": "yellow"},
+    "information": {"fg": "cyan"},
+    "visibility": {"fg": "magenta"},
 }
 """How cells look on a terminal, by their role."""
 
@@ -98,7 +102,7 @@ def as_json(value: Any) -> str:
 
 def warn_of(others: dict[str, list[dict[str, Any]]]) -> None:
     """Say beside an answer what it leaves out: `others` of a result, as it stands in its JSON."""
-    for more in others.get("others", []):
+    for more in () if Told.quiet else others.get("others", []):
         words = f"{more['count']:,} more {more['table']} of {more['cluster']} were seen and are not kept"
         print(f"note: {legible(words)}; the rules stand in docs/limits.md", file=sys.stderr)  # noqa: T201 - as click does
 
@@ -160,9 +164,20 @@ def write_error(text: str) -> None:
         sys.stderr.flush()
 
 
+class Told:
+    """What a command was told about what it shows."""
+
+    quiet = False
+
+
+def be_quiet(*, quiet: bool) -> None:
+    """From now on neither progress nor notes; or both again."""
+    Told.quiet = quiet
+
+
 def draws() -> bool:
-    """Whether stderr is a terminal that can take back what it shows."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    """Whether stderr is a terminal that can take back what it shows, and progress is wanted."""
+    return not Told.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def tell(line: str) -> None:

@@ -34,6 +34,7 @@ Row = dict[str, Any]
 @options.cluster()
 @options.keylog()
 @options.strict()
+@options.quiet()
 @options.form("json", "csv")
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:
     """Describe topics as they were observed: ids, partitions, leaders, replicas, ISR, each with time and source.

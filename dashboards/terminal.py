@@ -6,9 +6,8 @@ how any of it was found.
 Rule: nothing is shown that is not in the object, or known of its check, and everything a line claims can be looked up.
 """
 
-import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wirecheck.dashboards.evidence_commands import commands
 from wirecheck.dashboards.remedies import remedy
 from wirecheck.dashboards.report.timeline import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table
@@ -28,39 +28,58 @@ from wirecheck.dashboards.verdict import (
     heading,
     named_cluster,
     not_read,
+    plural,
     sentence,
     share,
 )
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
+MANY = {"violation": "violations", "anomaly": "anomalies"}
+"""Kinds as they are counted; information and visibility are the same for one and for many."""
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8
 """So many topics or clients of an entry are named, and so many rows of topics listed where there are more."""
-CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
-"""Sources that Wireshark opens: frames of an agent name its interface."""
 WIDE = 110  # columns from which both forms of an id fit on one line
 READ_ON = (
-    "what a code means, when it is innocent  wirecheck explain CODE\n"
-    "what was said, word for word            wirecheck decode INPUT --connection IP:PORT --api API\n"
-    "its frames, for Wireshark and a ticket  wirecheck evidence ID INPUT -o FILE.pcapng"
+    "what a code means      wirecheck explain CODE\n"
+    "all that was said      wirecheck decode INPUT --connection IP:PORT --api API\n"
+    "frames, for a ticket   wirecheck evidence ID INPUT -o FILE.pcapng"
 )
 
+COMMANDS = ("wirecheck ", "tshark ")
+NEXT = "  Next  "
+
 Row = Mapping[str, Any]
+
+
+@dataclass
+class Shown:
+    """What all entries of one result share while they are listed."""
+
+    axis: Axis
+    inputs: Sequence[str]
+    """What was judged, where that is known; it stands in the head."""
+    several: bool
+    """Whether the evidence comes from more than one capture."""
+    advised: set[str] = field(default_factory=set)
+    """What was said to do, once for each check."""
 
 
 def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = MappingProxyType({})) -> None:
     """Print a whole result: coverage, findings, topics, clusters, and of further tables these columns."""
     axis = axis_of(result)
-    console.print(coverage_text(result["coverage"]))
+    hang(coverage_text(result["coverage"]), console, 10)
     if result["clusters"]:
         console.print(Text("Captured  ", style="bold").append(axis.span(), style="not bold"))
     if "engine" in result:
         console.print(Text("Judged    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
+    for line in head_lines(result):
+        hang(line, console, 10)
     for error in result["coverage"]["input_errors"]:
         console.print(Text(f"  not all was readable: {error}", style="yellow"))
     for cluster in result["clusters"]:
-        console.print(cluster_text(cluster, result["clusters"]))
-    console.print(Text("Verdict   ", style="bold").append(sentence(result), style="not bold"), soft_wrap=True)
+        hang(cluster_text(cluster, result["clusters"]), console, 10)
+    hang(Text("Verdict   ", style="bold").append(sentence(result), style="not bold"), console, 10)
     console.print()
     if result["topics"]:
         many = len(result["clusters"]) > 1
@@ -75,14 +94,47 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     for others in result.get("others", ()):
         console.print(Text(f"and {beyond(others)}", style="magenta"))
     console.print(tally_text(result["findings"], result["coverage"], result.get("not_listed", 0)))
-    told = {finding["id"]: finding for finding in result["findings"]}
-    advised: set[str] = set()
-    for entry in result["entries"]:
-        console.print()
-        for line in entry_lines(entry, told, axis, advised):
-            console.print(line, soft_wrap=True)
+    list_entries(result, axis, console)
     if result["findings"]:
         console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
+
+
+def list_entries(result: Row, axis: Axis, console: Console) -> None:
+    """What was found, each with its evidence and what is to be done about it."""
+    told = {finding["id"]: finding for finding in result["findings"]}
+    inputs = result.get("inputs", ())
+    sources = {side["frame"]["source"] for row in told.values() for side in row["sides"] if side.get("frame")}
+    shown = Shown(axis, inputs, several=len(sources) > 1)
+    for entry in result["entries"]:
+        console.print()
+        for line in entry_lines(entry, told, shown):
+            hang(line, console)
+
+
+def hang(line: Text, console: Console, indent: int | None = None) -> None:
+    """Print a line; on a terminal too narrow for it words go on below, indented. Commands stay whole, to be copied."""
+    text = line.plain
+    lead = len(text) - len(text.lstrip())
+    if not console.is_terminal or len(text) <= console.width or text.lstrip().startswith(COMMANDS):
+        console.print(line, soft_wrap=True)
+        return
+    further = indent if indent is not None else lead + (len(NEXT) - 2 if text[lead:].startswith(NEXT.strip()) else 2)
+    first, *rest = line[lead:].wrap(console, max(console.width - lead, 20))
+    console.print(Text(" " * lead).append(first), soft_wrap=True)
+    if rest:
+        left = line[lead:][len(first.plain) :]
+        left = left[len(left.plain) - len(left.plain.lstrip()) :]
+        for part in left.wrap(console, max(console.width - further, 20)):
+            console.print(Text(" " * further).append(part), soft_wrap=True)
+
+
+def head_lines(result: Row) -> Iterator[Text]:
+    """What was judged, by which version, with which grace."""
+    if "inputs" in result:
+        yield Text("Input     ", style="bold").append(", ".join(result["inputs"]), style="not bold")
+    if "wirecheck" in result:
+        grace = ", ".join(f"{seconds} s for {whom}" for whom, seconds in result["grace_s"].items())
+        yield Text("Version   ", style="bold").append(f"{result['wirecheck']}; grace {grace}", style="not bold")
 
 
 def engine_text(engine: str) -> str:
@@ -93,7 +145,8 @@ def coverage_text(coverage: Row) -> Text:
     """One line: how much of the traffic the verdict rests on. It comes before any verdict."""
     text = Text("Coverage  ", style="bold")
     text.append(
-        f"{coverage['frames']:,} frames, {coverage['connections']:,} connections, {coverage['messages']:,} messages; "
+        f"{plural(coverage['frames'], 'frame')}, {plural(coverage['connections'], 'connection')}, "
+        f"{plural(coverage['messages'], 'message')}; "
         f"decoded {coverage['decoded_messages']:,} ({share(coverage)})",
         style="not bold",
     )
@@ -141,7 +194,7 @@ def tally_text(findings: Iterable[Row], coverage: Row, not_listed: int = 0) -> T
         return text.append("none", style="not bold green")
     for kind in KINDS:
         if counts[kind]:
-            text.append(f"{counts[kind]} {kind}  ", style=COLOURS[kind])
+            text.append(f"{counts[kind]} {MANY.get(kind, kind) if counts[kind] > 1 else kind}  ", style=COLOURS[kind])
     if not_listed:
         text.append(f"{not_listed:,} not listed, by what was asked for", style="not bold magenta")
     return text
@@ -158,13 +211,13 @@ def worth_a_row(result: Row) -> list[Row]:
     return [row for row in topics if id(row) in kept]
 
 
-def entry_lines(entry: Row, told: Mapping[str, Row], axis: Axis, advised: set[str]) -> Iterator[Text]:
+def entry_lines(entry: Row, told: Mapping[str, Row], shown: Shown) -> Iterator[Text]:
     """An entry with its evidence, what is to be done about it, and indented what follows from it."""
-    yield from finding_lines(entry, told, axis)
-    yield from evidence_lines(told[entry["findings"][0]], axis)
-    yield from next_lines(entry, advised)
+    yield from finding_lines(entry, told, shown.axis)
+    yield from evidence_lines(told[entry["findings"][0]], shown)
+    yield from next_lines(entry, shown.advised)
     for under in entry["consequences"]:
-        for line in (*finding_lines(under, told, axis), *next_lines(under, advised)):
+        for line in (*finding_lines(under, told, shown.axis), *next_lines(under, shown.advised)):
             yield Text("    ").append(line)
 
 
@@ -173,7 +226,7 @@ def next_lines(entry: Row, advised: set[str]) -> Iterator[Text]:
     advice = remedy(entry["code"])
     if advice and entry["own_next"] and advice not in advised:
         advised.add(advice)
-        yield Text("  Next  ", style="bold").append(advice, style="not bold")
+        yield Text(NEXT, style="bold").append(advice, style="not bold")
 
 
 def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
@@ -194,16 +247,16 @@ def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[T
         yield Text(f"  Follows from {entry['follows_from']}")
 
 
-def evidence_lines(finding: Row, axis: Axis) -> Iterator[Text]:
+def evidence_lines(finding: Row, shown: Shown) -> Iterator[Text]:
     if finding["kind"] == "information":
         return
     sides = finding["sides"][:SIDES_SHOWN]
     for side in sides:
-        yield Text("    " + side_text(side, axis), style="dim")
+        yield Text("    " + side_text(side, shown), style="dim")
     if len(finding["sides"]) > SIDES_SHOWN:
         yield Text(f"    and {len(finding['sides']) - SIDES_SHOWN} more (--format json)", style="dim")
     if finding["kind"] in BLAMED:
-        for command in dissections(sides):
+        for command in commands(sides, shown.inputs):
             yield Text(f"    {command}", style="dim")
 
 
@@ -222,27 +275,13 @@ def named(told: Mapping[str, Row], ids: Iterable[str]) -> Iterator[str]:
         yield f"{told[name]['code']} {name}" if name in told else name
 
 
-def dissections(sides: Iterable[Row]) -> Iterator[str]:
-    """Commands that show these sides' frames in tshark, one per capture file; Wireshark takes the part behind -Y."""
-    frames: dict[str, set[int]] = {}
-    ports: dict[str, set[str]] = {}
-    for side in sides:
-        frame = side.get("frame") or {}
-        if frame.get("first") and CAPTURE.search(frame["source"]):
-            frames.setdefault(frame["source"], set()).update((frame["first"], frame["last"]))
-            port = side["connection"].rpartition(":")[2]
-            ports.setdefault(frame["source"], set()).update({port} if port.isdigit() else ())
-    for source, numbers in frames.items():
-        kafka = " ".join(f"-d tcp.port=={port},kafka" for port in sorted(ports[source]))
-        wanted = ",".join(map(str, sorted(numbers)))
-        yield f"tshark -r {shlex.quote(source)} {kafka} -Y 'frame.number in {{{wanted}}}'"
-
-
-def side_text(side: Row, axis: Axis) -> str:
+def side_text(side: Row, shown: Shown) -> str:
+    """A capture that is the only one stands in the head, and not again in every line."""
     frame = side.get("frame") or {}
-    where = f"frame {frame['first']} of {frame['source']}" if frame.get("first") else ""
+    of = f" of {frame['source']}" if frame.get("first") and (shown.several or not shown.inputs) else ""
+    where = f"frame {frame['first']}{of}" if frame.get("first") else ""
     api = f"{side['api']} v{side['version']}" if side.get("api") else ""
-    return "  ".join(filter(None, (clock(side["time"], axis), side["claim"], side.get("connection"), api, where)))
+    return "  ".join(filter(None, (clock(side["time"], shown.axis), side["claim"], side.get("connection"), api, where)))
 
 
 def clock(time: str | None, axis: Axis) -> str:

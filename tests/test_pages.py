@@ -31,7 +31,12 @@ def fenced(page):
 
 
 def is_live(words):
-    return words[0] in LIVE or "-i" in words or any("\u2026" in word or word.startswith("$") for word in words)
+    return (
+        words[0] in LIVE
+        or "-i" in words
+        or "--follow" in words
+        or any("\u2026" in word or word.startswith("$") for word in words)
+    )
 
 
 COMMANDS = [(page, words) for page in PAGES for words in fenced(page)]

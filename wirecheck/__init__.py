@@ -15,7 +15,8 @@ from wirecheck import extension_modules
 extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 if TYPE_CHECKING:
-    from wirecheck.library import InputError, Message, Verdict, messages, replay
+    from wirecheck.library import InputError, messages, replay
+    from wirecheck.library_values import Message, Verdict
 
 __version__: str
 __all__ = ["InputError", "Message", "Verdict", "__version__", "messages", "replay"]
@@ -25,9 +26,9 @@ def __getattr__(name: str) -> Any:
     """PEP 562: `__version__` is in the package's metadata, and reading those takes as long as all of `--help`."""
     if name != "__version__":
         if name in __all__:
-            from wirecheck import library
+            from wirecheck import library, library_values
 
-            return getattr(library, name)
+            return getattr(library, name, None) or getattr(library_values, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version
 

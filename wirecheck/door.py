@@ -14,6 +14,7 @@ from wirecheck.commands.ending import in_one_line, orderly
 
 COMMANDS = (
     "replay",
+    "findings",
     "topics",
     "clients",
     "evidence",

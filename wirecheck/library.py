@@ -3,8 +3,8 @@
     for message in wirecheck.messages("incident.pcapng", error=True): print(message.time, message.api, message.errors)
     verdict = wirecheck.replay("incident.pcapng"); verdict.findings[0].summary; verdict.topics.to_pandas()
 
-Knows: what a message, a finding, a topic and a client are called in Python, and what of a result they are made of.
-Refuses to know how any of it is found: that is what the commands do, and nothing here does it otherwise.
+Knows: what of a line and of a result the values (library_values.py) are made of. Refuses to know how any of it is
+found: that is what the commands do, and nothing here does it otherwise.
 Rule: typed values, nothing written anywhere, nothing loaded before it is asked for. What cannot be read is an
 InputError; what could be read in part is used, with a warning for the rest.
 """
@@ -14,21 +14,22 @@ from __future__ import annotations
 import datetime as dt
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any
+
+from wirecheck.library_values import Client, Finding, Frame, Message, Side, Topic, Value, Values, Verdict
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Iterator, Mapping, Sequence
+
     import pyarrow as pa
 
     from wirecheck.decode.show.message_filter import Moment
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
-Value = TypeVar("Value")
 NS_PER_MS = 1_000_000
 AS_IN_LINE = (
     "src", "dst", "side", "api", "key", "version", "correlation_id", "client_id", "size",
@@ -38,166 +39,6 @@ AS_IN_LINE = (
 
 class InputError(ValueError):
     """Nothing could be read, or nothing like it can be asked for; the message says what and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Where in which capture."""
-
-    source: str
-    first: int
-    """Number of the packet in its source, as Wireshark counts."""
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One Kafka request or response as it was captured."""
-
-    time: dt.datetime
-    src: str
-    """`ip:port`"""
-    dst: str
-    side: str
-    """request or response"""
-    api: str | None
-    """Kafka's name; None where no release has this key, or the request was not seen."""
-    key: int | None
-    version: int | None
-    correlation_id: int
-    client_id: str | None
-    """Of the request, of a response's request too."""
-    size: int
-    """Bytes, without the four that say so."""
-    frame: Frame
-    topics: tuple[str, ...]
-    """The first two, by name, or by id where no message said its name by then."""
-    errors: tuple[int, ...]
-    """Kafka's error codes in it, each once; without 0."""
-    latency_ms: float | None
-    """Of a response, behind its request."""
-    body: Mapping[str, Any] | None
-    """The value, by Kafka's own names; None where it could not be read, or bodies are not asked for."""
-    undecoded: str | None
-    """Why it cannot be known what it says: something of it was not captured."""
-    malformed: str | None
-    """Why it is none, byte and field."""
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One piece of evidence: who said what."""
-
-    time: str
-    claim: str
-    connection: str
-    api: str | None
-    version: int | None
-    correlation_id: int | None
-    frame: Frame
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What is wrong, or worth knowing, with its evidence."""
-
-    id: str
-    code: str
-    name: str
-    kind: str
-    """violation, anomaly, information or visibility"""
-    cluster: str | None
-    topic: str | None
-    topic_ids: tuple[str, ...]
-    client_ids: tuple[str, ...]
-    brokers: tuple[int, ...]
-    summary: str
-    first_seen: str
-    last_seen: str
-    count: int
-    cause: str | None
-    """Id of the finding it follows from."""
-    consequences: tuple[str, ...]
-    sides: tuple[Side, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """One topic id under one name."""
-
-    cluster: str | None
-    name: str | None
-    topic_id: str | None
-    state: str
-    """current, replaced, deleted or unresolved"""
-    first_seen: str
-    last_seen: str
-    earlier_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """Who speaks which versions."""
-
-    cluster: str | None
-    client_id: str | None
-    address: str
-    software_name: str | None
-    software_version: str | None
-    apis: Mapping[str, tuple[int, ...]]
-    requests: int
-    first_seen: str
-    last_seen: str
-
-
-class Values(Sequence[Value], Generic[Value]):
-    """Findings, topics or clients; as a table their columns are those of docs/tables.md."""
-
-    def __init__(self, values: Sequence[Value], table: str, rows: list[dict[str, Any]]) -> None:
-        self._values, self._table, self._rows = tuple(values), table, rows
-
-    @overload
-    def __getitem__(self, index: int) -> Value: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Value]: ...
-
-    def __getitem__(self, index: int | slice) -> Value | Sequence[Value]:
-        return self._values[index]
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} {self._table}>"
-
-    def to_arrow(self) -> pa.Table:
-        """A row for each, in the same order."""
-        import pyarrow as pa
-
-        from wirecheck.streaming.store.result_tables import schema
-
-        return pa.Table.from_pylist(self._rows, schema=schema(self._table))
-
-    def to_pandas(self) -> pd.DataFrame:
-        return self.to_arrow().to_pandas()
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What captures say. `bool(verdict)`: no rule is broken."""
-
-    sentence: str
-    """All of it in one, with what it rests on."""
-    coverage: Mapping[str, Any]
-    findings: Values[Finding]
-    topics: Values[Topic]
-    clients: Values[Client]
-    json: Mapping[str, Any]
-    """The object that `wirecheck replay --format json` prints, but for who judged it."""
-
-    def __bool__(self) -> bool:
-        return not any(finding.kind == "violation" for finding in self.findings)
 
 
 def messages(
@@ -300,14 +141,16 @@ def replay(*paths: Path, cluster: str = "default", ports: Sequence[int] = ()) ->
             raise InputError("name a capture, or a folder of frames")
         with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
             result = judged_locally(frames, Settings(ports=frozenset(ports))).result()
-    return verdict(result)
+    return verdict(result, tuple(named))
 
 
-def verdict(result: Result) -> Verdict:
+def verdict(result: Result, inputs: tuple[str, ...]) -> Verdict:
+    from wirecheck.commands.replay import about, for_programs
     from wirecheck.dashboards.verdict import sentence
 
     told = result.json()
-    told["verdict"] = sentence(told)
+    told |= {"verdict": sentence(told), "engine": "local", **about(inputs)}
+    told |= for_programs(told, inputs)
     for error in told["coverage"]["input_errors"]:
         warnings.warn(error, stacklevel=3)
     return Verdict(
@@ -348,11 +191,11 @@ def plain(name: str, found: Any) -> Any:
 @contextmanager
 def as_input_error() -> Iterator[None]:
     """What a command would end with."""
-    from click import ClickException
+    from wirecheck.commands.ending import Stop
 
     try:
         yield
-    except ClickException as error:
+    except Stop as error:
         raise InputError(error.format_message()) from error
     except InputError:
         raise

@@ -87,3 +87,12 @@ def test_what_cannot_take_back_is_shown_no_progress(shown, monkeypatch, terminal
     with progress("reading") as advance:
         advance(1, 2)
     assert terminal.getvalue() == ""
+
+
+def test_quiet_is_neither_progress_nor_notes_until_it_is_taken_back(terminal):
+    others = {"others": [{"count": 2, "table": "topics", "cluster": "C"}]}
+    for quiet in (True, False):
+        screen.be_quiet(quiet=quiet)
+        with progress("reading"):
+            screen.warn_of(others)
+        assert ("reading" in terminal.getvalue(), "note: 2 more" in terminal.getvalue()) == (not quiet, not quiet)

@@ -86,8 +86,10 @@ def test_no_name_reaches_the_terminal_as_a_command():
 
 def test_a_violation_says_how_to_see_its_frames_and_what_to_do():
     lines = page(RESULT)
-    command = "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'"
-    assert [line.strip() for line in lines if "tshark -r" in line] == [command]
+    assert [line.strip() for line in lines if " decode capture" in line] == [
+        "wirecheck decode capture.pcap --frame 8123"
+    ]
+    assert not any("tshark -r" in line for line in lines)  # it reads no LeaderAndIsr v7
     assert sum(line.startswith("  Next  On that broker compare topic_id") for line in lines) == 1
     assert lines[-3].endswith("  wirecheck explain CODE")
 
@@ -96,19 +98,6 @@ def test_what_to_do_is_said_once_for_each_code():
     twice = [{**RESULT["findings"][1], "id": letter * 16} for letter in "ab"]
     lines = page(RESULT | {"findings": twice})
     assert sum(line.startswith("  Next  ") for line in lines) == 1
-
-
-def test_frames_of_an_interface_are_no_numbers_for_tshark():
-    side = {**SIDE, "frame": {"source": "eth0.100", "first": 1, "last": 2}}
-    assert list(terminal.dissections([side])) == []
-
-
-def test_frames_of_several_files_and_ports_are_a_command_each():
-    other = {**SIDE, "connection": "10.0.0.1:4>[::1]:9092", "frame": {"source": "b c.pcap.zst", "first": 7, "last": 9}}
-    assert list(terminal.dissections([SIDE, other])) == [
-        "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
-        "tshark -r 'b c.pcap.zst' -d tcp.port==9092,kafka -Y 'frame.number in {7,9}'",
-    ]
 
 
 def test_the_span_of_the_capture_has_its_dates():
@@ -237,3 +226,44 @@ def test_500_topics_with_one_fault_each_are_one_screen():
         line.startswith("  500 topics: t-000, t-001,") and line.endswith("and 492 more (--format json)")
         for line in lines
     )
+
+
+HEAD = {"inputs": ["capture.pcap"], "wirecheck": "9.8", "grace_s": {"brokers": 30, "clients": 300}}
+
+
+def test_the_input_is_named_once_with_version_and_grace():
+    lines = page(RESULT | HEAD)
+    assert "Input     capture.pcap" in lines
+    assert "Version   9.8; grace 30 s for brokers, 300 s for clients" in lines
+    assert [line for line in lines if " of capture.pcap" in line] == []
+    assert any(line.endswith("  frame 8123") for line in lines)
+
+
+def test_of_several_captures_each_frame_names_its_own():
+    other = {**FINDING, "id": "b" * 16, "sides": [{**SIDE, "frame": {"source": "b.pcap", "first": 1, "last": 1}}]}
+    lines = page(RESULT | HEAD | {"findings": [FINDING, other]})
+    assert any(line.endswith("  frame 8123 of capture.pcap") for line in lines)
+
+
+def test_on_a_narrow_terminal_words_go_on_below_indented_and_commands_stay_whole():
+    console = Console(width=80, record=True, file=open("/dev/null", "w"), force_terminal=True)  # noqa: SIM115, PTH123
+    terminal.show(read(RESULT | HEAD), console)
+    console.file.close()
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    command = "    wirecheck decode capture.pcap --frame 8123"
+    assert command in lines
+    assert [line for line in lines if len(line) > 80] == []
+    begins = next(n for n, line in enumerate(lines) if line.startswith("  Next  "))
+    assert lines[begins + 1].startswith(" " * 8)
+    assert not lines[begins + 1].startswith(" " * 9)
+    whole = next(line for line in page(RESULT | HEAD) if line.startswith("  Next  "))
+    end = next(n for n, line in enumerate(lines) if n > begins and not line.startswith(" " * 8))
+    assert " ".join(" ".join(lines[begins:end]).split()) == " ".join(whole.split())
+
+
+def test_one_and_many_are_said_as_such():
+    second = {**FINDING, "id": "b" * 16, "topic": "other", "brokers": [9]}
+    tally = [line for line in page(RESULT | {"findings": [FINDING, second]}) if line.startswith("Findings")]
+    assert tally == ["Findings  2 violations  "]
+    few = {**RESULT["coverage"], "frames": 1, "connections": 1, "messages": 1, "decoded_messages": 1}
+    assert "1 frame, 1 connection, 1 message; " in page(RESULT | {"coverage": few})[0]

@@ -1,0 +1,86 @@
+"""`wirecheck findings`: what a monitor, or a replay with --out, has found and holds open.
+
+Knows: one folder of result tables, which findings were asked for, and that more may come. Refuses to know how they were
+found, and how one looks in full (dashboards).
+Rule: only tables are read, and nothing is judged again: an answer takes a second, whatever was captured.
+"""
+
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import click
+
+from wirecheck.commands import options
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.inputs import holds_tables, latest
+from wirecheck.commands.screen import as_json, console, legible, paints, row
+
+POLL_S = 1.0
+"""How often the tables are looked at for what came since."""
+
+
+@click.command(short_help="What a monitor holds open: a list, or one in full.")
+@click.argument("out", metavar="VERDICTS", type=options.PATH)
+@click.argument("wanted", metavar="[ID]", required=False)
+@options.choice()
+@click.option("--follow", is_flag=True, help="Go on: print each finding when it is new, or has changed.")
+@options.form("json")
+def findings(out: Path, wanted: str | None, form: str, *, follow: bool, **asked: Any) -> None:
+    """List the open findings in the --out folder of a monitor or a replay; with ID, the beginning of one, all of it.
+
+    A row says when it was first and last seen, its kind, code and id, how often, and what it is. What follows from
+    another finding stands as `cause CODE ID` behind it. With --format json one object a row.
+
+    \b
+    Examples:
+      wirecheck findings verdict/
+      wirecheck findings verdict/ --only violation --topic orders
+      wirecheck findings verdict/ yuqnnqvu
+      wirecheck findings verdicts/ --follow
+    """
+    if wanted is not None and follow:
+        raise click.UsageError("give an ID or --follow, and not both")
+    if not holds_tables(out):
+        raise Stop(f"{out}: {'holds no tables of a replay or a monitor' if out.is_dir() else 'no such folder'}")
+    choice = options.choice_of(asked)
+    if wanted is not None:
+        show_one(latest(out).json(choice), wanted, form)
+        return
+    told: dict[str, Any] = {}
+    while True:
+        result = latest(out).json(choice)
+        fresh = [finding for finding in result["findings"] if told.get(finding["id"]) != finding]
+        told = {finding["id"]: finding for finding in result["findings"]}
+        print_rows(result, fresh, form)
+        if not follow:
+            if not told:
+                click.echo("no finding is open" if not choice else "no open finding is like this", err=True)
+            return
+        sleep(POLL_S)
+
+
+def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -> None:
+    from wirecheck.dashboards.finding_rows import cells
+
+    codes = {finding["id"]: finding["code"] for finding in result["findings"]}
+    paint = paints()
+    for finding in fresh:
+        click.echo(as_json(finding) if form == "json" else row(cells(finding, codes), paint=paint))
+
+
+def show_one(result: dict[str, Any], wanted: str, form: str) -> None:
+    """The one whose id begins so. Stop where there is none, or several."""
+    found = [finding for finding in result["findings"] if finding["id"].startswith(wanted)]
+    if len(found) != 1:
+        near = ", ".join(finding["id"] for finding in (found or result["findings"])[:5]) or "none is open"
+        raise Stop(f"{len(found) or 'no'} finding{'' if len(found) == 1 else 's'} {wanted}; there are: {near}")
+    if form == "json":
+        click.echo(as_json(found[0]))
+        return
+    from wirecheck.dashboards import terminal
+    from wirecheck.dashboards.report.timeline import axis_of
+    from wirecheck.judge.results.entries import entries
+
+    alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
+    terminal.list_entries(legible(alone), axis_of(legible(result)), console())

@@ -1,0 +1,103 @@
+"""A verdict for tickets and for CI: Markdown, JUnit's XML, SARIF.
+
+Knows: the JSON object of a replay, and what each of these forms has a place for. Refuses to know terminals and pages.
+Rule: whatever came from the wire is escaped as the form asks; a form says nothing that the object does not.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+Row = Mapping[str, Any]
+LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "visibility": "note"}
+"""SARIF 2.1.0, 3.27.10."""
+FAILING = ("violation", "anomaly")
+MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|"})
+SIDES_SHOWN = 8
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def markdown(result: Row) -> str:
+    """For a ticket: the verdict, then each finding with evidence, what to do, and what shows it."""
+    return "\n".join(markdown_lines(result))
+
+
+def markdown_lines(result: Row) -> Iterator[str]:
+    coverage = result["coverage"]
+    yield f"**{plain(result['verdict'])}**"
+    yield ""
+    yield f"{plain(', '.join(result['inputs']))}: {coverage['frames']:,} frames, {coverage['messages']:,} messages, "
+    yield f"{coverage['decoded_messages']:,} decoded; judged by wirecheck {result['wirecheck']}."
+    for finding in result["findings"]:
+        what = f"{finding['kind']}, x{finding['count']:,}, `{finding['id']}`"
+        yield f"\n### {finding['code']} {plain(finding['name'])} ({what})"
+        yield f"\n{plain(finding['summary'])}\n"
+        for side in finding["sides"][:SIDES_SHOWN]:
+            where = " ".join(str(side[name]) for name in ("connection", "api") if side.get(name))
+            yield f"* {side['time']} {plain(side['claim'])} ({plain(where)})"
+        if len(finding["sides"]) > SIDES_SHOWN:
+            yield f"* and {len(finding['sides']) - SIDES_SHOWN} more"
+        if finding["next"]:
+            yield f"\n**Next** {plain(finding['next'])}"
+        yield "\n" + "\n".join(f"    {command}" for command in finding["commands"])
+
+
+def plain(text: str) -> str:
+    """The same text in Markdown, on one line."""
+    return " ".join(text.split()).translate(MARKED)
+
+
+def junit(result: Row) -> str:
+    """For CI: a test case for each finding, failed where somebody has to look into it; one that passed for none."""
+    cases = result["findings"]
+    failed = sum(finding["kind"] in FAILING for finding in cases)
+    suite = ET.Element("testsuite", name="wirecheck", tests=str(len(cases) or 1), failures=str(failed))
+    for finding in cases:
+        case = ET.SubElement(suite, "testcase", classname=finding["code"], name=f"{finding['name']} {finding['id']}")
+        if finding["kind"] in FAILING:
+            failure = ET.SubElement(case, "failure", type=finding["kind"], message=finding["summary"])
+            failure.text = "\n".join(side_line(side) for side in finding["sides"])
+        else:
+            ET.SubElement(case, "system-out").text = finding["summary"]
+    if not cases:
+        ET.SubElement(suite, "testcase", classname="wirecheck", name=result["verdict"])
+    return ET.tostring(suite, "unicode", xml_declaration=False)
+
+
+def side_line(side: Row) -> str:
+    return "  ".join(str(part) for part in (side["time"], side["claim"], side.get("connection")) if part)
+
+
+def sarif(result: Row) -> str:
+    """For code scanning (SARIF 2.1.0): a rule for each check, a result for each finding, where in which capture."""
+    rules = {finding["code"]: finding["name"] for finding in result["findings"]}
+    driver = {
+        "name": "wirecheck",
+        "version": result["wirecheck"],
+        "rules": [{"id": code, "name": name} for code, name in sorted(rules.items())],
+    }
+    results = [
+        {
+            "ruleId": finding["code"],
+            "level": LEVELS[finding["kind"]],
+            "message": {"text": finding["summary"]},
+            "partialFingerprints": {"wirecheckFindingId": finding["id"]},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}} for uri in sources(finding)],
+        }
+        for finding in result["findings"]
+    ]
+    return json.dumps(
+        {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    )
+
+
+def sources(finding: Row) -> list[str]:
+    from urllib.parse import quote
+
+    return sorted(
+        {quote(side["frame"]["source"]) for side in finding["sides"] if (side.get("frame") or {}).get("source")}
+    )
+
+
+FORMS: Mapping[str, Callable[[Row], str]] = {"markdown": markdown, "junit": junit, "sarif": sarif}

@@ -1,0 +1,88 @@
+"""`wirecheck findings`: the open findings of a folder of results, listed, one in full, and as they come."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.commands.conftest import EXAMPLE, ROOT
+
+ID = "yuqnnqvukzik2vec"
+
+
+def test_a_finding_is_a_row(run, verdict):
+    told = run("findings", verdict)
+    assert (told.exit_code, told.stderr) == (0, "")
+    (row,) = told.stdout.splitlines()
+    when, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
+    assert when == "11-21 00:20:03Z to 11-21 00:20:10Z"
+    assert cells[:4] == ["violation", "TID002", ID, "x2"]
+    assert cells[4].startswith("Broker 3 refuses LeaderAndIsr for shipments partition 1: ")
+
+
+def test_json_is_the_finding_of_a_replay(run, verdict):
+    (finding,) = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["findings"]
+    listed = json.loads(run("findings", verdict, "--format", "json").stdout)
+    assert listed == json.loads(run("findings", verdict, ID[:6], "--format", "json").stdout)
+    assert {name: finding[name] for name in listed} == {
+        **listed,
+        "sides": [{**side, "frame": finding["sides"][i]["frame"]} for i, side in enumerate(listed["sides"])],
+    }
+
+
+def test_one_is_shown_in_full_with_what_to_do(run, verdict):
+    told = run("findings", verdict, ID[:6]).stdout
+    assert "\n    00:20:03.950Z  127.0.1.3:19093 answers INCONSISTENT_TOPIC_ID" in told
+    assert "\n  Next  On that broker compare topic_id" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--only", "anomaly"], 0, "no open finding is like this"),
+        (["--topic", "pallets"], 0, "no open finding is like this"),
+        (["zzz"], 2, f"no findings zzz; there are: {ID}"),
+        (["yuq", "--follow"], 2, "give an ID or --follow, and not both"),
+    ],
+)
+def test_what_is_not_there_is_said(run, verdict, arguments, code, said):
+    told = run("findings", verdict, *arguments)
+    assert (told.exit_code, told.stdout) == (code, "")
+    assert said in told.stderr
+
+
+def test_a_folder_without_tables_is_refused_before_anything_is_read(run, tmp_path):
+    assert "no such folder" in run("findings", tmp_path / "missing").stderr
+    assert "holds no tables of a replay or a monitor" in run("findings", tmp_path).stderr
+
+
+def test_a_replay_of_results_says_what_lists_them(run, verdict):
+    told = run("replay", verdict)
+    assert told.exit_code == 2
+    assert told.stderr == (
+        f"wirecheck: {verdict}: holds result tables, which are judged already; "
+        f"wirecheck findings {verdict} lists them\n"
+    )
+
+
+def test_what_is_new_comes_as_it_is_written(verdict, tmp_path):
+    """A run without findings is followed; then those of another are put beside it, as a monitor would."""
+    out = tmp_path / "out"
+    shutil.copytree(verdict, out)
+    (batch,) = (out / "findings").glob("run=*/batch_id=*")
+    kept = tmp_path / batch.name
+    batch.rename(kept)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wirecheck", "findings", str(out), "--follow"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+        kept.rename(batch)
+        assert ID in process.stdout.readline()
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,65 @@
+"""Commands under a finding: they work as they are printed, and tshark's stands only where it reads the version."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from tests.dashboards.results import SIDE
+from wirecheck import door
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.dashboards.evidence_commands import commands, dissections, last_versions
+from wirecheck.decode.show.message_filter import api_names
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples/zk39-inconsistent-id/capture.pcap.gz"
+OF_AGENT = {**SIDE, "frame": {"source": "eth0.100", "first": 1, "last": 2}}
+
+
+def run(command):
+    told = CliRunner().invoke(door.main, shlex.split(command)[1:])
+    assert (told.exit_code, told.stderr) == (0, "")
+    return told.stdout.splitlines()
+
+
+def test_of_a_capture_the_command_shows_the_messages_of_the_finding():
+    sides = wirecheck.replay(EXAMPLE).json["findings"][0]["sides"]
+    (command,) = commands(sides)
+    rows = run(command)
+    assert [row.rpartition(" ")[2] for row in rows] == [str(side["frame"]["first"]) for side in sides]
+    assert ["INCONSISTENT_TOPIC_ID" in row for row in rows] == [False, True, False, True]
+
+
+def test_of_an_agents_frames_it_goes_by_connection_and_time(tmp_path):
+    write_frames([EXAMPLE], tmp_path / "my frames", "default")
+    sides = wirecheck.replay(tmp_path / "my frames").json["findings"][0]["sides"]
+    away = [{**side, "frame": {"source": "eth0", "first": 1, "last": 1}} for side in sides]
+    assert list(commands(away)) == []  # where the frames lie is not known
+    found = list(commands(away, [str(tmp_path / "my frames")]))
+    rows = [row for command in found for row in run(command)]
+    assert len(found) == 2
+    assert sum("INCONSISTENT_TOPIC_ID" in row for row in rows) == 2
+
+
+@pytest.mark.parametrize(("version", "there"), [(4, True), (5, False), (None, False)])
+def test_tshark_is_offered_only_for_versions_that_it_reads(version, there):
+    told = list(commands([{**SIDE, "version": version}]))
+    assert any(command.startswith("tshark ") for command in told) is there
+
+
+def test_every_api_of_the_table_is_one_of_kafkas():
+    assert last_versions().keys() <= set(api_names().values())
+    assert last_versions()["Fetch"] == 11
+
+
+def test_frames_of_an_interface_are_no_numbers_for_tshark():
+    assert list(dissections([OF_AGENT])) == []
+
+
+def test_frames_of_several_files_and_ports_are_a_command_each():
+    other = {**SIDE, "connection": "10.0.0.1:4>[::1]:9092", "frame": {"source": "b c.pcap.zst", "first": 7, "last": 9}}
+    assert list(dissections([SIDE, other])) == [
+        "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
+        "tshark -r 'b c.pcap.zst' -d tcp.port==9092,kafka -Y 'frame.number in {7,9}'",
+    ]

@@ -1,0 +1,69 @@
+"""Verdicts for tickets and CI: each form holds what the verdict says, and nothing from the wire breaks out of it."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from tests.commands.conftest import EXAMPLE
+from wirecheck import door
+from wirecheck.commands.screen import legible
+from wirecheck.dashboards.tickets import FORMS, junit, markdown, sarif
+
+EVIL = 'a"><b>|`*x*`\n# heading\n\x1b[2J]]>&'
+
+
+@pytest.fixture(scope="module")
+def verdict():
+    return dict(wirecheck.replay(EXAMPLE).json)
+
+
+def spoilt(verdict):
+    """As the commands hand it over: what a terminal would obey is written out."""
+    (finding,) = verdict["findings"]
+    return legible({**verdict, "verdict": EVIL, "findings": [{**finding, "summary": EVIL, "name": EVIL}]})
+
+
+def test_markdown_says_what_who_next_and_how_to_see_it(verdict):
+    text = markdown(verdict)
+    assert text.startswith("**Broker 3 refuses LeaderAndIsr for shipments")
+    assert "### TID002 leader-and-isr-inconsistent-topic-id (violation, x2, `yuqnnqvukzik2vec`)" in text
+    assert text.count("\n* 2026-11-21T00:20:") == 4
+    assert "\n**Next** On that broker compare topic\\_id" in text
+    assert "\n    wirecheck explain TID002" in text
+
+
+def test_a_failure_of_junit_is_what_somebody_has_to_look_into(verdict):
+    suite = ET.fromstring(junit(verdict))
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert suite.find("testcase/failure").get("message") == verdict["findings"][0]["summary"]
+    note = {**verdict["findings"][0], "kind": "information"}
+    assert ET.fromstring(junit({**verdict, "findings": [note]})).get("failures") == "0"
+    assert ET.fromstring(junit({**verdict, "findings": []})).find("testcase").get("name") == verdict["verdict"]
+
+
+def test_sarif_has_a_rule_a_level_and_a_place(verdict):
+    (run,) = json.loads(sarif(verdict))["runs"]
+    (found,) = run["results"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [found["ruleId"]] == ["TID002"]
+    assert found["level"] == "error"
+    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("capture.pcap.gz")
+
+
+def test_nothing_breaks_out(verdict):
+    hostile = spoilt(verdict)
+    lines = markdown(hostile).splitlines()
+    assert not any(line.startswith("# ") for line in lines)
+    assert not any("<b>" in line for line in lines)
+    assert ET.fromstring(junit(hostile)).find("testcase/failure").get("message") == hostile["findings"][0]["summary"]
+    assert json.loads(sarif(hostile))["runs"][0]["results"][0]["message"]["text"] == hostile["findings"][0]["summary"]
+    assert all("\x1b" not in FORMS[form](hostile) for form in FORMS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_replay_prints_it(form):
+    told = CliRunner().invoke(door.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
+    assert (told.exit_code, told.stderr) == (1, "")
+    assert told.stdout == FORMS[form](legible(dict(wirecheck.replay(str(EXAMPLE)).json))) + "\n"
