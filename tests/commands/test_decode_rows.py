@@ -254,6 +254,7 @@ def test_what_is_piped_in_is_shown_as_it_comes_and_ends_with_the_pipe(tmp_path, 
         process.stdin.write(whole[-1:])
         process.stdin.close()
         rest = process.stdout.read()  # not communicate(): it passes over what readline() has read ahead
+        process.stdout.close()
         assert (process.wait(60), rest.count(b"\n")) == (0, 3)
     finally:
         process.kill()
