@@ -27,6 +27,8 @@ FAR_LIST_S = 30.0
 """An object store answers a thousand names at a time."""
 LOOK_S, FAR_LOOK_S = 0.1, 2.0
 MOST_AWAITED = 1000
+MOST_OF_ONE = 2000
+"""Files of one agent in a batch: of a backlog of days no more is looked through."""
 FORGET_S = 2 * 86400
 """An agent that has no file there for so long is gone; a folder that was not there for a while has lost none."""
 
@@ -166,11 +168,11 @@ class Arrivals:
 
 
 def in_turn(agent: Agent) -> list[tuple[int, File]]:
-    """By number, none earlier than those before it."""
+    """By number, none earlier than those before it; as many as may be in one batch."""
     found, came_s = [], 0.0
-    for number, file in sorted(agent.waiting.items()):
-        came_s = max(came_s, file.came_s)
-        found.append((number, replace(file, came_s=came_s)))
+    for number in sorted(agent.waiting)[:MOST_OF_ONE]:
+        came_s = max(came_s, agent.waiting[number].came_s)
+        found.append((number, replace(agent.waiting[number], came_s=came_s)))
     return found
 
 

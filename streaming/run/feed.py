@@ -6,6 +6,7 @@ Rule: a batch's files are written down before the batch runs, and never again. W
 committed; an end leaves the one that waits without files, and the next start asks for it again.
 """
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +20,10 @@ from wirecheck.streaming.store import batch_files
 from wirecheck.streaming.store.batch_files import BatchFiles
 
 Idle = Callable[[], None]
+IDLE_S = 5.0
+"""At least so often it says that it waits."""
+REMEMBERED = 20
+"""Batches: whoever watches looks five times a second."""
 
 
 class Ended(Exception):  # noqa: N818 - reads as what happened
@@ -35,10 +40,12 @@ class Feed:
     """Told while nothing waits."""
     ending: Event = field(default_factory=Event)
     """Set where no more is to be waited for."""
+    begun_s: float = -math.inf
+    """When the last batch was given its files, by the monotonic clock."""
     waits: bool = False
     """Whether a batch waits for files, or for an end where only those were asked for that were there at the start."""
     waited_s: dict[int, float] = field(default_factory=dict)
-    """Before the batch that runs, and the one before it."""
+    """Before the last batches, the one that runs among them."""
     running: tuple[int, int] = 0, 0
     """Files and bytes of the batch that runs."""
 
@@ -56,21 +63,26 @@ class Feed:
         self.arrivals.taken(batch)
         after = self.arrivals.waiting()
         self.running = before[0] - after[0], before[1] - after[1]
-        self.waited_s = {**dict(list(self.waited_s.items())[-1:]), batch_id: time.monotonic() - began_s}
+        self.begun_s = time.monotonic()
+        self.waited_s = {**dict(list(self.waited_s.items())[1 - REMEMBERED :]), batch_id: self.begun_s - began_s}
 
     def _next(self) -> BatchFiles:
         try:
             while True:
-                if not self.plan.once:
-                    self.arrivals.look()
-                if (found := self.arrivals.next_batch(self.plan.max_batch_bytes)) is not None:
+                early_s = 0.0 if self.plan.once else self.begun_s + self.plan.interval_s - time.monotonic()
+                if early_s <= 0 and (found := self._found()) is not None:
                     return found
                 self.waits = True
                 self.idle()
-                if self.ending.wait(self.arrivals.look_s):
+                if self.ending.wait(min(max(early_s, self.arrivals.look_s), IDLE_S)):
                     raise Ended
         finally:
             self.waits = False
+
+    def _found(self) -> BatchFiles | None:
+        if not self.plan.once:
+            self.arrivals.look()
+        return self.arrivals.next_batch(self.plan.max_batch_bytes)
 
     def waiting(self) -> tuple[int, int]:
         """Files and bytes that are not judged yet."""

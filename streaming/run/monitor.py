@@ -47,6 +47,8 @@ from wirecheck.streaming.store.storage import at, is_local, local, why
 LOOK_S = 0.2
 ROUNDS = 25
 """So many looks are 5 s."""
+AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
+"""Spark asks for the next batch when one is committed; how long it waits is the feed's affair."""
 STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
 SHOWN = ("findings", "topics", "clients", "totals")
@@ -116,7 +118,7 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     waiting = opened(plan, page.alive).waiting()
     page.hear(measured(None, waiting))  # what waits is shown from the start, not once the query has begun
     frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
-    job = Job(frames, plan.out, checkpoint, trigger(plan), plan.max_batch_bytes, plan.checkpoint)
+    job = Job(frames, plan.out, checkpoint, AT_ONCE, plan.max_batch_bytes, plan.checkpoint)
     return job, replace(settings, agents=agents, set_aside=manifest.set_aside(plan.checkpoint))
 
 
@@ -129,10 +131,6 @@ def writable(out: str) -> None:
             TemporaryFile(dir=folder).close()
     except (OSError, ValueError) as wrong:
         raise MonitorError(f"{out}: {why(wrong)}; let this user write there, or name another --out") from wrong
-
-
-def trigger(plan: Plan) -> dict[str, object]:
-    return {"processingTime": f"{0 if plan.once else round(plan.interval_s * 1000)} milliseconds"}
 
 
 def present(frames: str, checkpoint: str) -> dict[str, AgentFiles]:

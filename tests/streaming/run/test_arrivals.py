@@ -133,6 +133,14 @@ def test_a_hole_far_below_the_end_of_a_large_batch_is_awaited(come):
     assert found.positions()["a"].awaited == (5,)
 
 
+def test_a_batch_of_a_long_backlog_has_its_bound_and_the_next_goes_on(come, monkeypatch):
+    monkeypatch.setattr(arrivals, "MOST_OF_ONE", 3)
+    come.put(*range(1, 6), "b-0000000001.parquet")
+    found = come.start()
+    assert taken(found) == [1, 2, 3, "b-0000000001.parquet"]
+    assert taken(found) == [4, 5]
+
+
 def test_what_is_remembered_of_holes_is_bounded(come):
     come.put(1, 10 * MOST_AWAITED)
     found = come.start()

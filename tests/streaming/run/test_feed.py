@@ -15,7 +15,9 @@ from wirecheck.streaming.store import batch_files
 @pytest.fixture
 def plan(tmp_path):
     (tmp_path / "frames").mkdir()
-    return Plan(str(tmp_path / "frames"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), max_batch_bytes=20)
+    return Plan(
+        str(tmp_path / "frames"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), interval_s=0, max_batch_bytes=20
+    )
 
 
 def put(plan, *numbers):
@@ -75,6 +77,20 @@ def test_it_waits_until_a_file_comes(plan, monkeypatch):
     asked.join(20)
     assert (numbers(plan, 0), source.waits) == ([1], False)
     assert source.waited_s[0] > 0
+
+
+def test_a_batch_begins_no_sooner_after_the_last_than_is_asked_for(plan, monkeypatch):
+    put(plan, 1, 2, 3, 4)
+    source = opened(replace(plan, interval_s=0.3), -1, monkeypatch)
+    began = monotonic()
+    source(0)
+    source(1)
+    assert monotonic() - began >= 0.3
+    assert source.waited_s[1] <= monotonic() - began
+    put(plan, 5)
+    source = opened(replace(plan, interval_s=3600, once=True), 1, monkeypatch)
+    source(2)
+    assert numbers(plan, 2) == [5]
 
 
 @pytest.mark.parametrize("once", [True, False])
