@@ -13,7 +13,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-MEASUREMENTS = ("decode", "capture", "recovery", "following", "replay", "judge", "churn", "strangers", "monitor")
+MEASUREMENTS = (
+    "decode", "capture", "recovery", "following", "replay", "judge", "churn", "strangers", "monitor", "month",
+)  # fmt: skip
 
 
 def main(only: list[str]) -> int:

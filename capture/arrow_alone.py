@@ -2,8 +2,8 @@
 
 Knows: pyarrow imports pandas, where it is installed, when the first array is made: half a CPU second of a command that
 takes one. Refuses to know who makes arrays.
-Rule: only a process that is ours from its start to its end asks for this. Where a DataFrame is asked for after all,
-pyarrow imports pandas then.
+Rule: nothing is done but in a process that said to be ours from its start to its end: in a notebook pyarrow is its
+owner's. Where a DataFrame is asked for after all, pyarrow imports pandas then.
 """
 
 import sys
@@ -13,6 +13,7 @@ from importlib.abc import MetaPathFinder
 from typing import Any
 
 LEFT_OUT = "pandas"
+_ours = False
 
 
 class Refuses(MetaPathFinder):
@@ -33,9 +34,15 @@ def refused() -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
+def process_is_ours() -> None:
+    """Said by whoever started it."""
+    global _ours  # noqa: PLW0603 - a fact about the process
+    _ours = True
+
+
 def arrow_alone() -> None:
     """Have pyarrow ask for pandas now, in vain: it asks once."""
-    if LEFT_OUT in sys.modules:
+    if not _ours or LEFT_OUT in sys.modules:
         return
     import pyarrow as pa
 

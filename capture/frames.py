@@ -26,7 +26,8 @@ DROPPED = 3  # `count` packets were lost by whoever captured, `reason` says wher
 PROGRESS = 4  # last row of every file: nothing older than its time is still to come from this agent
 SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for one `reason`
 INPUT_ERROR = 6  # `source` could not be read to its end; `reason` says what, and at which byte
-QUARANTINED = 7  # `source` is a file of frames that could not be read; told by the judging job, in no file
+UNDECRYPTED = 7  # `count` TLS connections stayed encrypted although keys were given, for one `reason`
+QUARANTINED = 8  # `source` is a file of frames that could not be read; told by the judging job, in no file
 
 LATEST_NS = 1 << 62  # the year 2116: later times saturate, so that the difference of two is an int64
 EARLIEST_NS = -1  # what an agent promises that has shown nothing, and whose oldest row is of 1970
@@ -34,6 +35,7 @@ MOST_COUNT = 1 << 48  # packets that a mark can count: so many saturate, and a t
 MOST_PAYLOAD_BYTES = 1 << 20  # of a segment; offloading joins segments up to 512 KiB (Linux, BIG TCP)
 
 SPAN = pa.struct([pa.field("offset", pa.int32(), nullable=False), pa.field("length", pa.int32(), nullable=False)])
+OVERHEAD = pa.list_(pa.struct([*SPAN, pa.field("known", pa.bool_(), nullable=False)]))
 
 
 class Column(NamedTuple):
@@ -51,7 +53,7 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("kind", pa.int8(), "0 for a frame, else the kind of mark.", FRAME, INPUT_ERROR),
+    Column("kind", pa.int8(), "0 for a frame, else the kind of mark.", FRAME, UNDECRYPTED),
     Column("cluster", pa.string(), "Label of the cluster, as given to the agent."),
     Column("agent", pa.string(), "Name of the agent that wrote the row."),
     Column("file_seq", pa.int32(), "Number of the file: 1-based, contiguous per agent and folder.", 1, (1 << 31) - 1),
@@ -77,6 +79,12 @@ COLUMNS = (
     Column("payload_len", pa.int32(), "Length of the segment's payload on the wire.", 0, MOST_PAYLOAD_BYTES),
     Column(
         "left_out", pa.list_(SPAN), "Spans of the payload as on the wire that are not kept, a snaplen cut included."
+    ),
+    Column(
+        "overhead",
+        OVERHEAD,
+        "Spans of the payload on the wire that are no bytes of the stream in it (what TLS puts around them), where TLS "
+        "was undone; not `known`: nobody can tell how many of them are. Empty elsewhere, absent in older files.",
     ),
     Column("count", pa.int64(), "Of a mark: how many packets were dropped or skipped.", 0, MOST_COUNT),
     Column("reason", pa.string(), "Of a mark: why."),
@@ -120,9 +128,18 @@ def mark_rows(marks: Sequence[Mark], stamp: Stamp) -> pa.RecordBatch:
     columns["ts_ns"] = pa.array([mark.ts_ns for mark in marks], pa.int64())
     columns["payload"] = pa.array([b""] * n, pa.binary())
     columns["left_out"] = pa.array([[]] * n, pa.list_(SPAN))
+    columns["overhead"] = no_overhead(n)
     columns["count"] = pa.array([mark.count for mark in marks], pa.int64())
     columns["reason"] = pa.array([mark.reason for mark in marks], pa.string()).dictionary_encode().cast(CODED)
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=FRAMES_CODED)
+
+
+def no_overhead(n: int) -> pa.ListArray:
+    """Of rows whose payload is the stream's."""
+    nothing = pa.StructArray.from_arrays(
+        [pa.array([], field.type) for field in OVERHEAD.value_type], fields=[*OVERHEAD.value_type]
+    )
+    return pa.ListArray.from_arrays(pa.array(np.zeros(n + 1, np.int32)), nothing)
 
 
 def constant(text: str, n: int) -> pa.DictionaryArray:

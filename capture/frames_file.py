@@ -36,7 +36,7 @@ _THRIFT_BYTES = 16 << 20  # of one text, or elements of one list, in Parquet's o
 RANGES = {c.name: (c.least, c.most) for c in frames.COLUMNS if c.least is not None and c.most is not None}
 BY_NAME = {column.name: column for column in frames.COLUMNS}
 ONE_IN_A_FILE = ("cluster", "agent", "file_seq")
-SPANNED = ("payload", "payload_len", "left_out")
+SPANNED = ("payload", "payload_len", "left_out", "overhead")
 
 
 def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None) -> pa.Table:
@@ -68,9 +68,16 @@ def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> pa.Table:
         _probe(file)
         _fits(file.metadata)
         if "payload" not in wanted or not _repeats(file.metadata):
-            return file.read(wanted)
+            return _with_overhead(file.read(wanted), wanted)
     with _open(path, [*frames.STRINGS, "payload"]) as file:
-        return _written_out(file.read(wanted))
+        return _with_overhead(_written_out(file.read(wanted)), wanted)
+
+
+def _with_overhead(table: pa.Table, wanted: list[str]) -> pa.Table:
+    """An older file has no such column: nothing was undone then."""
+    if "overhead" not in wanted or "overhead" in table.column_names:
+        return table
+    return table.add_column(wanted.index("overhead"), "overhead", frames.no_overhead(table.num_rows))
 
 
 def _open(path: Path | str | pa.NativeFile, coded: Iterable[str]) -> pq.ParquetFile:
@@ -209,22 +216,41 @@ def _is_one(name: str, column: pa.ChunkedArray) -> None:
 
 
 def _add_up(table: pa.Table) -> None:
-    """Kept bytes and left-out spans are the payload; spans are in order and lie inside."""
+    """Kept bytes, left-out spans and overhead are the payload; spans are in order and lie inside."""
     kept = np.concatenate([np.zeros(0, np.int64), *(np.diff(_offsets(chunk)) for chunk in table["payload"].chunks)])
     size = table["payload_len"].to_numpy().astype(np.int64)
-    spans = pc.list_value_length(table["left_out"]).to_numpy().astype(np.int64)
-    ends_at = np.cumsum(spans)
-    inside = pc.list_flatten(table["left_out"])
-    begin, length = (_part(inside, name) for name in ("offset", "length"))
-    summed = np.concatenate([[0], np.cumsum(length)])
-    left = summed[ends_at] - summed[ends_at - spans]
+    row, begin, length = _absent(table)
+    left = np.bincount(row, length, len(size)).astype(np.int64)
     if not (kept + left == size).all():
-        row = int(np.argmax(kept + left != size))
+        wrong = int(np.argmax(kept + left != size))
         raise NotFramesError(
-            f"payload of row {row + 1}: {kept[row]} bytes kept and {left[row]} left out are not {size[row]}"
+            f"payload of row {wrong + 1}: {kept[wrong]} bytes kept and {left[wrong]} left out are not {size[wrong]}"
         )
     if len(begin):
-        _in_order(begin, length, np.repeat(size, spans), (ends_at - spans)[spans > 0])
+        _in_order(begin, length, size[row], np.flatnonzero(np.diff(row, prepend=-1)))
+
+
+def _absent(table: pa.Table) -> tuple[NDArray[np.int64], ...]:
+    """(row, begin, length) of every span that is left out or overhead, in order."""
+    found = []
+    for name in ("left_out", "overhead"):
+        spans = pc.list_value_length(table[name]).to_numpy().astype(np.int64)
+        inside = pc.list_flatten(table[name])
+        if name == "overhead" and pc.struct_field(inside, "known").null_count:
+            raise NotFramesError("no known of overhead")
+        found.append((np.repeat(np.arange(len(spans)), spans), _part(inside, "offset"), _part(inside, "length")))
+    row, begin, length = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if len(found[1][0]):  # in order each, so that both are when merged
+        for each in found:
+            _in_order(
+                each[1],
+                each[2],
+                np.full(len(each[1]), frames.MOST_PAYLOAD_BYTES),
+                np.flatnonzero(np.diff(each[0], prepend=-1)),
+            )
+        order = np.lexsort((begin, row))
+        row, begin, length = row[order], begin[order], length[order]
+    return row, begin, length
 
 
 def _in_order(

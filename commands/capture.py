@@ -36,6 +36,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--out", required=True, type=options.TARGET, help="Folder for the frames (Parquet).")
 @options.cluster()
+@options.keylog()
 @click.option("--agent", metavar="NAME", help="Name of this agent, and of its files.  [default: the host's name]")
 @options.ports()
 @click.option("--filter", "bpf", metavar="BPF", help="As tcpdump has it, instead of --port; needs libpcap.")

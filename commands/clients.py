@@ -22,6 +22,7 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
     "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."
 )
 @options.cluster()
+@options.keylog()
 @options.strict()
 @options.form("json", "csv")
 def clients(

@@ -5,24 +5,28 @@ Knows: which options go together, how people paste bytes. Refuses to know layout
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop
+from wirecheck.commands.frame_tables import growing, tables, whole
 from wirecheck.commands.inputs import NOT_WHOLE, places
-from wirecheck.commands.screen import as_json, legible, progress, tell
+from wirecheck.commands.screen import as_json, legible, paints, progress, row, tell
+from wirecheck.commands.units import time
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from wirecheck.decode.show import message_lines
 
-OF_FILES = ("connection", "ports", "topic", "frames", "limit", "strict")
+OF_FILES = (
+    "connection", "ports", "topic", "frames", "limit", "strict", "client", "since", "until", "error", "follow",
+)  # fmt: skip
+POLL_S = 0.5
+"""How often a file that grows is looked at."""
 OPTION = {"apis": "api", "frames": "frame", "ports": "port"}
 BETWEEN_DIGITS = re.compile(r"0x|\\x|[\s:,-]", re.IGNORECASE)  # as tshark, Wireshark and Python write bytes
 LARGEST_VERSION = 0x7FFF
@@ -37,15 +41,26 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--connection", metavar="IP[:PORT]", help="Only connections with this end, or IP:PORT>IP:PORT.")
 @options.ports()
 @click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
+@click.option("--client", metavar="ID", help="Only messages of this client id, and answers to it; * is anything.")
+@click.option("--since", type=time, metavar="TIME", help="Only what was captured then or later, as 00:20:03.5.")
+@click.option("--until", type=time, metavar="TIME", help="Only what was captured then or before.")
+@click.option("--error", is_flag=True, help="Only messages with an error code, and malformed ones.")
 @click.option("--frame", "frames", type=click.IntRange(1), multiple=True, metavar="N", help=OF_FRAME)
 @click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
+@click.option("--follow", is_flag=True, help="Go on as the capture, or the folder of frames, grows.")
+@click.option("-V", "--tree", is_flag=True, help="Print the whole value of every message, as a tree.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect()
+@options.keylog()
 @options.form("json")
 @options.strict()
 @click.option("--hex", "digits", metavar="HEX", help="Decode this one message instead of files; - reads it from stdin.")
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
-    """Print the Kafka messages of pcaps or of folders of an agent's frames, or one message in hex.
+    """Print the Kafka messages of pcaps or of folders of an agent's frames, one a line, or one message in hex.
+
+    A line says when, from whom to whom, API and version, topics (or group), errors, of a response how long it took, and
+    the frame it begins in: `--frame N -V` shows all of that message. With --follow a line comes as soon as the answer
+    to it is known.
 
     Files may be compressed; - is standard input. A topic is found by its name and by its id too, once a message has
     both. A message in hex is a header and a body, with or without its size. A request has its API and version; of a
@@ -58,7 +73,9 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     Examples:
       wirecheck decode incident.pcapng --api LeaderAndIsr --topic orders
       wirecheck decode incident.pcapng --connection 10.0.0.7:51234 --format json | jq .body
-      wirecheck decode incident.pcapng --frame 1924 --frame 2030
+      wirecheck decode incident.pcapng --error --since 00:20
+      wirecheck decode incident.pcapng --frame 1924 --frame 2030 -V
+      wirecheck decode frames/ --follow --client 'billing-*'
       wirecheck decode frames/ --api Fetch --limit 20
       wirecheck decode --hex 00120003...
       wirecheck decode --hex 00000007... --side response --api ApiVersions --version 3
@@ -67,31 +84,59 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     if bool(files) == (digits is not None):
         raise click.UsageError("give FILEs or --hex, and not both")
     places(files)
-    form = choices.pop("form")
-    with progress("reading"):
-        found = asked(files, digits, choices)
+    tree, follow = choices.pop("tree") or digits is not None, choices["follow"]
+    form = "json" if choices.pop("form") == "json" else "tree" if tree else "rows"
+    with progress("waiting" if follow else "reading"):
+        found = asked(files, digits, choices, rows=form == "rows")
         first = [*islice(found, 1)]
-    from wirecheck.decode.show import message_page
-
     malformed = False
+    shown = printer(form, several=len(files) > 1)
     for line in chain(first, found):
-        click.echo(as_json(line) if form == "json" else message_page.text(legible(line)))
+        click.echo(shown(line))
         malformed = malformed or "malformed" in line
     sys.exit(FOUND if malformed and digits is not None else 0)
 
 
-def asked(files: tuple[str, ...], digits: str | None, choices: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:
+    """What makes text of a line: one row, a tree of rows, or JSON."""
+    from wirecheck.decode.show import message_page, message_row
+
+    rows, paint = message_row.Rows(several=several), paints()
+    if form == "rows":
+        return lambda line: row(rows.cells(line), paint=paint)
+    if form == "tree":
+        return lambda line: message_page.text(legible(line))
+    return as_json
+
+
+def asked(
+    files: tuple[str, ...], digits: str | None, choices: dict[str, Any], *, rows: bool
+) -> Iterator[dict[str, Any]]:
     """The lines of what is to be decoded. click.UsageError for what no message can have."""
     from wirecheck.capture.arrow_alone import arrow_alone
 
     arrow_alone()
     from wirecheck.decode.show.message_lines import Reading
 
-    reading = Reading(choices.pop("dialect"), choices.pop("contents"))
+    summary = digits is None and (rows or choices["error"])
+    reading = Reading(
+        choices.pop("dialect"),
+        choices.pop("contents"),
+        bodies=not rows or choices["topic"] is not None,
+        summary=summary,
+        at_once=choices["follow"],
+    )
     try:
-        return of_hex(digits, choices, reading) if digits is not None else of_files(files, choices, reading)
+        found = of_hex(digits, choices, reading) if digits is not None else of_files(files, choices, reading)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    return found if rows or not summary else map(without_summary, found)
+
+
+def without_summary(line: dict[str, Any]) -> dict[str, Any]:
+    """The same line as it is where nobody asked for errors only."""
+    bare = {name: value for name, value in line.items() if name not in {"summary", "latency_ns"}}
+    return bare | {"enveloped": without_summary(line["enveloped"])} if "enveloped" in line else bare
 
 
 def of_hex(digits: str, choices: dict[str, Any], reading: "message_lines.Reading") -> Iterator[dict[str, Any]]:
@@ -125,9 +170,16 @@ def of_files(
     files: tuple[str, ...], choices: dict[str, Any], reading: "message_lines.Reading"
 ) -> Iterator[dict[str, Any]]:
     from wirecheck.decode.show import message_lines
+    from wirecheck.decode.show.message_filter import Moment
 
     limit, strict, noticed, broken = choices.pop("limit"), choices.pop("strict"), message_lines.Noticed(), list[str]()
-    found = islice(messages(files, message_lines.Filter(**choices), reading, noticed, broken), limit)
+    choices.pop("follow")
+    since, until = choices["since"], choices["until"]
+    times = {
+        "since": Moment(since.ns, of_day=since.of_day) if since else None,
+        "until": Moment(until.last_ns, of_day=until.of_day) if until else None,
+    }
+    found = islice(messages(files, message_lines.Filter(**choices | times), reading, noticed, broken), limit)
     lines_of_files = told(found, ", ".join(files), choices, noticed)
     return unless_broken(lines_of_files, broken) if strict else lines_of_files
 
@@ -148,7 +200,8 @@ def told(
         none = False
         yield line
     if none:
-        narrowed = [f"--{OPTION.get(name, name)}" for name, value in choices.items() if value not in {None, ()}]
+        given = [name for name, value in choices.items() if value is not False and value not in {None, ()}]
+        narrowed = [f"--{OPTION.get(name, name)}" for name in given]
         asked = f" passes {', '.join(narrowed)}" if narrowed else ""
         hidden = f"; encrypted connections: {len(noticed.encrypted)}" if noticed.encrypted else ""
         for (source, number), packet in sorted(noticed.frames.items()):
@@ -167,89 +220,18 @@ def messages(
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
     from wirecheck.capture.source import pcap
+    from wirecheck.capture.tls.key_log import KeyLogError
     from wirecheck.decode.show import message_lines
 
+    inputs = places(files)
+    every = growing(inputs, broken, pause) if reading.at_once else tables(inputs, broken)
     try:
-        yield from message_lines.of(whole(tables(places(files), broken), broken), wanted, reading, noticed)
-    except pcap.InputError as error:
+        yield from message_lines.of(whole(every, broken), wanted, reading, noticed)
+    except (pcap.InputError, KeyLogError) as error:
         raise Stop(str(error)) from error
 
 
-def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
-    """Frames of all inputs: of captures as one, then of folders."""
-    from wirecheck.capture.agent import offline_agent
-
-    captures = [path for path in inputs if not path.is_dir()]
-    if captures:
-        yield from offline_agent.read_frames(captures)
-    if folders := [path for path in inputs if path.is_dir()]:
-        yield from written(folders, broken)
-
-
-def written(folders: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
-    """Frames as agents wrote them, of several agents side by side: what they all saw is one.
-
-    A file that is none of frames is named, skipped, and added to the broken ones. Stop where no other is there.
-    """
-    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
-
-    try:
-        files = frames_files(folders)
-    except FramesError as error:
-        raise Stop(str(error)) from error
-    wrong: list[str] = []
-    begins = {path: beginning(path, wrong) for path in files}
-    read = False
-    for path in sorted((path for path in files if begins[path] is not None), key=lambda path: (begins[path], path)):
-        if (table := opened(path, wrong)) is not None:
-            left_out(wrong, broken)
-            read = True
-            yield table
-    if not read:
-        last = wrong.pop()
-        left_out(wrong, broken)
-        raise Stop(last)
-    left_out(wrong, broken)
-
-
-def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "pa.Table | None":
-    """A file of frames, or columns of it; None where it is none, and `wrong` says why. Stop where the disk fails."""
-    from wirecheck.capture import frames, frames_file
-
-    try:
-        return frames_file.read(path, columns)
-    except frames.NotFramesError as error:
-        wrong.append(f"{path}: {error}")
-    except OSError as error:
-        raise Stop(f"{path}: {error.strerror or error}") from error
-    return None
-
-
-def beginning(path: Path, wrong: list[str]) -> int | None:
-    """When a file of frames begins; marks at its edges count as frames do. None where it is none."""
-    import pyarrow.compute as pc
-
-    table = opened(path, wrong, ["ts_ns"])
-    return None if table is None else int(pc.min(table["ts_ns"]).as_py() or 0)
-
-
-def left_out(wrong: list[str], broken: list[str]) -> None:
-    """A line for each file that is not read, once."""
-    broken += wrong
-    for line in wrong:
-        tell(f"wirecheck: {line}; it is skipped")
-    wrong.clear()
-
-
-def whole(tables: "Iterator[pa.Table]", broken: list[str]) -> "Iterator[pa.Table]":
-    """The same tables; of a file that could not be read to its end, that is said, and added to the broken ones."""
-    import pyarrow.compute as pc
-
-    from wirecheck.capture import frames
-
-    for table in tables:
-        errors = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])
-        for source, reason in (row.values() for row in errors.to_pylist()):
-            broken.append(source)
-            tell(f"wirecheck: {source}: {reason}")
-        yield table
+def pause() -> None:
+    """Until a file that grows may have grown."""
+    sys.stdout.flush()
+    sleep(POLL_S)

@@ -42,6 +42,7 @@ Row = dict[str, Any]
 @options.tables()
 @click.option("-o", "--output", "target", type=options.TARGET, required=True, metavar="FILE", help="Write this pcapng.")
 @options.cluster()
+@options.keylog()
 @click.option("--keep-records", is_flag=True, help="Do not put zeros for records and secrets, where INPUT has them.")
 def evidence(finding: str, inputs: tuple[str, ...], out: Path | None, target: Path, **reading: Any) -> None:
     """Write the frames behind a finding as pcapng, and prove that they are enough.

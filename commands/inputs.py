@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import progress, tell
 
@@ -99,7 +100,9 @@ def frames_of(inputs: Iterable[str], folder: Path, cluster: str, keep_records: b
         from wirecheck.capture.agent.reading import Reading
 
         sizes = {"roll_bytes": ROLL_BYTES, "batch_bytes": BATCH_BYTES}
-        with Reading(pcaps, folder, cluster, keep_records=keep_records, **sizes) as reading:
+        with Reading(
+            pcaps, folder, cluster, keep_records=keep_records, key_logs=options.key_logs(), **sizes
+        ) as reading:
             yield Frames(folders, reading)
 
 
@@ -123,6 +126,7 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
         arrow_alone()
         from wirecheck.capture.agent import offline_agent
         from wirecheck.capture.source import pcap
+        from wirecheck.capture.tls.key_log import KeyLogError
 
         try:
             return offline_agent.write_frames(
@@ -133,8 +137,9 @@ def write_frames(files: list[Path], out: Path, cluster: str, *, keep_records: bo
                 batch_bytes=BATCH_BYTES,
                 on_progress=advance,
                 keep_records=keep_records,
+                key_logs=options.key_logs(),
             )
-        except pcap.InputError as error:
+        except (pcap.InputError, KeyLogError) as error:
             raise Stop(str(error)) from error
         except OSError as error:
             raise Stop(f"{error.filename or out}: {error.strerror}; choose another --out") from error

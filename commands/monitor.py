@@ -7,16 +7,23 @@ Refuses to know how the job runs: that is `streaming.run.monitor`.
 import tomllib
 from collections.abc import Iterable
 from dataclasses import fields
+from datetime import UTC, datetime
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop, need_fitting
 from wirecheck.commands.outputs import for_its_user_alone
+from wirecheck.commands.screen import legible
 from wirecheck.commands.units import duration, size
+
+if TYPE_CHECKING:
+    from wirecheck.streaming.run.metrics_page import Agent
+    from wirecheck.streaming.run.plan import Plan
 
 
 def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -63,6 +70,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--heap", type=size, default="1G", show_default=True, help="The most that Java's heap may take.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="... of this address.")
+@click.option("--page", is_flag=True, help="Show the page of findings (/) at such an address, too; see SECURITY.md.")
 @options.ports()
 @options.dialect()
 @click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
@@ -98,9 +106,28 @@ def monitor(
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)
     try:
         with for_its_user_alone():
-            job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True))
+            job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True), partial(front, plan))
     except MonitorError as error:
         raise Stop(str(error)) from error
+
+
+def front(plan: "Plan", agents: "list[Agent]") -> str:
+    """The page for people: what stands in the tables now. Raises LookupError where no batch is written yet."""
+    from wirecheck.dashboards.report.page import page
+    from wirecheck.streaming.run import manifest
+    from wirecheck.streaming.store.run_result import Result
+
+    run = manifest.run_of(plan.checkpoint)
+    if run is None:
+        raise LookupError("no batch is written")
+    result = Result.read(plan.out, run).json()
+    result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
+    return page(legible(result))
+
+
+def moment(ns: int) -> str:
+    """As the tables' times are printed, to the second."""
+    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def no_setting(name: str, names: Iterable[str | None]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from wirecheck.judge.results.choice import Choice
@@ -53,6 +54,35 @@ def cluster() -> Decorator:
     return click.option(
         "--cluster", default="default", show_default=True, metavar="LABEL", help="Label of the cluster pcaps are of."
     )
+
+
+KEY_LOGS = "wirecheck.key_logs"
+"""Where the context keeps what `--keylog` named."""
+
+
+def keylog() -> Decorator:
+    return click.option(
+        "--keylog",
+        multiple=True,
+        type=PATH,
+        metavar="FILE",
+        envvar="SSLKEYLOGFILE",
+        expose_value=False,
+        callback=_keep_key_logs,
+        help="Undo TLS with the secrets in this key log (repeatable).  [default: what $SSLKEYLOGFILE names]",
+    )
+
+
+def _keep_key_logs(ctx: click.Context, param: click.Parameter, value: tuple[Path, ...]) -> None:
+    """One that only the environment names may be missing: who set it may have meant another program."""
+    told = ctx.get_parameter_source(str(param.name)) is not ParameterSource.ENVIRONMENT
+    ctx.meta[KEY_LOGS] = [path for path in value if told or path.exists()]
+
+
+def key_logs() -> list[Path]:
+    """What `--keylog` of the command that runs named."""
+    ctx = click.get_current_context(silent=True)
+    return list(ctx.meta.get(KEY_LOGS, [])) if ctx is not None else []
 
 
 def tables() -> Decorator:

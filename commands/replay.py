@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=options.TARGET, help="Keep the result tables (Parquet) in this folder.")
 @click.option("--report", type=options.TARGET, metavar="HTML", help="Write a page for a browser, too: one file.")
 @options.cluster()
+@options.keylog()
 @options.ports()
 @options.dialect()
 @options.engine()

@@ -12,9 +12,11 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self
+
+import click
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +39,30 @@ def console(*, stderr: bool = False) -> "Console":
             raise BrokenPipeError  # rich would exit with 1, which says that something was found
 
     return Terminal(stderr=stderr, width=None if told else PIPED_COLUMNS)
+
+
+PAINT: dict[str, dict[str, Any]] = {
+    "time": {"dim": True},
+    "api": {"fg": "cyan"},
+    "topic": {"bold": True},
+    "error": {"fg": "red", "bold": True},
+    "unread": {"fg": "magenta"},
+    "latency": {"fg": "yellow"},
+    "frame": {"dim": True},
+}
+"""How cells look on a terminal, by their role."""
+
+
+def paints() -> bool:
+    """Whether stdout is a terminal, and nobody said no-color.org's NO_COLOR."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def row(cells: Iterable[tuple[str, str]], *, paint: bool) -> str:
+    """Cells (text, role) as one row, harmless, and the same words with paint and without."""
+    if not paint:
+        return str(inside("  ".join(text for text, _ in cells)))
+    return "  ".join(click.style(inside(text), **PAINT.get(role, {})) for text, role in cells)
 
 
 def legible(value: Any) -> Any:

@@ -32,6 +32,7 @@ Row = dict[str, Any]
 )
 @click.option("--at", type=options.Time(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
 @options.cluster()
+@options.keylog()
 @options.strict()
 @options.form("json", "csv")
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:

@@ -1,9 +1,12 @@
-"""Sizes and durations as people write them: 64M, 10G, 500ms, 24h.
+"""Sizes, durations and times as people write them: 64M, 10G, 500ms, 24h, 00:20:03.
 
-Knows: suffixes, powers of 1024 for sizes, and that a bare number is bytes or seconds. Refuses to know what is measured.
+Knows: suffixes, powers of 1024 for sizes, that a bare number is bytes or seconds, and that a time without its day is
+of a day that somebody else knows. Refuses to know what is measured.
 """
 
+import datetime as dt
 import re
+from typing import NamedTuple
 
 import click
 
@@ -27,3 +30,32 @@ def duration(text: str) -> float:
     if seconds <= 0:
         raise click.BadParameter(f"{text!r} is no duration; write it like 30s, 15m, 24h or 7d")
     return seconds
+
+
+NS_PER_S = 1_000_000_000
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class Time(NamedTuple):
+    """A time as precisely as it was said: 00:20:03 is a second long."""
+
+    ns: int
+    """Since 1970, UTC; of a time of day since midnight."""
+    last_ns: int
+    of_day: bool
+
+
+def time(text: str) -> Time:
+    """RFC 3339, UTC where it says nothing else, or a time of day in UTC."""
+    of_day = re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d+)?)?Z?", text) is not None
+    try:
+        found = dt.datetime.fromisoformat(f"1970-01-01T{text}" if of_day else text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no time; write it like 00:20:03.5 or 2026-11-21T00:20:03Z") from None
+    since = (found if found.tzinfo else found.replace(tzinfo=dt.UTC)) - EPOCH
+    digits = re.search(r"\.(\d+)", text)
+    fraction = digits[1] if digits else ""
+    ns = (since.days * 86_400 + since.seconds) * NS_PER_S + int(f"{fraction:0<9}"[:9])
+    minutes = re.search(r"\d\d:\d\d:\d\d", text) is None
+    length = 60 * NS_PER_S if minutes else 10 ** max(9 - len(fraction), 0)
+    return Time(ns, ns + length - 1, of_day)

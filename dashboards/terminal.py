@@ -189,7 +189,7 @@ def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[T
     for words in also(entry):
         yield Text("  " + words)
     if finding.get("possible_causes"):
-        yield Text(f"  May follow from {', '.join(named(told, finding['possible_causes']))}: which, cannot be known.")
+        yield Text(f"  May follow from {', '.join(named(told, finding['possible_causes']))}; that is not certain.")
     if entry["follows_from"]:
         yield Text(f"  Follows from {entry['follows_from']}")
 
@@ -208,8 +208,9 @@ def evidence_lines(finding: Row, axis: Axis) -> Iterator[Text]:
 
 
 def also(entry: Row) -> Iterator[str]:
-    """The topics and clients of an entry that stands for several findings."""
-    for what, names in (("topics", entry["topics"]), ("clients", entry["client_ids"])):
+    """The topics, clients and brokers of an entry that stands for several findings."""
+    brokers = list(map(str, entry["brokers"]))
+    for what, names in (("topics", entry["topics"]), ("clients", entry["client_ids"]), ("brokers", brokers)):
         if entry["count"] > 1 and len(names) > 1:
             left = len(names) - NAMES_SHOWN
             shown = ", ".join(name or "(no client id)" for name in names[:NAMES_SHOWN])

@@ -108,10 +108,16 @@ def not_read(coverage: Row) -> list[str]:
     """What is missing, in a few words each; nothing where all was read."""
     found = (
         (coverage["unseen_bytes"], "byte", " not captured"),
-        (coverage["encrypted_connections"], "encrypted connection", ""),
+        (coverage["encrypted_connections"], "encrypted connection", undecrypted(coverage)),
         (coverage["undecoded_messages"], "message", f" not decoded{reasons(coverage)}"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
+
+
+def undecrypted(coverage: Row) -> str:
+    """Why connections stayed encrypted although keys were given."""
+    found = coverage.get("details", {}).get("undecrypted_connections", {})
+    return f" ({', '.join(f'{count:,}: {reason}' for reason, count in sorted(found.items()))})" if found else ""
 
 
 def reasons(coverage: Row) -> str:

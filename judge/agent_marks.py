@@ -14,6 +14,7 @@ MARKS = {
     frames.DROPPED: "dropped_frames",
     frames.SKIPPED: "skipped_frames",
     frames.INPUT_ERROR: "input_errors",
+    frames.UNDECRYPTED: "undecrypted_connections",
     frames.QUARANTINED: "quarantined_files",
 }
 """Marks that are counted, and the measure of coverage each adds to."""

@@ -8,18 +8,26 @@ Rule: a room is imported by this name only, `wirecheck.decode`; by its bare one 
 time to find out is found out when it is asked for: a command that prints its help asks for nothing.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirecheck import extension_modules
 
 extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
+if TYPE_CHECKING:
+    from wirecheck.library import InputError, Message, Verdict, messages, replay
+
 __version__: str
+__all__ = ["InputError", "Message", "Verdict", "__version__", "messages", "replay"]
 
 
 def __getattr__(name: str) -> Any:
     """PEP 562: `__version__` is in the package's metadata, and reading those takes as long as all of `--help`."""
     if name != "__version__":
+        if name in __all__:
+            from wirecheck import library
+
+            return getattr(library, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version
 

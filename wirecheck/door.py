@@ -40,6 +40,9 @@ class Rooms(click.Group):
         return getattr(import_module(f"wirecheck.commands.{cmd_name}"), cmd_name) if cmd_name in COMMANDS else None
 
     def invoke(self, ctx: click.Context) -> Any:
+        from wirecheck.capture.arrow_alone import process_is_ours
+
+        process_is_ours()
         with orderly(), in_one_line():
             return super().invoke(ctx)
 

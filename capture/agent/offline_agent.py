@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
+from wirecheck.capture.agent.plain_trim import TlsTrim
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool, kept_lengths
 from wirecheck.capture.source.merge import inputs_in_order, merged
-from wirecheck.capture.source.pcap import InputError
+from wirecheck.capture.source.pcap import CaptureFile, InputError
 from wirecheck.capture.source.rows import BATCH_BYTES
+from wirecheck.capture.tls.key_log import KeyLog, Secrets
 from wirecheck.capture.trim.trimmer import Trim
 
 if TYPE_CHECKING:
@@ -74,9 +76,13 @@ class Summary:
 class _Capture:
     """All inputs of one command, as one capture."""
 
-    def __init__(self, inputs: Sequence[Path], stamp: frames.Stamp, batch_bytes: int) -> None:
+    def __init__(self, inputs: Sequence[Path], stamp: frames.Stamp, batch_bytes: int, key_logs: Sequence[Path]) -> None:
         if not inputs:
             raise ValueError("no input")
+        self.secrets = Secrets()
+        self._key_logs = [KeyLog(path, self.secrets) for path in key_logs]
+        for key_log in self._key_logs:
+            key_log.read()
         self._inputs, self._errors = inputs_in_order(inputs)
         if not self._inputs:
             raise NothingReadableError(self._errors)
@@ -89,6 +95,11 @@ class _Capture:
         marks = [
             frames.Mark(frames.STARTED, newest_ns),
             *(frames.Mark(frames.INPUT_ERROR, newest_ns, str(e.path), reason=e.reason) for e in self._errors),
+            *(
+                frames.Mark(frames.INPUT_ERROR, newest_ns, str(k.path), reason=k.fault)
+                for k in self._key_logs
+                if k.fault
+            ),
         ]
         yield self._counted(frames.mark_rows(marks, self._stamp))
 
@@ -96,7 +107,7 @@ class _Capture:
             if on_progress is not None:
                 on_progress(read_bytes, self.summary.bytes)
 
-        for rows in merged(self._inputs, self._stamp, on_read, self._batch_bytes):
+        for rows in merged(self._inputs, self._stamp, on_read, self._batch_bytes, self.secrets.read_block):
             newest_ns = max(newest_ns, int(np.max(rows.column("ts_ns").to_numpy())))
             yield self._counted(rows)
         yield self._counted(frames.mark_rows([frames.Mark(frames.ENDED, newest_ns)], self._stamp))
@@ -117,16 +128,18 @@ def write_frames(
     on_file: Callable[[Path], None] | None = None,
     batch_bytes: int = BATCH_BYTES,
     keep_records: bool = False,
+    key_logs: Sequence[Path] = (),
 ) -> Summary:
     """Capture files into a folder of frames. on_progress is told (bytes of the inputs read, bytes in all), on_file of
     each file once readers can see it.
 
-    Records, secrets and all that is not known to be Kafka are redacted unless keep_records.
+    Records, secrets and all that is not known to be Kafka are redacted unless keep_records. TLS is undone with the
+    secrets of `key_logs`, and those that the captures hold.
 
-    Raises NothingReadableError, or OSError when it cannot write (FolderInUseError is one).
+    Raises NothingReadableError, KeyLogError, or OSError when it cannot write (FolderInUseError is one).
     """
     stamp = frames.Stamp(cluster, agent)
-    capture = _Capture(inputs, stamp, batch_bytes)
+    capture = _Capture(inputs, stamp, batch_bytes, key_logs)
     spool = Spool(out, stamp, roll_bytes)
 
     def appeared(path: Path, _seconds: float) -> None:
@@ -137,7 +150,8 @@ def write_frames(
     spool.on_file = appeared
     try:
         every = capture.rows(on_progress)
-        for rows in every if keep_records else _trimmed(every, capture.summary):
+        trim = TlsTrim(capture.secrets, None if keep_records else Trim())
+        for rows in _all_of(every, trim) if keep_records else _trimmed(every, trim, capture.summary):
             spool.append(rows)
         spool.close()
     finally:
@@ -146,8 +160,7 @@ def write_frames(
     return capture.summary
 
 
-def _trimmed(every: Iterator[pa.RecordBatch], summary: Summary) -> Iterator[pa.RecordBatch]:
-    trim = Trim()
+def _trimmed(every: Iterator[pa.RecordBatch], trim: TlsTrim, summary: Summary) -> Iterator[pa.RecordBatch]:
     wire_bytes = kept_bytes = 0
     for rows in _all_of(every, trim):
         wire_bytes += int(rows.column("payload_len").to_numpy().sum())
@@ -157,19 +170,42 @@ def _trimmed(every: Iterator[pa.RecordBatch], summary: Summary) -> Iterator[pa.R
     summary.left_out["no message"] = max(wire_bytes - kept_bytes - sum(trim.left_out.values()), 0)
 
 
-def _all_of(every: Iterator[pa.RecordBatch], trim: Trim) -> Iterator[pa.RecordBatch]:
+def _all_of(every: Iterator[pa.RecordBatch], trim: TlsTrim) -> Iterator[pa.RecordBatch]:
     for rows in every:
         yield from trim.add(rows)
     yield from trim.drain()
 
 
 def read_frames(
-    inputs: Sequence[Path], cluster: str = "", agent: str = "decode", batch_bytes: int = BATCH_BYTES
+    inputs: Sequence[Path],
+    cluster: str = "",
+    agent: str = "decode",
+    batch_bytes: int = BATCH_BYTES,
+    key_logs: Sequence[Path] = (),
 ) -> Iterator[pa.Table]:
     """The same rows without files, for looking at a capture: from STARTED to ENDED, no PROGRESS, file_seq 0."""
-    capture = _Capture(inputs, frames.Stamp(cluster, agent), batch_bytes)
-    for rows in capture.rows(None):
+    capture = _Capture(inputs, frames.Stamp(cluster, agent), batch_bytes, key_logs)
+    for rows in _all_of(capture.rows(None), TlsTrim(capture.secrets, None)):
         yield pa.Table.from_batches([rows])
+
+
+def read_growing(path: Path, wait: Callable[[], None], batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
+    """Frames of a capture as it is written; `wait` is called where nothing new is there. No mark says that it ended.
+
+    Raises InputError where it cannot be read.
+    """
+    stamp = frames.Stamp("", "decode")
+    file = CaptureFile(path, batch_bytes, grows=True)
+    try:
+        for batch in file.growing(stamp):
+            if batch is None:
+                wait()
+            else:
+                yield pa.Table.from_batches([batch.rows])
+        if marks := file.marks():
+            yield pa.Table.from_batches([frames.mark_rows(marks, stamp)])
+    finally:
+        file.close()
 
 
 def _size(source: Input) -> int:

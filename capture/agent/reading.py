@@ -36,9 +36,18 @@ class Reading:
     """One such process, for as long as the block lasts."""
 
     def __init__(
-        self, inputs: Sequence[Path], out: Path, cluster: str, *, roll_bytes: int, batch_bytes: int, keep_records: bool
+        self,
+        inputs: Sequence[Path],
+        out: Path,
+        cluster: str,
+        *,
+        roll_bytes: int,
+        batch_bytes: int,
+        keep_records: bool,
+        key_logs: Sequence[Path] = (),
     ) -> None:
         options = [str(out), cluster, str(roll_bytes), str(batch_bytes), str(int(keep_records))]
+        options.append(json.dumps([str(path) for path in key_logs]))
         paths = os.pathsep.join([str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])])
         self.out = out
         self._process = subprocess.Popen(  # noqa: S603 - this Python; -P: nothing out of the user's folder is imported
@@ -101,13 +110,16 @@ class _Pace:
             _say(read=[done, total])
 
 
-def main(out: str, cluster: str, roll_bytes: str, batch_bytes: str, keep_records: str, *inputs: str) -> None:
+def main(*arguments: str) -> None:
     """Read them all, and say so; or say what is wrong."""
-    from wirecheck.capture.arrow_alone import arrow_alone
+    out, cluster, roll_bytes, batch_bytes, keep_records, key_logs, *inputs = arguments
+    from wirecheck.capture.arrow_alone import arrow_alone, process_is_ours
 
+    process_is_ours()
     arrow_alone()
     from wirecheck.capture.agent import offline_agent
     from wirecheck.capture.source.pcap import InputError
+    from wirecheck.capture.tls.key_log import KeyLogError
 
     try:
         offline_agent.write_frames(
@@ -119,11 +131,12 @@ def main(out: str, cluster: str, roll_bytes: str, batch_bytes: str, keep_records
             on_progress=_Pace().read,
             on_file=lambda path: _say(file=str(path)),
             keep_records=keep_records == "1",
+            key_logs=[Path(name) for name in json.loads(key_logs)],
         )
         _say(all=True)
     except BrokenPipeError:
         raise
-    except InputError as error:
+    except (InputError, KeyLogError) as error:
         _say(wrong=str(error))
     except OSError as error:
         _say(wrong=f"{error.filename or out}: {error.strerror or error}; choose another --out")

@@ -48,6 +48,7 @@ class Classic:
         # The upper half of the link type field tells about frame check sequences, which the IP length cuts off.
         self._link_type: i64 = read32(head, 20, self._big) & 0xFFFF
         self.link_types = {int(self._link_type)}
+        self.key_logs: list[bytes] = []  # it holds none
         rows.headers.position = HEADER_BYTES
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]:

@@ -56,9 +56,10 @@ def inputs_in_order(paths: Sequence[Path]) -> tuple[list[Input], list[InputError
 class _Open:
     """A file being read: `batch` is what is left of its newest batch, None once the file is used up."""
 
-    def __init__(self, source: Input, stamp: frames.Stamp, batch_bytes: int) -> None:
+    def __init__(self, source: Input, stamp: frames.Stamp, batch_bytes: int, on_keys: Callable[[bytes], None]) -> None:
         self.rank = source.rank
         self.read_bytes = 0
+        self.on_keys = on_keys
         self._batches = _batches(source, stamp, batch_bytes, self)
         self.batch: Batch | None = None
         self.refill()
@@ -88,6 +89,7 @@ def _batches(source: Input, stamp: frames.Stamp, batch_bytes: int, reader: _Open
     except InputError as error:
         yield _marks([frames.Mark(frames.INPUT_ERROR, source.first_ns, str(error.path), reason=error.reason)], stamp)
         return
+    file.on_keys = reader.on_keys
     try:
         for batch in file.batches(stamp):
             reader.read_bytes = file.file_bytes
@@ -108,8 +110,11 @@ def merged(
     stamp: frames.Stamp,
     on_read: Callable[[int], None] = lambda _: None,
     batch_bytes: int = BATCH_BYTES,
+    on_keys: Callable[[bytes], None] = lambda _: None,
 ) -> Iterator[pa.RecordBatch]:
-    """All rows of all files in order; on_read is told how many bytes of the files have been read."""
+    """All rows of all files in order; on_read is told how many bytes of the files have been read, on_keys the key
+    logs in them.
+    """
     waiting = deque(inputs)
     reading: list[_Open] = []
     finished_bytes = 0
@@ -121,7 +126,7 @@ def merged(
         on_read(finished_bytes + sum(file.read_bytes for file in reading))
         while waiting and (not reading or _place(waiting[0]) <= min(file.bound() for file in reading)):
             share = max(min(_SMALLEST_BATCH_BYTES, batch_bytes), batch_bytes // (len(reading) + 1))
-            opened = _Open(waiting.popleft(), stamp, share)
+            opened = _Open(waiting.popleft(), stamp, share, on_keys)
             if opened.batch is None:
                 finished_bytes += opened.read_bytes
             else:

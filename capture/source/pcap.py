@@ -19,7 +19,7 @@ from wirecheck.capture.source.rows import BATCH_BYTES, Rows
 from wirecheck.capture.source.windows import Pipe, Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import numpy as np
@@ -67,6 +67,8 @@ class Walk(Protocol):
 
     link_types: set[int]
     """Those that the file has declared so far."""
+    key_logs: list[bytes]
+    """Secrets for TLS in the file, that nobody took yet."""
 
     def walk(self, windows: Windows, rows: Rows, limit: int) -> tuple[bool, str | None]: ...
 
@@ -78,10 +80,17 @@ class Walk(Protocol):
 class CaptureFile:
     """One capture file, read once from its beginning. Close it, or use it in a with statement."""
 
-    def __init__(self, path: Path, batch_bytes: int = BATCH_BYTES, pipe: Pipe | None = None) -> None:
-        """Raises InputError where it cannot be opened, or begins as no capture file does."""
+    def __init__(
+        self, path: Path, batch_bytes: int = BATCH_BYTES, pipe: Pipe | None = None, *, grows: bool = False
+    ) -> None:
+        """`grows`: it is still being written, see `growing`.
+
+        Raises InputError where it cannot be opened, begins as no capture file does, or is compressed and `grows`.
+        """
         self.path = path
         self.source = str(path)
+        self.on_keys: Callable[[bytes], None] = lambda _: None
+        """Is told each key log in the file, before the packets behind it."""
         self.error: tuple[int, str] | None = None  # (byte offset, reason) once the file turned out to be broken
         try:
             self._windows = Windows(path, batch_bytes, pipe)
@@ -89,11 +98,18 @@ class CaptureFile:
             raise InputError(path, 0, _why_not_opened(error)) from error
         self.rows = Rows(batch_bytes)
         try:
+            if grows:
+                self._windows.grow()
             self._windows.slide(0)
+            while len(self._windows.data) < classic.HEADER_BYTES and not self._windows.ended:
+                self._windows.slide(0)
             self._walk = self._recognise()
         except InputError:
             self.close()
             raise
+        except ValueError as error:
+            self.close()
+            raise InputError(path, 0, str(error)) from error
 
     def close(self) -> None:
         self._windows.close()
@@ -125,12 +141,36 @@ class CaptureFile:
             if self.rows.count:
                 yield Batch(self.rows.batch(self.source, stamp), self.rows.clock())
 
+    def growing(self, stamp: frames.Stamp) -> Iterator[Batch | None]:
+        """Whole packets as they are written; None where there is none by now. Ends where the file is broken.
+
+        What is piped in ends with the pipe.
+        """
+        windows = self._windows
+        windows.settle()
+        while self.error is None:
+            self.rows.begin()
+            used_up, broken = self._walk.walk(windows, self.rows, _NO_LIMIT)
+            self.rows.keep(windows.data)
+            yield Batch(self.rows.batch(self.source, stamp), self.rows.clock()) if self.rows.count else None
+            position = int(self.rows.headers.position)
+            if broken is not None:
+                self._fail(windows.start + position, broken)
+            elif used_up:
+                if windows.ended and windows.is_pipe:
+                    return
+                windows.grow()
+                windows.slide(position)
+                self.rows.headers.position = 0
+
     def _read_batch(self) -> bool:
         """Rows until there is no room for more; False if the file ends before that."""
         used_up = going_on = True
         while used_up and going_on and self.rows.has_room:
             used_up, broken = self._walk.walk(self._windows, self.rows, _NO_LIMIT)
             self.rows.keep(self._windows.data)
+            while self._walk.key_logs:
+                self.on_keys(self._walk.key_logs.pop(0))
             going_on = self._go_on(used_up, broken)
         return going_on
 

@@ -1,8 +1,8 @@
 """The pcapng file: sections of blocks, each section with its own byte order and interfaces.
 
-Knows: section, interface and statistics blocks (read in Python: they are rare) and the three packet blocks (walked by
-a compiled loop); time units per interface; what the file itself says was dropped.
-Refuses to know: what is in a packet (packet.py), names, comments, secrets: such blocks are stepped over.
+Knows: section, interface, statistics and secrets blocks (read in Python: they are rare) and the three packet blocks
+(walked by a compiled loop); time units per interface; what the file itself says was dropped.
+Refuses to know: what is in a packet (packet.py), names, comments: such blocks are stepped over.
 Rule: `walk` consumes whole blocks only; what it cannot consume it names, with the reason a person reads. What a block
 says is not believed: an impossible option is ignored, an impossible count clamped, a packet that cannot be where its
 block says is stepped over, as long as the blocks themselves follow each other; each kind is told once.
@@ -12,7 +12,6 @@ Source: draft-ietf-opsawg-pcapng-03.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
@@ -22,6 +21,7 @@ from wirecheck.capture.link.link_type import NO_PACKET
 from wirecheck.capture.link.packet import Headers  # noqa: TC001 -- compiled: a type is one at run time too
 from wirecheck.capture.source.classic import MAX_PACKET_BYTES, read32
 from wirecheck.capture.source.pcapng_clocks import BINARY, Interfaces, time_ns
+from wirecheck.capture.source.pcapng_secrets import key_log
 
 if TYPE_CHECKING:
     from wirecheck.capture.source.rows import Rows
@@ -35,6 +35,7 @@ _OLD_PACKET: Final = 2
 _SIMPLE_PACKET: Final = 3
 _STATISTICS: Final = 5
 _PACKET: Final = 6
+_SECRETS: Final = 10
 _JOURNAL: Final = 9  # a systemd journal entry: no packet, but Wireshark gives it a frame number
 _MORE: Final = 0
 _FULL: Final = 1
@@ -56,14 +57,6 @@ _IF_TSOFFSET: Final = 14
 _ISB_OSDROP: Final = 7
 
 
-@dataclass
-class Lie:
-    """Something in the blocks that cannot be: the first such place, and how many there are."""
-
-    first: int
-    count: int = 1
-
-
 @final
 class Blocks:
     """The walk over one pcapng file."""
@@ -72,8 +65,9 @@ class Blocks:
         self._big = False
         self._interfaces = Interfaces()
         self._dropped: dict[int, int] = {}  # by interface the newest of its running totals
-        self._lies: dict[str, Lie] = {}
+        self._lies: dict[str, list[int]] = {}  # by what cannot be: the first such place, how many there are
         self.link_types: set[int] = set()
+        self.key_logs: list[bytes] = []  # secrets for TLS; whoever takes them empties it
         self._latest_ns: i64 = frames.LATEST_NS
         # the packet at hand
         self._interface: i64 = 0
@@ -100,7 +94,7 @@ class Blocks:
                 if total == 0:
                     return broken is None, broken
             else:
-                total = self._interface_or_statistics(block, windows.start + at, headers)
+                total = self._read_block(block, windows.start + at, headers)
             headers.position += total
 
     def _walk(self, data: bytes, limit: i64, headers: Headers) -> i64:
@@ -126,7 +120,7 @@ class Blocks:
             if read32(data, at + total - 4, big) != read32(data, at + 4, big):
                 status = _LENGTHS_DISAGREE
                 break
-            if kind in (_INTERFACE, _STATISTICS):
+            if kind in (_INTERFACE, _STATISTICS, _SECRETS):
                 status = _IN_PYTHON
                 break
             if kind in (_PACKET, _SIMPLE_PACKET, _OLD_PACKET):
@@ -196,15 +190,15 @@ class Blocks:
     def lies(self) -> list[str]:
         """What was not believed, a line for each kind."""
         return [
-            f"{what} at byte offset {lie.first}" + (f", the first of {lie.count}" if lie.count > 1 else "")
-            for what, lie in self._lies.items()
+            f"{what} at byte offset {first}" + (f", the first of {count}" if count > 1 else "")
+            for what, (first, count) in self._lies.items()
         ]
 
     def _lie(self, what: str, offset: int) -> None:
         if what in self._lies:
-            self._lies[what].count += 1
+            self._lies[what][1] += 1
         else:
-            self._lies[what] = Lie(offset)
+            self._lies[what] = [offset, 1]
 
     def _section(self, block: memoryview) -> tuple[int, str | None]:
         """Begin a section: (length of its block, or 0 while it is not all here; what is wrong with it)."""
@@ -222,11 +216,17 @@ class Blocks:
         self._dropped = {}
         return total, None
 
-    def _interface_or_statistics(self, block: memoryview, offset: int, headers: Headers) -> int:
+    def _read_block(self, block: memoryview, offset: int, headers: Headers) -> int:
         order = ">" if self._big else "<"
         kind, total = struct.unpack(order + "II", block[:8])
         body = block[8 : total - 4]
-        if kind == _INTERFACE:
+        if kind == _SECRETS:
+            log = key_log(body, order)
+            if log is None:
+                self._lie("secrets that run beyond their block, ignored", offset)
+            elif log:
+                self.key_logs.append(log)
+        elif kind == _INTERFACE:
             self._declare(body, order, offset)
         elif len(body) >= 12:
             self._count_dropped(body, order, offset, headers)

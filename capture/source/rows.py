@@ -104,6 +104,7 @@ class Rows:
             "payload": self._payloads(),
             "payload_len": _narrow(cells[packet.LENGTH]),
             "left_out": cut_spans(cells[packet.KEPT], cells[packet.LENGTH]),
+            "overhead": frames.no_overhead(n),
             "count": pa.array(np.zeros(n, np.int64)),
             "reason": pa.nulls(n, frames.CODED),
         }

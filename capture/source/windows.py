@@ -96,6 +96,11 @@ class Windows:
         self.ended = False
         self.broken: str | None = None  # why the bytes end here though the file goes on or should
         self.file_bytes = 0  # read so far of the file itself, packed as it is
+        self._grows = False
+
+    @property
+    def is_pipe(self) -> bool:
+        return isinstance(self._file, Pipe)
 
     def close(self) -> None:
         self._file.close()
@@ -104,6 +109,15 @@ class Windows:
         """Nobody will want the beginning again."""
         if isinstance(self._file, Pipe):
             self._file.settle()
+
+    def grow(self) -> None:
+        """The file may have grown since it ended: what is there is given, and no window is waited for to be full.
+
+        Raises ValueError where it is packed: what is packed ends with its last byte.
+        """
+        if self._packed is not None:
+            raise ValueError("a compressed capture cannot be followed")
+        self._grows, self.ended = True, False
 
     def slide(self, consumed: int) -> None:
         """Forget the first `consumed` bytes; behind the rest comes a piece of the file, as much as there is room."""
@@ -115,6 +129,8 @@ class Windows:
         self.data = self._read_again(rest, wanted) if self._packed is None and self._seekable else rest
         while not self.ended and len(self.data) < wanted:
             self.data += self._read(min(_PIECE_BYTES, self._most_bytes - len(self.data)))
+            if self._grows:
+                return
 
     def _read_again(self, rest: bytes, wanted: int) -> bytes:
         """The rest and what follows in one read: cheaper than to read what follows and join them."""

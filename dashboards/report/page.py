@@ -37,7 +37,14 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
         environment(axis)
         .get_template("page.html.j2")
         .render(
-            **{"others": [], "engine": "", "not_listed": 0, **result, "verdict": verdict.sentence(result)},
+            **{
+                "others": [],
+                "engine": "",
+                "not_listed": 0,
+                "agents": [],
+                **result,
+                "verdict": verdict.sentence(result),
+            },
             style=style,
             script=script,
             policy=policy(style, script),

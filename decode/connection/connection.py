@@ -1,6 +1,6 @@
 """A connection as the follower knows it: two directions, who is the client, what waits, how and when it ends.
 
-Knows: every fact about one connection, and what of it waits and costs memory.
+Knows: every fact about one connection, how it is worded, and what of it waits and costs memory.
 Refuses to know: what changes it: tracker.py (frames, time), framing.py, matching.py, gaps.py, eviction.py.
 Rule: nothing about a connection lives anywhere else; a new fact is a new attribute here or in Direction, is stored by
 state/attributes.py, and STATE_VERSION there goes up with it.
@@ -12,9 +12,11 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from wirecheck.decode.connection import exchanges as handed_out
+from wirecheck.decode.connection.framing.recognise import MECHANISMS
 from wirecheck.decode.connection.stream.direction import Direction
 from wirecheck.decode.connection.stream.frame import NEVER
-from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, Mode, after
+from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
 from wirecheck.decode.connection.waiting import Message, MessageQueue
 
 BY_NOTHING: Final = 0  # role_by: how client and server are known
@@ -27,6 +29,9 @@ OTHER: Final = 3
 NOT_CLOSED: Final = 0  # closed_by: by nobody, or one of these and the side; who is client may show later
 BY_FIN: Final = 1
 BY_RST: Final = 3
+ROLES: Final = ("port", "syn", "content")  # as facts say it
+PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
+CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
 MESSAGE_BYTES: Final = 152
@@ -87,6 +92,12 @@ class Connection:
     def carries_requests(self, direction: Direction) -> bool:
         return self.client == direction.side
 
+    def tap(self) -> None:
+        """Somebody else takes what is in order, and knows what it is."""
+        self.protocol = OTHER
+        self.lower.tap()
+        self.higher.tap()
+
     def turn_off(self, protocol: i64) -> None:
         """Not Kafka, or not readable: count its bytes, keep none."""
         self.protocol = protocol
@@ -96,10 +107,10 @@ class Connection:
     def over(self, linger_ns: i64) -> None:
         """Nothing more is expected of it: it keeps nothing, and is remembered for a while."""
         self.life = after(self.life, OVER)
-        self.lower.ordered.clear()
-        self.lower.out_of_order.clear()
-        self.higher.ordered.clear()
-        self.higher.out_of_order.clear()
+        for direction in (self.lower, self.higher):
+            if direction.mode != TAPPED:  # who takes it takes it behind the call
+                direction.ordered.clear()
+            direction.out_of_order.clear()
         self.deadline_ns = self.last_ns + linger_ns
 
     def forget(self) -> None:
@@ -153,3 +164,52 @@ def keep_messages(message: Message | None, payload: bytes) -> None:
     while message is not None:
         message.keep(payload)
         message = message.next
+
+
+def key_of(low: tuple[str, int], high: tuple[str, int], agent: str) -> str:
+    """The text by which the follower knows a pair of endpoints, the lower one first."""
+    return f"{low[0]} {low[1]} {high[0]} {high[1]} {agent}"
+
+
+def ends_of(key: str) -> tuple[tuple[str, int], tuple[str, int]]:
+    low, low_port, high, high_port, _ = key.split(" ", 4)
+    return (low, int(low_port)), (high, int(high_port))
+
+
+def facts_of(connection: Connection) -> handed_out.Connection:
+    """What other rooms are told about it."""
+    low, high = ends_of(connection.key)
+    side = connection.client
+    if side < 0:
+        side = 0 if low[1] >= high[1] else 1
+    client, server = (low, high) if side == 0 else (high, low)
+    ask, answer = connection.direction(side), connection.direction(1 - side)
+    is_kafka = connection.protocol == KAFKA
+    by = connection.closed_by
+    return handed_out.Connection(
+        client,
+        server,
+        connection.started_ns,
+        connection.last_ns,
+        ask.start_seen or answer.start_seen,
+        ROLES[connection.role_by],
+        PROTOCOLS[connection.protocol],
+        MECHANISMS[connection.sasl],
+        ask.frames + answer.frames,
+        ask.payload_bytes + answer.payload_bytes,
+        ask.messages if is_kafka else 0,
+        answer.messages if is_kafka else 0,
+        ask.raw_frames + answer.raw_frames,
+        ask.unseen_bytes,
+        answer.unseen_bytes,
+        tuple([(ts, direction ^ side, count) for ts, direction, count in connection.gaps]),
+        connection.resynchronised,
+        ask.skipped_bytes + answer.skipped_bytes,
+        ask.out_of_order.conflicting + answer.out_of_order.conflicting,
+        None if by == NOT_CLOSED else CLOSED_BY[(by - BY_FIN) ^ side],
+        connection.close_ns,
+        connection.answered_out_of_order,
+        connection.limits_hit,
+        ask.overhead_bytes + answer.overhead_bytes,
+        connection.life == RELEASED,
+    )

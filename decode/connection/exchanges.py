@@ -63,6 +63,8 @@ class Connection:
     close_ns: int
     out_of_order: int
     limits_hit: int
+    overhead_bytes: int = 0
+    """That were none of the stream's: more than none where TLS was undone."""
     over: bool = False
     """It has left the follower: nothing more is said of it."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ANYTHING: Final = 0  # a frame that the fast path does not vouch for
 WITHIN: Final = 1  # within a message, or without bytes
 ENDS: Final = 2  # may end a message
+BEGINS: Final = 3  # begins with a message, and may end it
 
 
 def kind_of(frame: Frame, connection: Connection, direction: Direction, other: Direction) -> i64:
@@ -55,7 +56,10 @@ def kind_of(frame: Frame, connection: Connection, direction: Direction, other: D
         return ANYTHING
     if other.next_offset >= other.need:
         return ANYTHING
-    return WITHIN if after < direction.need else ENDS
+    if after < direction.need:
+        return WITHIN
+    at_boundary = direction.message_begin == direction.next_offset and direction.ordered.first is None
+    return BEGINS if at_boundary else ENDS
 
 
 def settle(shared: Shared, connection: Connection, direction: Direction, before: i64) -> None:
@@ -67,8 +71,8 @@ def settle(shared: Shared, connection: Connection, direction: Direction, before:
 
 
 def take(shared: Shared, connection: Connection, direction: Direction, other: Direction) -> None:
-    """The frame that is looked at, which is WITHIN or ENDS, becomes part of its connection; what follows from it is the
-    caller's.
+    """The frame that is looked at, of one of these kinds, counts and acknowledges; its bytes, and what follows from
+    them, are the caller's.
     """
     frame, bounds = shared.frame, shared.bounds
     length, ts_ns = frame.length, frame.ts_ns
@@ -90,4 +94,4 @@ def take(shared: Shared, connection: Connection, direction: Direction, other: Di
         frame.offset = begin
         direction.newest = max(direction.newest, end)
         direction.shown = max(direction.shown, end)
-        direction.extend(frame, begin, end)
+        direction.next_offset = end

@@ -16,6 +16,7 @@ import numpy as np
 
 from wirecheck.decode.connection import handout
 from wirecheck.decode.connection.agents import Agents
+from wirecheck.decode.connection.connection import OTHER, key_of
 from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.connection import connection as followed
+    from wirecheck.decode.connection.stream.in_order import InOrder
 
     Ints = NDArray[np.int64]
 
@@ -53,19 +55,23 @@ class Follower:
         ports: frozenset[int] = frozenset(),
         *,
         early: bool = False,
+        tapped: bool = False,
     ) -> None:
         """`early`: hand out a request when it is complete, its response alone later, no facts about connections,
         and large messages without their records (decode/connection/framing/without_records.py).
-
         That is what trimming asks for: it cannot wait for answers, and needs messages with their places only.
+        `tapped`: frame nothing; after a call `taken` has what came in order, `over` which connections are over.
         """
         self.limits = limits
         self.ports = ports
         self.label = ""
         self.placed = Placed.none()
+        self.taken: list[InOrder] = []
+        self.over: list[int] = []
         self._names: dict[str, int] = {}
         self._agents = Agents(limits.silent_ns)
         self._shared = Shared(limits, Known(*known().T.tolist()), without_records() if early else None)
+        self._shared.tapped = tapped
         self._connections: dict[str, followed.Connection] = {}
         self._soonest = NEVER
         """No connection that is an object falls due before."""
@@ -79,7 +85,7 @@ class Follower:
         self.expect(segments.names[i] for i in np.flatnonzero(np.bincount(segments.agent)).tolist())
         keys, columns = self._columns(segments)
         shared = self._shared
-        shared.output.begin()
+        shared.output.begin(columns.payload)
         shared.frame.begin(columns)
         if 2 * shared.open > self.limits.connections:
             self._let_go()
@@ -105,7 +111,7 @@ class Follower:
         """The agent has shown everything up to now_ns, and nothing more will come of it if it has ended."""
         self._agents.advance(agent, now_ns, ended=ended)
         self._agents.tell(self._shared, self._names)
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         shown = self._agents.shown(self._names)
         if len(self._parked):
             column = self._parked.column
@@ -124,7 +130,7 @@ class Follower:
 
     def drain(self) -> Exchanges:
         """The capture has ended: everything still open is closed and said."""
-        self._shared.output.begin()
+        self._shared.output.begin(b"")
         self._touch(self._parked.keys())
         for connection in self._in_order():
             flush(self._shared, connection)
@@ -192,8 +198,8 @@ class Follower:
             low, high = ends[pair // count], ends[pair % count]
             flipped[i] = low > high
             name = segments.names[agent] if _reused(low[0]) else ""
-            keys.append(handout.key_of(high, low, name) if low > high else handout.key_of(low, high, name))
-        begin, payload = _payload(segments)
+            keys.append(key_of(high, low, name) if low > high else key_of(low, high, name))
+        begin, payload = segments.kept_bytes()
         rows = np.empty((WIDTH, len(segments)), np.int64)
         columns: tuple[NDArray[Any], ...] = (
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
@@ -203,7 +209,8 @@ class Follower:
         for row, column in zip(rows, columns, strict=True):
             row[:] = column
         rows[10:12] -= begin
-        left = np.stack([segments.left_offset, segments.left_length], axis=1).astype(np.int64, copy=False)
+        absent = (segments.left_offset, segments.left_length, segments.left_kind)
+        left = np.stack(absent, axis=1).astype(np.int64, copy=False)
         return keys, Columns(len(segments), rows.tobytes(), payload, left.tobytes())
 
     def _hand_out(self) -> Exchanges:
@@ -211,6 +218,8 @@ class Follower:
         names = tuple(self._names)
         found = handout.exchanges(shared.output, self.label, names, shared.refused, facts=not shared.early)
         payload = shared.frame.payload
+        if shared.tapped:
+            self.taken, self.over = handout.in_order(shared.output.touched)
         for connection in shared.output.touched:
             connection.touched = -1
             if connection.life == RELEASED:
@@ -220,9 +229,15 @@ class Follower:
             else:
                 connection.keep(payload)
                 self._soonest = min(self._soonest, connection.deadline_ns)
-        shared.output.begin()
+        shared.output.begin(b"")
         shared.frame.forget()
         return found
+
+    def turn_off(self, key: str) -> None:
+        """Nobody reads the connection of these endpoints: its bytes are counted and not kept."""
+        connection = self._connections.get(key)  # one that is tapped is never parked
+        if connection is not None and connection.life == OPEN:
+            connection.turn_off(OTHER)
 
     def _in_order(self) -> list[followed.Connection]:
         """All that are objects, in the order they began."""
@@ -275,17 +290,6 @@ class Follower:
         if not len(self._parked):
             return {}
         return dict(zip(self._parked.column("serial").tolist(), self._parked.keys(), strict=True))
-
-
-def _payload(segments: Segments) -> tuple[int, bytes]:
-    """Bytes that hold the segments' payload, and at which of its offsets they begin: all there are where they need not
-    be copied, else those of these segments.
-    """
-    whole: object = segments.payload.base
-    if isinstance(whole, bytes) and len(whole) == len(segments.payload):
-        return 0, whole
-    begin, end = segments.payload_at[[0, -1]].tolist()
-    return begin, segments.payload[begin:end].tobytes()
 
 
 @lru_cache(1 << 16)

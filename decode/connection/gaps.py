@@ -81,9 +81,9 @@ def overfull(shared: Shared, direction: Direction, both: bool) -> bool:
 def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> None:
     """What is missing up to this offset was never seen."""
     at = direction.next_offset
-    if direction.mode != OFF:
-        direction.ordered.append(Chunk(at, to, GAP, b"", 0))
     direction.next_offset = to
+    if direction.mode != OFF:
+        direction.put_in_order(Chunk(at, to, GAP, b"", 0))
     direction.newest = max(direction.newest, to)
     direction.unseen_bytes += to - at
     connection.note_gap(now, direction.side, to - at)

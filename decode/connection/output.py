@@ -40,6 +40,9 @@ M_SPANS: Final = 16
 MESSAGE_COLUMNS: Final = 17
 EXCHANGE_COLUMNS: Final = 4  # request, response, outcome, out of order
 SPAN_COLUMNS: Final = 2  # offset, length
+PART_COLUMNS: Final = 4  # one of Arrow's views: length and, up to INLINE bytes, itself; else nothing, buffer, offset
+INLINE: Final = 12
+BUFFER_BITS: Final = 30  # buffers begin every so many bytes: offsets in them are 32 bits wide
 FIRST_ROOM: Final = 4096
 
 
@@ -72,15 +75,20 @@ class Output:
         self.exchanges: Rows = Rows()
         self.placed: Rows = Rows()
         """Of every frame: number of its connection, its direction there, offset of its payload; -1 for none."""
-        self.parts: list[bytes] = []
-        """The messages' bytes, one behind the other."""
+        self.parts: Rows = Rows()
+        """Where the messages' bytes lie, one behind the other: in the call's payload, or in `own`."""
+        self.payload: bytes = b""
+        self.own: list[bytes] = []
+        """Bytes of earlier calls, and messages without their records."""
+        self.own_size: i64 = 0
         self.size: i64 = 0
 
-    def begin(self) -> None:
+    def begin(self, payload: bytes) -> None:
         self.touched = []
-        self.parts = []
-        self.size = 0
-        self.messages.used = self.spans.used = self.exchanges.used = self.placed.used = 0
+        self.payload = payload
+        self.own = []
+        self.own_size = self.size = 0
+        self.messages.used = self.spans.used = self.exchanges.used = self.placed.used = self.parts.used = 0
 
     def touch(self, connection: Connection) -> None:
         """Its facts changed in this call."""
@@ -134,7 +142,7 @@ class Output:
         values[at + M_SPANS] = self.spans.used // SPAN_COLUMNS
         without = self.without_records
         if without is not None and message.spans == 0 and without.find(message):
-            self._part(without.kept)
+            self._part(without.kept, 0, i64(len(without.kept)))
             for offset, length in without.spans:
                 self._span(offset, length)
         else:
@@ -142,10 +150,12 @@ class Output:
         return at // MESSAGE_COLUMNS
 
     def _bytes(self, message: Message) -> None:
-        """Its bytes, and spans where they are not; what lies together in the call's payload is copied at once."""
+        """Its bytes, and spans where they are not; what lies together in the call's payload is one part."""
         begin = message.offset + 4
         span: i64 = -1  # the span that the last chunk belongs to
         chunk: Chunk | None = message.chunks
+        if chunk is None and message.kept > 0:
+            self._part(message.data, message.start, message.start + message.kept)
         while chunk is not None:
             following = chunk.next
             if chunk.kind == DATA:
@@ -159,7 +169,7 @@ class Output:
                 ):
                     end += following.end - following.begin
                     following = following.next
-                self._part(data[start:end])
+                self._part(data, start, end)
                 span = -1
             elif span < 0:
                 span = self._span(chunk.begin - begin, chunk.end - chunk.begin)
@@ -167,12 +177,40 @@ class Output:
                 self.spans.values[span + 1] += chunk.end - chunk.begin
             chunk = following
 
-    def _part(self, data: bytes) -> None:
-        self.parts.append(data)
-        self.size += i64(len(data))
+    def _part(self, data: bytes, start: i64, end: i64) -> None:
+        """data[start:end] comes next."""
+        length = min(end, i64(len(data))) - start
+        self.size += length
+        at = self.parts.take(PART_COLUMNS)
+        values = self.parts.values
+        values[at] = length
+        if length <= INLINE:
+            values[at + 1] = _word(data, start, start + length)
+            values[at + 2] = _word(data, start + 4, start + length)
+            values[at + 3] = _word(data, start + 8, start + length)
+            return
+        first: i64 = 0
+        if data is not self.payload:
+            self.own.append(data[start : start + length])
+            first = (i64(len(self.payload)) >> BUFFER_BITS) + 1
+            start = self.own_size
+            self.own_size += length
+        values[at + 1], values[at + 2] = 0, first + (start >> BUFFER_BITS)
+        values[at + 3] = start & ((1 << BUFFER_BITS) - 1)
 
     def _span(self, offset: i64, length: i64) -> i64:
         at = self.spans.take(SPAN_COLUMNS)
         values = self.spans.values
         values[at], values[at + 1] = offset, length
         return at
+
+
+def _word(data: bytes, at: i64, end: i64) -> i64:
+    """The bytes from `at` on, four at most, as a little-endian number."""
+    word: i64 = 0
+    shift: i64 = 0
+    while at < end and shift < 32:
+        word |= i64(data[at]) << shift
+        at += 1
+        shift += 8
+    return word

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirecheck.decode.connection.numbering import numbered
+from wirecheck.decode.connection.stream.chunks import LEFT, OVERHEAD, UNSURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,9 +58,21 @@ class Segments:
     left_offset: Ints
     """Where a left-out span begins in its segment's payload as on the wire."""
     left_length: Ints
+    left_kind: Ints
+    """Why such a span is not there: LEFT, OVERHEAD or UNSURE (stream/chunks.py)."""
 
     def __len__(self) -> int:
         return len(self.seq)
+
+    def kept_bytes(self) -> tuple[int, bytes]:
+        """Bytes that hold their payload, and at which of its offsets they begin: all there are where they need not be
+        copied, else those of these segments.
+        """
+        whole: object = self.payload.base
+        if isinstance(whole, bytes) and len(whole) == len(self.payload):
+            return 0, whole
+        begin, end = self.payload_at[[0, -1]].tolist()
+        return begin, self.payload[begin:end].tobytes()
 
     def take(self, rows: NDArray[Any]) -> Segments:
         """These rows (indices or mask), in that order; names and endpoints stay as they are."""
@@ -67,12 +80,13 @@ class Segments:
         payload, payload_at = _picked(self.payload, self.payload_at, rows)
         left_offset, left_at = _picked(self.left_offset, self.left_at, rows)
         left_length, _ = _picked(self.left_length, self.left_at, rows)
+        left_kind, _ = _picked(self.left_kind, self.left_at, rows)
         columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len")
         return replace(
             self,
             **{name: getattr(self, name)[rows] for name in columns},
             payload=payload, payload_at=payload_at,
-            left_at=left_at, left_offset=left_offset, left_length=left_length,
+            left_at=left_at, left_offset=left_offset, left_length=left_length, left_kind=left_kind,
         )  # fmt: skip
 
     def parts(self, most: int) -> Iterator[Segments]:
@@ -109,11 +123,11 @@ def segments(table: pa.Table) -> Segments:
     addresses, (src_ip, dst_ip) = _coded(table, ("src_ip", "dst_ip"))
     endpoints, (src, dst) = _endpoints(addresses, src_ip, dst_ip, table)
     payload, payload_at = _bytes(table["payload"])
-    left_at, left_offset, left_length = _spans(table["left_out"])
+    spans = _absent(table["left_out"], table["overhead"] if "overhead" in table.column_names else None)
     return Segments(
         label, names, endpoints, agent, source, _ints(table["frame_no"]), _ints(table["ts_ns"]), src, dst,
         _ints(table["tcp_seq"]), _ints(table["tcp_ack"]), _ints(table["tcp_flags"]).astype(np.int32),
-        _ints(table["payload_len"]), payload, payload_at, left_at, left_offset, left_length,
+        _ints(table["payload_len"]), payload, payload_at, *spans,
     )  # fmt: skip
 
 
@@ -195,6 +209,23 @@ def _bytes(column: Any) -> tuple[NDArray[np.uint8], Ints]:
         starts.append(at[1:] - at[0] + base)
         base += int(at[-1] - at[0])
     return (data[1] if len(data) == 2 else np.concatenate(data)), np.concatenate(starts)
+
+
+def _absent(left_out: Any, overhead: Any) -> tuple[Ints, Ints, Ints, Ints]:
+    """(n+1 offsets, span offsets, span lengths, span kinds) of all that is not there, each row's in order."""
+    left_at, offset, length = _spans(left_out)
+    kind = np.full(len(offset), LEFT)
+    if overhead is None:
+        return left_at, offset, length, kind
+    over_at, over_offset, over_length = _spans(overhead)
+    if not over_at[-1]:
+        return left_at, offset, length, kind
+    known = pc.struct_field(pc.list_flatten(overhead), "known").to_numpy(zero_copy_only=False)
+    row = np.concatenate([np.repeat(np.arange(len(at) - 1), np.diff(at)) for at in (left_at, over_at)])
+    offset = np.concatenate([offset, over_offset])
+    kind = np.concatenate([kind, np.where(known.astype(np.bool_), OVERHEAD, UNSURE)])
+    order = np.lexsort((offset, row))
+    return left_at + over_at, offset[order], np.concatenate([length, over_length])[order], kind[order]
 
 
 def _spans(column: Any) -> tuple[Ints, Ints, Ints]:

@@ -32,6 +32,8 @@ class Shared:
         self.known: Known = known
         self.early: bool = without_records is not None
         """Requests are handed out when they are complete, not when they are answered."""
+        self.tapped: bool = False
+        """Nothing is framed: what is in order is taken out behind each call (follower.py)."""
         self.frame: Frame = Frame()
         self.window: Window = Window()
         """For bytes that are looked at."""

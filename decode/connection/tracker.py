@@ -23,8 +23,8 @@ from wirecheck.decode.connection.connection import (
     Connection,
     pending_in,
 )
-from wirecheck.decode.connection.fast_path import ANYTHING, ENDS, kind_of, settle, take
-from wirecheck.decode.connection.framing.framing import cut
+from wirecheck.decode.connection.fast_path import ANYTHING, BEGINS, WITHIN, kind_of, settle, take
+from wirecheck.decode.connection.framing.framing import cut, cut_frame
 from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.gaps import declare_gaps
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
@@ -65,13 +65,14 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
         other = connection.other(direction)
         kind = kind_of(frame, connection, direction, other)
         if kind != ANYTHING:
-            if kind == ENDS:
-                take(shared, connection, direction, other)
-                _cut_one(shared, connection, direction)
-            else:
-                before = pending_in(direction)
-                take(shared, connection, direction, other)
+            before = pending_in(direction)
+            take(shared, connection, direction, other)
+            if kind != BEGINS and frame.length > 0:
+                direction.extend(frame, frame.offset, direction.next_offset)
+            if kind == WITHIN:
                 settle(shared, connection, direction, before)
+            else:
+                _cut_one(shared, connection, direction, kind)
             shared.output.place(connection.serial, frame.side, frame.offset)
             return connection
     owner = _owner(shared, connection, keys)
@@ -90,9 +91,12 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
     return owner
 
 
-def _cut_one(shared: Shared, connection: Connection, direction: Direction) -> None:
+def _cut_one(shared: Shared, connection: Connection, direction: Direction, kind: i64) -> None:
     """Both directions were in order: only that of the frame has something to cut."""
-    cut(shared, connection, direction)
+    if kind == BEGINS:
+        cut_frame(shared, connection, direction)
+    else:
+        cut(shared, connection, direction)
     if direction.mode == SEARCHING:
         progress(shared, connection)
     set_deadline(shared, connection)
@@ -137,7 +141,7 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
 def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64) -> bool:
     """Whether a SYN is this connection's own: seen before, or late in a shuffled capture."""
     if direction.start_seen:
-        return direction.base == seq & 0xFFFFFFFF
+        return direction.began_at(seq)
     if connection.life != OPEN or shared.frame.ts_ns - connection.started_ns >= YOUNG_NS:
         return False
     if direction.stream == UNSEEN:
@@ -165,6 +169,8 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     connection.started_ns = connection.last_ns = frame.ts_ns
     connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
     connection.agent = frame.agent
+    if shared.tapped:
+        connection.tap()
     return connection
 
 

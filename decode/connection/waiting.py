@@ -7,12 +7,15 @@ Rule: a queue knows how many wait in it and what they hold, so that bounds cost 
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from wirecheck.decode.connection.stream.chunks import DATA, GAP, Chunk, own
 from wirecheck.decode.connection.stream.frame import UNSET
+
+if TYPE_CHECKING:
+    from wirecheck.decode.connection.stream.frame import Frame
 
 RAW: Final = 1  # a SASL token without Kafka's header
 ACKS_UNKNOWN: Final = 2  # Produce of which the acks were not seen
@@ -22,6 +25,7 @@ RESPONSE: Final = 1
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class Message:
     def __init__(self, side: i64, key: i64, version: i64, correlation: i64) -> None:
         self.side: i64 = side
@@ -33,7 +37,9 @@ class Message:
         self.offset: i64 = 0
         """Of its size in its direction."""
         self.chunks: Chunk | None = None
-        """Its bytes behind the size."""
+        """Its bytes behind the size; none where all of them lie in `data` from `start` on, out of one packet."""
+        self.data: bytes = b""
+        self.start: i64 = 0
         self.owned: bool = False
         """They do not lie in a call's payload."""
         self.ts_ns: i64 = 0
@@ -76,6 +82,23 @@ class Message:
         self.kept = kept - 4
         self.chunks = without_size(first, begin + 4)
 
+    def lie_in_frame(self, frame: Frame, begin: i64, size: i64) -> None:
+        """It is whole in this frame's payload: what `lie_in` makes of one chunk, without the chunk."""
+        self.offset, self.size, self.kept = begin, size, size
+        self.ts_ns = self.ts_last_ns = frame.ts_ns
+        self.number = self.number_last = frame.number
+        self.source = frame.source
+        self.data = frame.payload
+        self.start = frame.start + begin + 4 - frame.offset
+
+    def pieces(self) -> Chunk | None:
+        """Its bytes as chunks."""
+        if self.chunks is None and self.kept > 0:
+            begin = self.offset + 4
+            self.chunks = Chunk(begin, begin + self.kept, DATA, self.data, self.start)
+            self.data = b""
+        return self.chunks
+
     def is_raw(self) -> bool:
         return self.flags & RAW != 0
 
@@ -83,16 +106,20 @@ class Message:
         """The call ends: its bytes leave the call's payload, and become one chunk where they lie together."""
         if not self.owned:
             own(self.chunks, payload, UNSET)
+            if self.data is payload:
+                self.data = payload[self.start : self.start + self.kept]
+                self.start = 0
             self.owned = True
 
     def early_copy(self) -> Message:
         """What is handed out of a request before its response; itself keeps only what the response needs."""
         copy = Message(self.side, self.key, self.version, self.correlation)
         copy.size, copy.offset, copy.chunks, copy.owned = self.size, self.offset, self.chunks, self.owned
+        copy.data, copy.start = self.data, self.start
         copy.ts_ns, copy.ts_last_ns = self.ts_ns, self.ts_last_ns
         copy.number, copy.number_last, copy.source = self.number, self.number_last, self.source
         copy.gap_bytes, copy.kept, copy.spans = self.gap_bytes, self.kept, self.spans
-        self.chunks = None
+        self.chunks, self.data = None, b""
         self.kept, self.spans = 0, 0
         self.flags |= HANDED_OUT
         return copy

@@ -152,6 +152,13 @@ class Interpreter:
         for level in range(i64(len(self.rows))):
             self.rows[level] = 0
 
+    def walk_alone(self, begin: Instruction, kept: Kept) -> i64:
+        """The status of the only message there is: nothing has been read before it but others of its kind alone."""
+        self.tokens.used = 0
+        for level in range(begin.levels):
+            self.rows[begin.level + level] = 0
+        return self.walk(begin, kept, 0, 0)
+
     def walk(self, begin: Instruction, kept: Kept, message: i64, spare: i64) -> i64:
         """The message's status. `spare`: trailing bytes that are allowed, TOLERATED then."""
         rows, before, used = self.rows, self.rows_before, self.tokens.used

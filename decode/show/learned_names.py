@@ -22,6 +22,7 @@ from wirecheck.decode.connection.segments import FRAME
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status
+from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.message import Decoded
 
-__all__ = ["Names", "Packet", "Places", "noting"]
+__all__ = ["Names", "Packet", "Places", "TopicNames", "noting"]
 
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message says its name
 NO_ID = "A" * 22
+MOST_NAMES = 200_000  # of ids that are given a name: whoever invents more has them shown as ids
 
 
 class Packet(NamedTuple):
@@ -68,6 +70,24 @@ class Names:
                 codes, texts = table[name].codes()
                 mine = np.isin(codes, [code for code, text in enumerate(texts) if text in self._asked])
                 self.said |= ids(table["topic_id"][mine])
+
+
+class TopicNames(dict[bytes, str]):
+    """Names of topic ids, as messages said them so far."""
+
+    def learn(self, decoded: Decoded) -> None:
+        well = decoded.status == Status.OK
+        kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
+        for key, side in kinds.tolist():
+            for path, name in naming(key, side):
+                table = tables(decoded, key, SIDES[side])[path]
+                codes, texts = table[name].codes()
+                by_id, unique = id_codes(table["topic_id"])
+                said = np.flatnonzero(codes >= 0)
+                pairs = np.unique(np.stack([by_id[said], codes[said]], axis=1), axis=0)
+                for topic_id, code in pairs.tolist():
+                    if texts[code] and len(self) < MOST_NAMES:
+                        self[unique[topic_id].tobytes()] = texts[code]
 
 
 @cache

@@ -26,11 +26,26 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Connection, Exchanges
     from wirecheck.decode.show.learned_names import Places
 
-__all__ = ["Filter", "api_names", "key_of", "texts"]
+__all__ = ["Filter", "Moment", "api_names", "key_of", "texts"]
 
 Line = dict[str, Any]
 End = tuple[str, int | None]
+DAY_NS = 86_400 * 1_000_000_000
 HEX_ID = re.compile("[0-9a-fA-F]{32}")
+
+
+class Moment:
+    """A time that somebody named: of a day, or of the day on which a capture begins."""
+
+    def __init__(self, ns: int, *, of_day: bool = False) -> None:
+        self.ns = ns
+        """Since 1970, UTC; of a time of day since midnight, until it is settled."""
+        self._of_day = of_day
+
+    def settle(self, first_ns: int) -> None:
+        """The first frame was captured then."""
+        if self._of_day:
+            self.ns, self._of_day = first_ns - first_ns % DAY_NS + self.ns, False
 
 
 @dataclass(frozen=True)
@@ -51,6 +66,13 @@ class Filter:
     """Numbers of packets in their captures, as Wireshark counts them, that must carry some of the message."""
     ports: tuple[int, ...] = ()
     """Of connections with one of these ports; others are not followed."""
+    client: str | None = None
+    """The client id of the request; * stands for any characters."""
+    since: Moment | None = None
+    until: Moment | None = None
+    """Captured then, both ends included."""
+    error: bool = False
+    """With an error code, or malformed."""
 
     def __post_init__(self) -> None:
         _ = self.keys, self.ends  # so that what is wrong is said at once
@@ -76,11 +98,20 @@ class Filter:
         found = base64.urlsafe_b64encode(bytes.fromhex(plain)) if HEX_ID.fullmatch(plain) else b""
         return frozenset({said, found.rstrip(b"=").decode()} - {""})
 
+    @cached_property
+    def called(self) -> re.Pattern[str]:
+        """What client ids must match."""
+        return re.compile(re.escape(self.client or "*").replace(r"\*", ".*"), re.DOTALL)
+
     def rows(self, exchanges: Exchanges, inside: dict[int, Line]) -> Iterator[int]:
         """Messages that pass by what is known before their values are built; `inside`: what Envelopes carry, by row."""
         messages, keys = exchanges.messages, self.keys
         here = np.array([self.passes(connection) for connection in exchanges.connections], np.bool_)
         passing = here[exchanges.connection] if len(messages) else np.zeros(0, np.bool_)
+        if self.since is not None:
+            passing &= exchanges.ts_ns >= self.since.ns
+        if self.until is not None:
+            passing &= exchanges.ts_ns <= self.until.ns
         if self.side is not None:
             passing &= messages.side == SIDES.index(self.side)
         if self.frames:
@@ -98,8 +129,20 @@ class Filter:
             return matches(ends[0], connection.client) and matches(ends[1], connection.server)
         return all(matches(end, connection.client) or matches(end, connection.server) for end in ends)
 
+    def settle(self, first_ns: int) -> None:
+        """The first frame was captured then: that says which day a time is of."""
+        for moment in filter(None, (self.since, self.until)):
+            moment.settle(first_ns)
+
+    def names(self, client: str | None, inside: Line | None) -> bool:
+        """Whether it is of the client that was asked for, or carries something that is."""
+        said = [client, *(layer["client_id"] for layer in layers(inside))]
+        return self.client is None or any(one is not None and self.called.fullmatch(one) for one in said)
+
     def keeps(self, found: Line, topics: frozenset[str], places: Places) -> bool:
         """Whether a line passes by its value and its place; `topics` are the texts that mean the topic."""
+        if self.error and not any(wrong(layer) for layer in layers(found)):
+            return False
         bodies = [layer.get("body") for layer in layers(found)]
         if self.topic is not None and topics.isdisjoint(texts(bodies)):
             return False
@@ -110,6 +153,10 @@ class Filter:
         first, last, source = found["frame"]["first"], found["frame"]["last"], found["frame"]["source"]
         here = [places.get((source, number)) for number in self.frames if first <= number <= last]
         return any(place is not None and (place.src, place.dst) == (found["src"], found["dst"]) for place in here)
+
+
+def wrong(line: Line) -> bool:
+    return "malformed" in line or bool(line["summary"].errors)
 
 
 def endpoint(said: str) -> End:

@@ -12,28 +12,28 @@ Rule: a line is made of one message and its frame; a message that was not decode
 from __future__ import annotations
 
 import base64
-import heapq
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wirecheck.decode.connection.follower import Follower
-from wirecheck.decode.connection.segments import segments
+from wirecheck.decode.connection.segments import FRAME, segments
 from wirecheck.decode.dialect import AUTO, hear, read
 from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
 from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
-from wirecheck.decode.show.learned_names import Names, noting
+from wirecheck.decode.show.learned_names import Names, TopicNames, noting
 from wirecheck.decode.show.message_filter import Filter, api_names
+from wirecheck.decode.show.message_summary import NOTHING, summaries
+from wirecheck.decode.show.waiting_lines import Waiting
 from wirecheck.decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -48,7 +48,9 @@ __all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped"
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version
 WAIT_NS = 10_000_000_000  # a line waits this long (capture time) for an earlier one: a long poll's request comes late
-WAITING_ROWS = 1 << 16  # of tables in all lines that wait, at some KB each: a busy capture has 1 GB in those seconds
+
+
+LONGEST_NS = 600_000_000_000  # what begins in time is answered within this: max.poll.interval.ms, twice
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,12 @@ class Reading:
     """A name of decode.dialect.DIALECTS; auto: the one that each connection is found to speak."""
     contents: bool = False
     """Show records and secrets, not only their lengths."""
+    bodies: bool = True
+    """Lines have a `body`, the whole value of the message."""
+    summary: bool = False
+    """Lines have a `summary` of what the message says, and of a response the `latency_ns` behind its request."""
+    at_once: bool = False
+    """Lines come with the frames that make them known, and do not wait for what may be older."""
 
 
 PLAIN = Reading()
@@ -90,43 +98,51 @@ def of(
     yield from waiting.due(newest_ns + 1)
 
 
-class Waiting:
-    """Lines in order of time."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, int, Line]] = []
-        self._order, self._rows = count(), 0
-
-    def add(self, ts_ns: int, rows: int, found: Line) -> None:
-        heapq.heappush(self._heap, (ts_ns, next(self._order), rows, found))
-        self._rows += rows
-
-    def due(self, before_ns: int) -> Iterator[Line]:
-        while self._heap and (self._heap[0][0] < before_ns or self._rows > WAITING_ROWS):
-            _, _, rows, found = heapq.heappop(self._heap)
-            self._rows -= rows
-            yield found
-
-
 def told(
     tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed
 ) -> Iterator[tuple[int, int, Line | None]]:
     """(time, rows of tables, line) of messages as they become known; None for a message that is not wanted."""
     heard: Heard = {}
     names = Names(wanted.topics)
-    for exchanges in followed(noting(tables, wanted.frames, noticed.frames), wanted.ports):
+    topic_names = TopicNames()
+    newest_ns = 0
+    for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
         decoded = read(exchanges.messages, spoken, reading.dialect)
         names.learn(decoded)
-        clients, inside = client_ids(exchanges), enveloped(decoded, answers(exchanges), reading)
-        sizes = rows_of(decoded)
+        if reading.summary:
+            topic_names.learn(decoded)
+        answered = answers(exchanges)
+        clients, inside = client_ids(exchanges), enveloped(decoded, answered, reading, topic_names)
+        told_of, sizes = Told(decoded, reading, topic_names), rows_of(decoded)
         for i in wanted.rows(exchanges, inside):
-            found = line(exchanges, decoded, i, clients.get(i), contents=reading.contents)
+            if not wanted.names(clients.get(i), inside.get(i)):
+                continue
+            found = line(exchanges, i, clients.get(i)) | told_of(i)
+            if reading.summary:
+                asked = int(answered[i])
+                found["latency_ns"] = int(exchanges.ts_ns[i] - exchanges.ts_ns[asked]) if asked >= 0 else None
             if i in inside:
                 found["enveloped"] = inside[i]
             kept = wanted.keeps(found, names.said, noticed.frames)
             yield int(exchanges.ts_ns[i]), int(sizes[i]), found if kept else None
+        if len(exchanges.messages) and reading.at_once:
+            newest_ns = max(newest_ns, int(exchanges.ts_ns.max()))
+            yield newest_ns + WAIT_NS + 1, 0, None
+
+
+def within(tables: Iterable[pa.Table], wanted: Filter) -> Iterator[pa.Table]:
+    """The same tables, up to those that begin when nothing wanted can become known any more."""
+    begun = False
+    for table in tables:
+        ts_ns = table["ts_ns"].to_numpy()[table["kind"].to_numpy() == FRAME]
+        if len(ts_ns) and not begun:
+            wanted.settle(int(ts_ns.min()))
+            begun = True
+        if wanted.until is not None and len(ts_ns) and int(ts_ns.min()) > wanted.until.ns + LONGEST_NS:
+            return
+        yield table
 
 
 def rows_of(decoded: Decoded) -> Ints:
@@ -163,13 +179,28 @@ def answers(exchanges: Exchanges) -> Ints:
     return out
 
 
-def enveloped(decoded: Decoded, request_of: Ints, reading: Reading, steps: int = DEEPEST) -> dict[int, Line]:
+class Told:
+    """What is told of a message besides its line: body, summary, or why there is none."""
+
+    def __init__(self, decoded: Decoded, reading: Reading, topic_names: Mapping[bytes, str]) -> None:
+        self._decoded, self._reading = decoded, reading
+        self._summaries = summaries(decoded, topic_names) if reading.summary else {}
+
+    def __call__(self, i: int, wrong: Line | None = None) -> Line:
+        found = wrong or verdict(self._decoded, i, contents=self._reading.contents, body=self._reading.bodies)
+        return found | {"summary": self._summaries.get(i, NOTHING)} if self._reading.summary else found
+
+
+def enveloped(
+    decoded: Decoded, request_of: Ints, reading: Reading, topic_names: Mapping[bytes, str] = {}, steps: int = DEEPEST
+) -> dict[int, Line]:
     """By Envelope, what it carries: a line without time, place and frame; what that carries stands in it likewise."""
     if not (decoded.messages.key == ENVELOPE).any():
         return {}
     messages, outer, answered = unwrapped(decoded, request_of)
     inner = alone(messages, reading)
-    deeper = enveloped(inner, answered, reading, steps - 1) if steps > 1 else {}
+    deeper = enveloped(inner, answered, reading, topic_names, steps - 1) if steps > 1 else {}
+    told_of = Told(inner, reading, topic_names)
     found = {}
     for i, envelope in enumerate(outer.tolist()):
         request = i if messages.side[i] == REQUEST else int(answered[i])
@@ -178,9 +209,8 @@ def enveloped(decoded: Decoded, request_of: Ints, reading: Reading, steps: int =
             "client_id": client_id(messages, request) if request >= 0 else None,
             "size": int(messages.size[i]),
         }
-        said = without_ids(messages, i) or verdict(inner, i, contents=reading.contents)
-        if steps == 1 and messages.key[i] == ENVELOPE:
-            said = {"undecoded": "too-deep"}
+        wrong = {"undecoded": "too-deep"} if steps == 1 and messages.key[i] == ENVELOPE else without_ids(messages, i)
+        said = told_of(i, wrong)
         found[envelope] = named | said | ({"enveloped": deeper[i]} if i in deeper else {})
     return found
 
@@ -195,8 +225,8 @@ def without_ids(messages: Messages, i: int) -> Line:
     return {"undecoded": f"left-out at byte {first[0]}"} if first and first[0] < IDS_BYTES else {}
 
 
-def line(exchanges: Exchanges, decoded: Decoded, i: int, client: str | None, *, contents: bool) -> Line:
-    """Message i as one JSON object."""
+def line(exchanges: Exchanges, i: int, client: str | None) -> Line:
+    """Message i as one JSON object, but for what it says."""
     messages = exchanges.messages
     ends = exchanges.connections[exchanges.connection[i]].name.split(">")
     src, dst = ends if messages.side[i] == REQUEST else ends[::-1]
@@ -212,7 +242,6 @@ def line(exchanges: Exchanges, decoded: Decoded, i: int, client: str | None, *, 
             "first": int(exchanges.frame_first[i]),
             "last": int(exchanges.frame_last[i]),
         },
-        **verdict(decoded, i, contents=contents),
     }
 
 
@@ -234,14 +263,16 @@ def facts(messages: Messages, i: int) -> Line:
     }
 
 
-def verdict(decoded: Decoded, i: int, *, contents: bool) -> Line:
+def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:
     """The body, and of a draft its name; or why there is none: `undecoded` if we cannot know, `malformed` if wrong."""
     status = Status(decoded.status[i])
     if status == Status.OK:
         spoken = Dialect(decoded.dialect[i])
         drafted = {"dialect": spoken.label} if spoken >= Dialect.KIP516_DRAFT else {}
-        body = nested(decoded, i, contents=contents)["body"]
-        return {**drafted, "body": body if contents else body | carried(body)}
+        if not body:
+            return drafted
+        value = nested(decoded, i, contents=contents)["body"]
+        return {**drafted, "body": value if contents else value | carried(value)}
     if status >= Status.TRUNCATED:
         return {"malformed": str(REASONS[status](int(decoded.error_at[i]), decoded.error_path(i)))}
     where = f" at byte {int(decoded.error_at[i])}" if status == Status.LEFT_OUT else ""

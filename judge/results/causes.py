@@ -9,7 +9,7 @@ The table has no circle, so a cause is never a consequence of its consequence; n
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -35,6 +35,8 @@ class Rule(NamedTuple):
     consequence: str
     rank: int
     """Rules of a higher rank only count where no rule of a lower one found anything."""
+    sure: bool
+    """Else (perhaps) it makes a possible cause and no more, even where nothing else fits."""
     lasting: bool
     """Whether it must begin while the cause is there (while), or any time later (after)."""
     relations: tuple[str, ...]
@@ -131,6 +133,7 @@ def pair(row: Row) -> frozenset[Any]:
 
 KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
     "brokers": values("brokers"),
+    "a broker": values("brokers"),
     "clients": values("client_ids"),
     "any id": values("topic_ids"),
     "old id": nth_id(0),
@@ -146,7 +149,11 @@ KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
 OFFERED_AS = {"requester": "brokers"}
 """What the cause must have where it is not the relation's own key."""
 ASKED_AS = {"old id": "any id", "new id": "any id", "orders alone": "anything"}
-"""What the consequence must have where it is not the relation's own key."""
+"""What the consequence must have where it is not the relation's own key.
+
+Where `brokers` are the relation, each that the consequence is about has to be explained; where it is `a broker`, one
+is enough.
+"""
 
 
 @cache
@@ -154,7 +161,7 @@ def rules() -> tuple[Rule, ...]:
     lines = resources.files("wirecheck.judge.checks").joinpath("causes.tsv").read_text("ascii").splitlines()[1:]
     found = [line.split("\t") for line in lines]
     return tuple(
-        Rule(cause, after, int(rank), span == "while", tuple(relations.split(",")), why)
+        Rule(cause, after, int(rank[0]), rank[1:] == "", span == "while", tuple(relations.split(",")), why)
         for cause, after, rank, span, relations, why in found
     )
 
@@ -174,6 +181,24 @@ class Origin(NamedTuple):
     possible: tuple[str, ...] = ()
     before: frozenset[str] = frozenset()
     """Every finding that it may follow from, directly or not."""
+
+
+class Fit(NamedTuple):
+    """What of a finding another one explains."""
+
+    whole: bool
+    size: int
+    brokers: frozenset[Any]
+    """Those of its brokers that it explains, where each has to be."""
+
+
+NO_FIT = Fit(False, 0, frozenset())
+
+
+def explained(told: Told, fits: Sequence[Fit]) -> bool:
+    """Whether these explain it whole, together."""
+    brokers = frozenset().union(*(fit.brokers for fit in fits))
+    return any(fit.whole for fit in fits) or (bool(brokers) and brokers >= told.keys["brokers"])
 
 
 def linked(findings: Iterable[Row]) -> dict[str, Linked]:
@@ -218,28 +243,24 @@ class Causes:
         before = frozenset(direct).union(*(self.origin(name).before for name in direct))
         nearest = [name for name in direct if not any(name in self.origin(other).before for other in direct)]
         roots = sorted({self.origin(name).cause or name for name in nearest})
-        if len(roots) == 1 and self.covered(told, direct):
+        if len(roots) == 1 and explained(told, list(direct.values())):
             return Origin(roots[0], (), before)
         return Origin(None, tuple(roots[:MOST_POSSIBLE]), before)
 
-    def covered(self, told: Told, direct: Mapping[str, frozenset[Any] | None]) -> bool:
-        """Whether that explains it whole: where brokers are the relation, each broker that it is about."""
-        shared = [brokers for brokers in direct.values() if brokers is not None]
-        return len(shared) < len(direct) or frozenset().union(*shared) >= told.keys["brokers"]
-
-    def direct(self, told: Told) -> dict[str, frozenset[Any] | None]:
-        """The findings that it may follow from in one step; and which of its brokers each explains, None for all."""
-        found: dict[str, frozenset[Any] | None] = {}
+    def direct(self, told: Told) -> dict[str, "Fit"]:
+        """The findings that it may follow from in one step, and what each explains."""
+        found: dict[str, Fit] = {}
         rank = 0
         for rule in rules_by_consequence().get(told.code, ()):
             if found and rule.rank > rank:
                 break
             rank = rule.rank
             for name in self.fitting(rule, told):
-                brokers = (
-                    self.told[name].keys["brokers"] & told.keys["brokers"] if "brokers" in rule.relations else None
+                each = "brokers" in rule.relations
+                brokers = self.told[name].keys["brokers"] & told.keys["brokers"] if each else frozenset()
+                found[name] = max(
+                    found.get(name, NO_FIT), Fit(rule.sure and not each, len(brokers), brokers), key=lambda fit: fit[:2]
                 )
-                found[name] = brokers if name not in found or brokers is None else found[name]
         return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
 
     def fitting(self, rule: Rule, told: Told) -> Iterator[str]:

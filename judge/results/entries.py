@@ -87,7 +87,7 @@ class Telling:
 
     def place(self, row: Row) -> Key:
         """What no equal findings differ in; causes and consequences count by their checks. The brokers, which those
-        of a crowd may differ in, are the last of it.
+        about one topic and those of a crowd may differ in, are the last of it.
         """
         follows = tuple(sorted({following["code"] for following in self.under.get(row["id"], ())}))
         cause = self.unlisted.get(row["cause"], {}).get("code")
@@ -105,7 +105,7 @@ def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
     """Rows of one place that say the same, the earliest first in each group."""
     groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
     groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), plain(row)))
-    groups = together(groups, lambda row: (place(row), row["topic"], tuple(row["topic_ids"]), bare(row)))
+    groups = together(groups, lambda row: (place(row)[:-1], row["topic"], tuple(row["topic_ids"]), bare(row)))
     counts = Counter(place(group[0])[:-1] for group in groups)
     crowded = [group for group in groups if counts[place(group[0])[:-1]] > CROWD]
     others = [group for group in groups if counts[place(group[0])[:-1]] <= CROWD]

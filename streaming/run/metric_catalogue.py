@@ -1,7 +1,8 @@
 """What the monitor measures: every metric's name, type, labels and sentence, and how time is put into bounds.
 
 Knows: names and units by Prometheus' rules. Knows nothing of its client library (`metrics_page.py`) or of values.
-Rule: a name, its labels and its meaning are final; labels come from closed sets. docs/metrics.md is made from METRICS.
+Rule: a name, its labels and its meaning are final; labels come from closed sets, but for `finding_info`, which has few
+series (`judge/results/worst_findings.py`). docs/metrics.md is made from METRICS.
 """
 
 from bisect import bisect_left
@@ -47,6 +48,12 @@ METRICS = (
         ("cluster", "code", "kind", "role"),
         "Findings that stand open, by check and by what they have to do with the others.",
     ),
+    Named(
+        "finding_info",
+        "gauge",
+        ("cluster", "code", "kind", "topic", "broker", "id"),
+        "1 for each of the worst findings that stand open, 50 at most: which topic and brokers it is about.",
+    ),
     Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "Times a finding was told or changed."),
     Named("check_failures_total", "counter", ("cluster", "check"), "Times a check, or a step, could not be judged."),
     Named("topics", "gauge", ("cluster", "state"), "Topics by state: current, replaced, deleted or unresolved."),
@@ -78,6 +85,10 @@ METRICS = (
     Named("last_batch_timestamp_seconds", "gauge", (), "When the last batch was written."),
     Named("backlog_files", "gauge", (), "Frames files that are not judged yet."),
     Named("backlog_bytes", "gauge", (), "Size of these files."),
+    Named(
+        "disk_free_bytes", "gauge", ("place",), "Room where frames, tables (out) and checkpoint lie, if on local disks."
+    ),
+    Named("disk_size_bytes", "gauge", ("place",), "Size of these file systems."),
     Named("state_bytes", "gauge", ("step",), "Memory of the state stores, by step: follow or judge."),
     Named(
         "compiled",

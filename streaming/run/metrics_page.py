@@ -9,14 +9,14 @@ of a batch twice, or a restart, changes nothing.
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from threading import Lock, Thread
-from typing import Any
-from wsgiref.simple_server import WSGIServer, make_server
+from shutil import disk_usage
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -24,16 +24,19 @@ from prometheus_client.core import (
     InfoMetricFamily,
     Metric,
 )
-from prometheus_client.exposition import ThreadingWSGIServer, _SilentHandler
 from prometheus_client.registry import Collector
 
 from wirecheck import extension_modules
 from wirecheck.decode import api_names
-from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.results.causes import Linked, Told, links_of
+from wirecheck.judge.results import worst_findings
+from wirecheck.judge.results.causes import Told, links_of
+from wirecheck.judge.results.worst_findings import ALONE, role_of
 from wirecheck.judge.topology.releases import removed_in_4
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PER_TOTAL = {
     "frames_total": "frames",
@@ -50,9 +53,6 @@ PER_TOTAL = {
 }
 """Metrics that are a measure of the totals table as it stands."""
 Samples = dict[Labels, float]
-KINDS = tuple(catalogue.KINDS)
-"""From worst to mildest."""
-ALONE, AFTER_EVENT = "alone", "after_event"
 HANGS_S = 900
 """A batch that runs for longer hangs: the largest there are take a minute, a first start that compiles three."""
 
@@ -66,6 +66,14 @@ class Query:
     backlog_bytes: int = 0
 
 
+class Agent(NamedTuple):
+    """An agent, and the capture time up to which its frames are judged."""
+
+    cluster: str
+    name: str
+    judged_ns: int
+
+
 class Page(Collector):
     """All of it, from batches told by `take` and words of the query by `hear`. Threads may scrape meanwhile."""
 
@@ -77,6 +85,8 @@ class Page(Collector):
         """Per table the rows that stand, by label and id: what they count as."""
         self.told: dict[str, Told] = {}
         """Of findings that stand what tells how they are related, by label and id."""
+        self.shown: dict[str, worst_findings.Open] = {}
+        """Of findings that stand what names them, by label and id."""
         self.roles: dict[str, str] | None = None
         """By label and id; None until they are worked out anew."""
         self.others: dict[str, tuple[Labels, int]] = {}
@@ -87,6 +97,8 @@ class Page(Collector):
         self.batches = Histogram()
         self.query = Query({"follow": 0, "judge": 0})
         self.last_batch_s = 0.0
+        self.places: Mapping[str, Path] = {}
+        """What is read and written, where it lies on local disks."""
         self.ready = False
         self.alive_s = time.monotonic()
         """When the query was last seen to end a batch or to wait for one."""
@@ -119,6 +131,7 @@ class Page(Collector):
             self.totals.clear()
             self.others.clear()
             self.told.clear()
+            self.shown.clear()
             self.roles = None
             for known in self.open.values():
                 known.clear()
@@ -131,6 +144,9 @@ class Page(Collector):
         name, counted = f"{row['label']}|{row['id']}", counts_as(table, row)
         if table == "findings":
             self.relate(name, None if gone else Told.of(row))
+            self.shown.pop(name, None)
+            if not gone:
+                self.shown[name] = worst_findings.kept(row)
             counted_once = (*counted, ALONE)
         else:
             counted_once = counted
@@ -169,6 +185,12 @@ class Page(Collector):
         with self.lock:
             return {detail: count for (_, measure, detail), count in self.totals.items() if measure == "followed_files"}
 
+    def agents(self) -> list[Agent]:
+        """Whom it judges, and how far."""
+        with self.lock:
+            judged = self.total("judged_ns")
+        return [Agent(label, name, int(ns)) for (label, name), ns in sorted(judged.items()) if ns]
+
     def collect(self) -> Iterable[Metric]:
         with self.lock:
             samples = self.samples()
@@ -192,6 +214,7 @@ class Page(Collector):
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
         found["findings"] = self.findings()
+        found["finding_info"] = {tuple(named): 1.0 for named in worst_findings.worst(self.shown, self.roles or {})}
         found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:
@@ -201,7 +224,15 @@ class Page(Collector):
             found["topics_recreated_total"][label,] = found["topics"].get((label, "replaced"), 0)
         for labels, count in self.others.values():
             found["others"][labels] = found["others"].get(labels, 0.0) + count
-        return found | self.times()
+        return found | self.times() | self.disks()
+
+    def disks(self) -> dict[str, Samples]:
+        free, size = Samples(), Samples()
+        for place, folder in self.places.items():
+            with suppress(OSError):  # not there yet, or gone: whoever needs it says so
+                used = disk_usage(folder)
+                free[place,], size[place,] = used.free, used.total
+        return {"disk_free_bytes": free, "disk_size_bytes": size}
 
     def total(self, measure: str, *, detailed: bool = True) -> Samples:
         return {
@@ -242,13 +273,6 @@ def family(named: Named, samples: Samples) -> Metric:
     return shown
 
 
-def role_of(link: Linked, kind: str, cause: str | None) -> str:
-    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event."""
-    if cause is not None and KINDS.index(cause) > KINDS.index(kind):
-        return AFTER_EVENT
-    return link.role
-
-
 def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     """The labels under which a row is counted."""
     if table == "findings":
@@ -269,32 +293,3 @@ def installed() -> str:
         return version("wirecheck")
     except PackageNotFoundError:
         return "unknown"
-
-
-def serve(page: Page, address: str, port: int) -> WSGIServer:
-    """/metrics, /-/healthy and /-/ready, from a thread of their own. Raises OSError where the port is taken."""
-    registry = CollectorRegistry()
-    registry.register(page)
-    metrics = make_wsgi_app(registry)
-
-    def app(environ: dict[str, Any], respond: Any) -> Any:
-        asked = {"/-/healthy": healthy, "/-/ready": ready}.get(environ.get("PATH_INFO", ""))
-        if asked is None:
-            return metrics(environ, respond)
-        wrong = asked(page)
-        respond("503 Service Unavailable" if wrong else "200 OK", [("Content-Type", "text/plain")])
-        return [f"{wrong or 'ok'}\n".encode()]
-
-    server = make_server(address, port, app, ThreadingWSGIServer, handler_class=_SilentHandler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
-def healthy(page: Page) -> str:
-    """What only a restart would fix. A lag that grows is not: it would grow faster."""
-    hangs_s = page.hangs_s()
-    return f"no batch has ended for {hangs_s:.0f} s" if hangs_s else ""
-
-
-def ready(page: Page) -> str:
-    return "" if page.ready else "starting"

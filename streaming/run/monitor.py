@@ -32,6 +32,7 @@ from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.replay import retried
 from wirecheck.streaming.run.resources import served, stop_signals, taken, workplace
 from wirecheck.streaming.run.suspects import killers
+from wirecheck.streaming.run.web_server import Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
@@ -52,11 +53,11 @@ SHOWN = ("findings", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
 
-def run(plan: Plan, settings: Settings, say: Say) -> None:
-    """Until the end (`once`), SIGTERM or SIGINT. Raises MonitorError."""
+def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) -> None:
+    """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people. Raises MonitorError."""
     try:
         listed(plan.frames)
-        with taken(plan.checkpoint), stop_signals() as stopping, served(plan) as page:
+        with taken(plan.checkpoint), stop_signals() as stopping, served(plan, front) as page:
             begin(plan, settings, page, stopping, say)
     except (CheckpointRefused, JavaMissing, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure

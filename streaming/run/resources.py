@@ -16,8 +16,9 @@ from threading import Event
 from types import FrameType
 
 from wirecheck.streaming.run import manifest
-from wirecheck.streaming.run.metrics_page import Page, serve
+from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan
+from wirecheck.streaming.run.web_server import Front, is_this_machine, serve
 from wirecheck.streaming.store.storage import is_local, local, why
 
 
@@ -33,15 +34,20 @@ def taken(checkpoint: str) -> Iterator[None]:
 
 
 @contextmanager
-def served(plan: Plan) -> Iterator[Page]:
-    """The page of metrics, at the plan's port if it has one. Raises MonitorError where that cannot be had."""
+def served(plan: Plan, front: Front | None = None) -> Iterator[Page]:
+    """Metrics, at the plan's port if it has one, and the page for people where it may be shown. Raises MonitorError
+    where that cannot be had.
+    """
     page = Page()
+    places = {"frames": plan.frames, "out": plan.out, "checkpoint": plan.checkpoint}
+    page.places = {name: local(place) for name, place in places.items() if is_local(place)}
     if plan.metrics_port is None:
         yield page
         return
     where = f"{plan.metrics_address}:{plan.metrics_port}"
     try:
-        server = serve(page, plan.metrics_address, plan.metrics_port)
+        shown = front if plan.page or is_this_machine(plan.metrics_address) else None
+        server = serve(page, plan.metrics_address, plan.metrics_port, shown)
     except OSError as wrong:
         fix = "choose another --metrics-port, or another --metrics-address"
         raise MonitorError(f"metrics cannot be served at {where}: {why(wrong)}; {fix}") from wrong

@@ -5,8 +5,9 @@ import sys
 
 ASKED = """
 import sys
-from wirecheck.capture.arrow_alone import arrow_alone
-if sys.argv[1] == "alone": arrow_alone()
+from wirecheck.capture.arrow_alone import arrow_alone, process_is_ours
+if sys.argv[1] == "alone": process_is_ours()
+arrow_alone()
 import pyarrow as pa
 column = pa.array([1, 2])
 print("pandas" in sys.modules, end=" ")

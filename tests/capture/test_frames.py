@@ -26,6 +26,7 @@ CONTRACT = {
     "payload": "binary",
     "payload_len": "int32",
     "left_out": "list<element: struct<offset: int32 not null, length: int32 not null>>",
+    "overhead": "list<element: struct<offset: int32 not null, length: int32 not null, known: bool not null>>",
     "count": "int64",
     "reason": "string",
 }

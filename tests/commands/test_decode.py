@@ -132,11 +132,11 @@ def test_what_is_readable_of_a_file_that_was_cut_off_is_shown_first(run, tmp_pat
     talk = traffic.Talk().open().request(ASKED).response(struct.pack(">ii", 4, 7)).close()
     whole = traffic.pcap(traffic.packets(talk.segments))
     (tmp_path / "cut.pcap").write_bytes(whole[:-5])
-    result = run("decode", tmp_path / "cut.pcap", "--side", "request")
+    result = run("decode", tmp_path / "cut.pcap", "--side", "request", "-V")
     assert "Metadata v12 request  #7" in result.stdout
     assert result.exit_code == 0
     assert f"wirecheck: {tmp_path / 'cut.pcap'}: truncated packet at byte offset " in result.stderr
-    strict = run("decode", tmp_path / "cut.pcap", "--side", "request", "--strict")
+    strict = run("decode", tmp_path / "cut.pcap", "--side", "request", "-V", "--strict")
     assert (strict.exit_code, strict.stdout) == (2, result.stdout)
     assert strict.stderr == result.stderr + "wirecheck: not all of the input could be read, and --strict asks for all\n"
 

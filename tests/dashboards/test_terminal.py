@@ -200,7 +200,7 @@ def test_what_follows_and_has_work_of_its_own_says_it():
 def test_what_may_follow_from_several_names_them_and_what_is_not_listed_is_said():
     unsure = {**FINDING, "possible_causes": ["c" * 16, "z" * 16]}
     lines = page(RESULT | {"findings": [{**CAUSE, "consequences": []}, unsure]})
-    assert f"  May follow from LOG003 {'c' * 16}, {'z' * 16}: which, cannot be known." in lines
+    assert f"  May follow from LOG003 {'c' * 16}, {'z' * 16}; that is not certain." in lines
 
 
 def test_what_follows_from_a_finding_that_is_not_listed_says_so_and_that_some_are_not():

@@ -10,7 +10,7 @@ from wirecheck.decode.columns import tables
 from wirecheck.decode.interpret.interpreter import Interpreter
 from wirecheck.decode.interpret.kept_bytes import one_message
 from wirecheck.decode.interpret.primitives import is_text, uvarint
-from wirecheck.decode.layouts.program import programs
+from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import REQUEST, pack
@@ -208,3 +208,17 @@ def test_elements_with_and_without_tags_may_alternate():
         [False] * 3, [True, False, True], [False] * 3,
     ]  # fmt: skip
     assert {p["fetchOffset"] for three in partitions for p in three} == {2}
+
+
+def test_a_message_walked_alone_has_the_rows_of_a_first_one():
+    compiled = programs()
+    wanted = vec[u8]([1] * (len(compiled.slots) + len(compiled.runs.stride)))
+    begin = compiled.instructions[compiled.entries[Dialect.KAFKA, REQUEST, 3][1]]
+    data = struct.pack(">hhih", 3, 1, 7, -1) + struct.pack(">i", 2) + b"\0\1a\0\1b"
+    walk, found = Interpreter(wanted, compiled.levels), []
+    for spare in (0, 3, 0):
+        assert walk.walk_alone(begin, one_message(data, vec[i64](), vec[i64]())) == Status.OK
+        found.append((walk.met, walk.tokens.used, list(walk.tokens.row)[: walk.tokens.used]))
+        for _ in range(spare):
+            walk.walk(begin, one_message(data, vec[i64](), vec[i64]()), 0, 0)
+    assert found[0] == found[1] == found[2]

@@ -79,6 +79,22 @@ def tid004_fires(lab):
     renumbered(lab, 4)
 
 
+def moved(lab):
+    """A controller that knows no ids moves the partition; the next one gives the topic another id (KAFKA-12835)."""
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3, {"replicas": [1, 2], "isr": [1, 2]})])
+    lab.control(60, "LeaderAndIsr", [("orders", ID_2, 5)], epoch=2, errors=[(ID_2, 103)])
+
+
+def tid004_fires__moved_by_a_controller_without_ids(lab):
+    moved(lab)
+    lab.metadata(30, [("orders", ID_1, 0, 5)])
+
+
+def tid004_near_miss__other_replicas_that_nobody_told_of_the_old_id(lab):
+    moved(lab)
+    lab.metadata(70, [("orders", ID_2, 0, 5)])
+
+
 def tid004_near_miss(lab):
     """Leader epochs that start again: a recreation."""
     renumbered(lab, 0)

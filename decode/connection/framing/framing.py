@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 RAW_TOKEN: Final = -2  # key of a frame that is no message
 SASL_RAW: Final = 1  # connection.sasl where only tokens were seen
 TOKEN_BYTES: Final = 1 << 20  # sasl.server.max.receive.size is 512 KiB by default
-PEEK: Final = 64  # enough for the header of most requests
+PEEK: Final = 64  # enough for size and header of most messages
 PEEK_FAR: Final = 1024  # enough for client id, transactional id and acks
 GSS_TOKENS: Final = 16  # of a client before its first request; Kerberos takes 3
 RESCANS: Final = 256  # times a search may look again at bytes it had passed over
@@ -65,6 +65,8 @@ def cut(shared: Shared, connection: Connection, direction: Direction) -> None:
         if direction.message_end < 0:
             if not _on_head(shared, connection, direction):
                 return
+        elif direction.unsure and direction.is_unsure(direction.message_end):
+            direction.lose_boundary()  # where the message ends is not known
         elif direction.next_offset < direction.message_end:
             direction.need = direction.message_end
             if direction.message_state == GIVEN_UP:
@@ -114,14 +116,19 @@ def _request_head(direction: Direction, window: Window, largest: i64) -> bool:
     if window.count < min(12, enough):
         direction.message_state = HEADER_UNSEEN
         return True
-    direction.key, direction.version = window.int16(4), window.int16(6)
-    direction.correlation = window.int32(8)
-    strange = not (0 <= direction.key <= HIGHEST_KEY and 0 <= direction.version <= HIGHEST_VERSION)
-    if window.count >= 14 and size >= 10 and size != 12:
-        strange = strange or not -1 <= window.int16(12) <= size - 10
-    if strange:
+    if not _read_request_head(direction, window, size):
         direction.lose_boundary()
     return True
+
+
+def _read_request_head(direction: Direction, window: Window, size: i64) -> bool:
+    """Of a request of which at least the correlation id is there; False: it is none."""
+    direction.key, direction.version = window.int16(4), window.int16(6)
+    direction.correlation = window.int32(8)
+    if not (0 <= direction.key <= HIGHEST_KEY and 0 <= direction.version <= HIGHEST_VERSION):
+        return False
+    has_client = window.count >= 14 and size >= 10 and size != 12
+    return not has_client or -1 <= window.int16(12) <= size - 10
 
 
 def _token_or_request(shared: Shared, connection: Connection, direction: Direction) -> bool:
@@ -184,7 +191,8 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
     due = True
     flags: i64 = 0
     if useful and is_request:
-        due, flags = _look_into_request(shared, connection, direction, end - begin)
+        direction.ordered.look(shared.window, begin, min(end - begin, PEEK_FAR))
+        due, flags = _look_into_request(shared, connection, direction, shared.window.end)
     if direction.message_state == GIVEN_UP:
         direction.drop(end)
     first = direction.ordered.detach(end)
@@ -197,28 +205,72 @@ def _on_message(shared: Shared, connection: Connection, direction: Direction) ->
             connection.sasl = max(connection.sasl, SASL_RAW)
             on_token(shared, connection, is_request)
         return
+    message = _message(direction, is_request)
+    message.lie_in(first, begin, end)
+    message.flags = flags
+    _on_whole(shared, connection, direction, message, due)
+
+
+def cut_frame(shared: Shared, connection: Connection, direction: Direction) -> None:
+    """Cut what the frame that is looked at begins with, at a message's boundary of a direction that has nothing else:
+    messages that are whole in it need no chunk. What is not whole, or not plain, is left to `cut`.
+    """
+    frame, window = shared.frame, shared.window
+    window.data, window.at, window.count = frame.payload, frame.start, frame.length
+    is_request = connection.carries_requests(direction)
+    begin, behind = frame.offset, frame.offset + frame.length
+    while begin + 12 <= behind:
+        size = window.int32(0)
+        end = begin + 4 + size
+        if size < SHORTEST_REQUEST or size > shared.bounds.message_bytes or end > behind:
+            break
+        due = True
+        flags: i64 = 0
+        if is_request:
+            if connection.tokens_may_follow or not _read_request_head(direction, window, size):
+                break
+            far = window.at + min(end - begin, PEEK_FAR)
+            due, flags = _look_into_request(shared, connection, direction, far)
+        elif token_is_due(connection):
+            break
+        else:
+            direction.key, direction.correlation = 0, window.int32(4)
+        message = _message(direction, is_request)
+        message.lie_in_frame(frame, begin, size)
+        message.flags = flags
+        direction.message_begin, direction.need = end, end + 4
+        direction.message_state = READABLE
+        direction.ordered.begin = end
+        _on_whole(shared, connection, direction, message, due)
+        window.data, window.at, window.count = frame.payload, frame.start + end - frame.offset, behind - end
+        begin = end
+    if begin < behind:
+        direction.append(frame, begin, behind)
+        cut(shared, connection, direction)
+
+
+def _message(direction: Direction, is_request: bool) -> Message:
+    if is_request:
+        return Message(REQUEST, direction.key, direction.version, direction.correlation)
+    return Message(RESPONSE, -1, -1, direction.correlation)
+
+
+def _on_whole(shared: Shared, connection: Connection, direction: Direction, message: Message, due: bool) -> None:
+    """A message of which all is known; `due`: a response has to come."""
     direction.messages += 1
-    if not is_request:
-        response = Message(RESPONSE, -1, -1, direction.correlation)
-        response.lie_in(first, begin, end)
-        on_response(shared, connection, response)
+    if message.side == RESPONSE:
+        on_response(shared, connection, message)
         return
-    request = Message(REQUEST, direction.key, direction.version, direction.correlation)
-    request.lie_in(first, begin, end)
-    request.flags = flags
-    on_request(shared, connection, request, due)
+    on_request(shared, connection, message, due)
     _look_again(connection.other(direction))
 
 
-def _look_into_request(shared: Shared, connection: Connection, direction: Direction, length: i64) -> tuple[bool, i64]:
-    """(whether a response is due, flags): what the connection learns from a request."""
-    at, window, largest = direction.message_begin, shared.window, shared.bounds.message_bytes
-    key = direction.key
-    direction.ordered.look(window, at, min(length, PEEK))
-    verdict, header, client = taken_request(shared.known, window.data, window.at, window.end, largest)
-    if length > window.count and (verdict == WAIT or key == PRODUCE):
-        direction.ordered.look(window, at, min(length, PEEK_FAR))
-        verdict, header, client = taken_request(shared.known, window.data, window.at, window.end, largest)
+def _look_into_request(shared: Shared, connection: Connection, direction: Direction, end: i64) -> tuple[bool, i64]:
+    """(whether a response is due, flags): what the connection learns from a request, as far as the window's bytes show
+    up to this end.
+    """
+    window, key = shared.window, direction.key
+    verdict, header, client = taken_request(shared.known, window.data, window.at, end, shared.bounds.message_bytes)
     if direction.correlation < RESERVED:  # signing in again takes ids from elsewhere (KIP-368)
         direction.last_correlation = direction.correlation
     if verdict <= WAIT:
@@ -226,10 +278,10 @@ def _look_into_request(shared: Shared, connection: Connection, direction: Direct
     if client != NO_CLIENT:
         direction.client_hash = client
     if key == PRODUCE:
-        acks, _ = produce_acks(shared.known, window.data, window.at, window.end, header)
+        acks, _ = produce_acks(shared.known, window.data, window.at, end, header)
         return acks != 0, (ACKS_UNKNOWN if acks == NOT_SEEN else 0)
     if key == SASL_HANDSHAKE:
-        connection.sasl = mechanism(window.data, window.at + header, window.end)
+        connection.sasl = mechanism(window.data, window.at + header, end)
         connection.tokens_may_follow = direction.version == 0
     return True, 0
 

@@ -7,6 +7,7 @@ Rule: what may be the metadata log, or holds another message, holds no records h
 
 from __future__ import annotations
 
+import numpy as np
 from librt.vecs import vec
 from mypy_extensions import u8
 
@@ -22,15 +23,15 @@ FETCH_SNAPSHOT, ENVELOPE = 59, 58  # carry the log or another message in what lo
 
 def without_records() -> WithoutRecords:
     compiled = programs()
-    wanted = [0] * (len(compiled.slots) + len(compiled.runs.stride))
-    for slot in compiled.slots:
-        wanted[slot.number] = int(slot.kind == Kind.RECORDS)
+    records = [slot.number for slot in compiled.slots if slot.kind == Kind.RECORDS]
+    wanted = np.zeros(len(compiled.slots) + len(compiled.runs.stride), np.uint8)
+    wanted[records] = 1
     carrying = {
         (form.side, form.key)
         for form in compiled.names.values()
         if form.side in {REQUEST, RESPONSE}
         and form.key not in {FETCH_SNAPSHOT, ENVELOPE}
-        and any(slot.kind == Kind.RECORDS for slot in form.root.walk())
+        and any(number in form.slots for number in records)
     }
     found = {
         (side, key, version): compiled.instructions[entry]
@@ -38,4 +39,6 @@ def without_records() -> WithoutRecords:
         for version, entry in enumerate(compiled.entries[Dialect.KAFKA, side, key].tolist())
         if entry >= 0
     }
-    return WithoutRecords(Interpreter(vec[u8](wanted), compiled.levels), found, [TOPIC_NAME.encode(), TOPIC_ID])
+    return WithoutRecords(
+        Interpreter(vec[u8](wanted.tobytes()), compiled.levels), found, [TOPIC_NAME.encode(), TOPIC_ID]
+    )

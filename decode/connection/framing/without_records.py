@@ -55,7 +55,7 @@ class WithoutRecords:
             return False
         windows: list[tuple[int, int]] = [(0, FIRST_BYTES), (size - LAST_BYTES, size)]
         while len(windows) <= MOST_WINDOWS:
-            self.kept = b"".join(_windows(message.chunks, windows))
+            self.kept = b"".join(_windows(message.pieces(), windows))
             self.spans = [(windows[k][1], windows[k + 1][0] - windows[k][1]) for k in range(len(windows) - 1)]
             status = self._walk(program)
             if self.interpreter.met > MOST_FIELDS:
@@ -72,8 +72,7 @@ class WithoutRecords:
         lengths: vec[i64] = vec[i64]()
         for offset, length in self.spans:
             offsets, lengths = append(offsets, offset), append(lengths, length)
-        self.interpreter.forget()
-        return self.interpreter.walk(program, one_message(self.kept, offsets, lengths), 0, 0)
+        return self.interpreter.walk_alone(program, one_message(self.kept, offsets, lengths))
 
     def _all_in_records(self) -> bool:
         tokens = self.interpreter.tokens

@@ -1,159 +1,262 @@
-"""Connections as rows of numbers, and rows as connections: every attribute that outlives a call, by name.
+"""Connections as rows of numbers, and rows as connections: every attribute that outlives a call.
 
 Knows: which attributes of Connection, Direction, Chunk, Message and Candidate are stored, in which order.
 Refuses to know: what they mean, and how rows become bytes (numbers.py, parked.py).
-Rule: what is not listed here does not outlive a call or follows from what is (counts, sums); STATE_VERSION in
-checkpoint.py goes up with every change.
+Rule: an attribute is named in one place, which writes it and reads it. What is not named here does not outlive a call
+or follows from what is (counts, sums); STATE_VERSION in checkpoint.py goes up with every change.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, final
 
-import numpy as np
+from librt.vecs import extend, vec
+from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 from wirecheck.decode.connection.stream.marks import Candidate
-from wirecheck.decode.connection.waiting import Message, MessageQueue
+from wirecheck.decode.connection.waiting import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
     from wirecheck.decode.connection.stream.direction import Direction
+    from wirecheck.decode.connection.stream.marks import Aging
 
-    Ints = NDArray[np.int64]
-    Row = Sequence[int]
-
-CONNECTION = (
-    "serial", "life", "client", "role_by", "protocol", "sasl", "tokens_may_follow", "started_ns", "last_ns", "frames",
-    "frames_remembered", "half_slack", "deadline_ns", "due_ns", "closed_by", "close_ns", "unmatched_responses",
-    "unmatched_requests", "answered_out_of_order", "tls_records", "payloads", "searched_bytes", "resynchronised",
-    "limits_hit", "agent", "second_agent", "pending",
-)  # fmt: skip
-AGING = ("time_middle", "time_old", "frames_middle", "frames_old")
-DIRECTION = (
-    "stream", "base", "next_offset", "newest", "acknowledged", "shown", "shown_by_second", "fin", "start_seen",
-    "frames", "payload_bytes", "unseen_bytes", "skipped_bytes", "mode", "need", "message_begin", "message_end",
-    "message_state", "key", "version", "correlation", "last_correlation", "client_hash", "scanned", "rescans",
-    "messages", "raw_frames",
-)  # fmt: skip
-CHUNK = (
-    "begin", "end", "kind", "left_by", "ts_ns", "ts_last_ns", "number", "number_last", "source", "packet_begin",
-    "packet_end",
-)  # fmt: skip
-MESSAGE = (
-    "side", "key", "version", "correlation", "size", "offset", "ts_ns", "ts_last_ns", "number", "number_last",
-    "source", "flags", "losses", "gap_bytes", "kept", "spans",
-)  # fmt: skip
-CANDIDATE = ("begin", "end", "correlation", "client")
-FLAGS = frozenset({"tokens_may_follow", "start_seen"})
-INSIDE = (
-    *(f"acknowledged_before.{name}" for name in AGING), *(f"shown_by_both_before.{name}" for name in AGING),
-    "ordered.begin", "out_of_order.conflicting",
-)  # fmt: skip
-ALL = (*CONNECTION, *(f"{side}.{name}" for side in ("lower", "higher") for name in (*DIRECTION, *INSIDE)))
-WIDTHS = (len(ALL), 2 + len(MESSAGE), 3 + len(CHUNK), 2 + len(CANDIDATE), 4)
-"""Columns of the tables: connections; what they own, the owner's row first: messages (which queue), chunks (which list,
-where in the data), candidates (which side), gaps."""
-CONNECTIONS, MESSAGES, CHUNKS, CANDIDATES, GAPS = range(5)
-
-_connection, _chunk, _message, _candidate = (attrgetter(*names) for names in (ALL, CHUNK, MESSAGE, CANDIDATE))
+# tables: connections; what they own, the owner's row first: messages (and which queue), chunks (which list, where in
+# the data), candidates (which side), gaps
+CONNECTIONS: Final = 0
+MESSAGES: Final = 1
+CHUNKS: Final = 2
+CANDIDATES: Final = 3
+GAPS: Final = 4
+DATA_AT: Final = 2  # columns of a chunk
+BEGIN: Final = 3
+END: Final = 4
+KIND: Final = 5
+COLUMNS: Final = {
+    "serial": 0, "life": 1, "protocol": 4, "last_ns": 8, "deadline_ns": 12, "agent": 24, "second_agent": 25,
+    "pending": 26,
+}  # fmt: skip
+"""Of a connection: what is asked about those that are no objects."""
+NOBODY: Final = -1
+FIRST_ROOM: Final = 256
 
 
-class Rows:
+@final
+class Numbers:
+    """Rows of a table, one behind the other, that are written or read."""
+
+    def __init__(self, values: vec[i64], *, reading: bool) -> None:
+        self.values: vec[i64] = values
+        self.at: i64 = 0
+        self._reading = reading
+
+    def of(self, number: i64) -> i64:
+        """Write this number, or read the one that is stored in its place."""
+        at = self.at
+        self.at = at + 1
+        if self._reading:
+            return self.values[at]
+        if at == i64(len(self.values)):
+            self.values = extend(self.values, self.values)
+        self.values[at] = number
+        return number
+
+    def flag(self, value: bool) -> bool:
+        return self.of(1 if value else 0) == 1
+
+    def owner(self, further: i64 = 0) -> i64:
+        """Whose row comes next; or another number of that row."""
+        at = self.at + further
+        return self.values[at] if at < i64(len(self.values)) else NOBODY
+
+
+def _connection(row: Numbers, c: Connection) -> None:
+    c.serial, c.life, c.client, c.role_by = row.of(c.serial), row.of(c.life), row.of(c.client), row.of(c.role_by)
+    c.protocol, c.sasl = row.of(c.protocol), row.of(c.sasl)
+    c.tokens_may_follow = row.flag(c.tokens_may_follow)
+    c.started_ns, c.last_ns, c.frames = row.of(c.started_ns), row.of(c.last_ns), row.of(c.frames)
+    c.frames_remembered, c.half_slack = row.of(c.frames_remembered), row.of(c.half_slack)
+    c.deadline_ns, c.due_ns = row.of(c.deadline_ns), row.of(c.due_ns)
+    c.closed_by, c.close_ns = row.of(c.closed_by), row.of(c.close_ns)
+    c.unmatched_responses, c.unmatched_requests = row.of(c.unmatched_responses), row.of(c.unmatched_requests)
+    c.answered_out_of_order, c.tls_records = row.of(c.answered_out_of_order), row.of(c.tls_records)
+    c.payloads, c.searched_bytes = row.of(c.payloads), row.of(c.searched_bytes)
+    c.resynchronised, c.limits_hit = row.of(c.resynchronised), row.of(c.limits_hit)
+    c.agent, c.second_agent, c.pending = row.of(c.agent), row.of(c.second_agent), row.of(c.pending)
+    _direction(row, c.lower)
+    _direction(row, c.higher)
+
+
+def _direction(row: Numbers, d: Direction) -> None:
+    d.stream, d.base, d.next_offset = row.of(d.stream), row.of(d.base), row.of(d.next_offset)
+    d.newest, d.acknowledged = row.of(d.newest), row.of(d.acknowledged)
+    d.shown, d.shown_by_second, d.fin = row.of(d.shown), row.of(d.shown_by_second), row.of(d.fin)
+    d.start_seen = row.flag(d.start_seen)
+    d.frames, d.payload_bytes = row.of(d.frames), row.of(d.payload_bytes)
+    d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
+    d.overhead_bytes, d.elastic, d.unsure = row.of(d.overhead_bytes), row.flag(d.elastic), row.flag(d.unsure)
+    d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)
+    d.message_end, d.message_state = row.of(d.message_end), row.of(d.message_state)
+    d.key, d.version, d.correlation = row.of(d.key), row.of(d.version), row.of(d.correlation)
+    d.last_correlation, d.client_hash = row.of(d.last_correlation), row.of(d.client_hash)
+    d.scanned, d.rescans = row.of(d.scanned), row.of(d.rescans)
+    d.messages, d.raw_frames = row.of(d.messages), row.of(d.raw_frames)
+    _aging(row, d.acknowledged_before)
+    _aging(row, d.shown_by_both_before)
+    d.ordered.begin = row.of(d.ordered.begin)
+    d.out_of_order.conflicting = row.of(d.out_of_order.conflicting)
+
+
+def _aging(row: Numbers, a: Aging) -> None:
+    a.time_middle, a.time_old = row.of(a.time_middle), row.of(a.time_old)
+    a.frames_middle, a.frames_old = row.of(a.frames_middle), row.of(a.frames_old)
+
+
+def _chunk(row: Numbers, c: Chunk) -> None:
+    c.begin, c.end, c.kind, c.left_by = row.of(c.begin), row.of(c.end), row.of(c.kind), row.of(c.left_by)
+    c.ts_ns, c.ts_last_ns = row.of(c.ts_ns), row.of(c.ts_last_ns)
+    c.number, c.number_last, c.source = row.of(c.number), row.of(c.number_last), row.of(c.source)
+    c.packet_begin, c.packet_end = row.of(c.packet_begin), row.of(c.packet_end)
+
+
+def _message(row: Numbers, m: Message) -> None:
+    m.side, m.key, m.version = row.of(m.side), row.of(m.key), row.of(m.version)
+    m.correlation, m.size, m.offset = row.of(m.correlation), row.of(m.size), row.of(m.offset)
+    m.ts_ns, m.ts_last_ns = row.of(m.ts_ns), row.of(m.ts_last_ns)
+    m.number, m.number_last, m.source = row.of(m.number), row.of(m.number_last), row.of(m.source)
+    m.flags, m.losses, m.gap_bytes = row.of(m.flags), row.of(m.losses), row.of(m.gap_bytes)
+    m.kept, m.spans = row.of(m.kept), row.of(m.spans)
+
+
+def _candidate(row: Numbers, c: Candidate) -> None:
+    c.begin, c.end, c.correlation, c.client = row.of(c.begin), row.of(c.end), row.of(c.correlation), row.of(c.client)
+
+
+def widths() -> list[int]:
+    """Columns of each table."""
+    rows = [Numbers(vec[i64]([0] * FIRST_ROOM), reading=False) for _ in range(4)]
+    _connection(rows[CONNECTIONS], Connection("", 0))
+    _message(rows[MESSAGES], Message(0, 0, 0, 0))
+    _chunk(rows[CHUNKS], Chunk(0, 0, DATA, b"", 0))
+    _candidate(rows[CANDIDATES], Candidate(0, 0, 0, 0))
+    more = (0, 2, 3, 2)
+    return [*(int(rows[k].at) + more[k] for k in range(4)), 4]
+
+
+@final
+class Writer:
     """Connections on their way into tables."""
 
-    def __init__(self, connections: Iterable[Connection]) -> None:
-        self.tables: tuple[list[Row], ...] = ([], [], [], [], [])
+    def __init__(self, connections: list[Connection]) -> None:
+        self.tables: list[Numbers] = [Numbers(vec[i64]([0] * FIRST_ROOM), reading=False) for _ in range(5)]
         self.data: list[bytes] = []
-        self._size = 0
+        self._size: i64 = 0
         for owner, connection in enumerate(connections):
-            self._add(owner, connection)
+            _connection(self.tables[CONNECTIONS], connection)
+            self._add_owned(owner, connection)
 
-    def numbers(self) -> list[Ints]:
-        return [np.array(rows, np.int64).reshape(-1, width) for rows, width in zip(self.tables, WIDTHS, strict=True)]
+    def _row(self, table: i64, owner: i64, which: i64) -> Numbers:
+        row = self.tables[table]
+        row.of(owner)
+        row.of(which)
+        return row
 
-    def _add(self, owner: int, connection: Connection) -> None:
-        self.tables[CONNECTIONS].append(_connection(connection))
-        for place, direction in enumerate((connection.lower, connection.higher)):
-            self._add_chunks(owner, 2 * place, direction.ordered.first)
-            self._add_chunks(owner, 2 * place + 1, direction.out_of_order.first)
+    def _add_owned(self, owner: i64, connection: Connection) -> None:
+        number: i64 = 0  # of the list of chunks
+        for direction in (connection.lower, connection.higher):
+            self._add_chunks(owner, number, direction.ordered.first)
+            self._add_chunks(owner, number + 1, direction.out_of_order.first)
             for candidate in direction.candidates:
-                self.tables[CANDIDATES].append((owner, place, *_candidate(candidate)))
-        number = 4  # of the list of chunks
-        for place, queue in enumerate((connection.in_flight, connection.early_responses)):
+                _candidate(self._row(CANDIDATES, owner, direction.side), candidate)
+            number += 2
+        for which, queue in enumerate((connection.in_flight, connection.early_responses)):
             message = queue.first
             while message is not None:
-                self.tables[MESSAGES].append((owner, place, *_message(message)))
-                self._add_chunks(owner, number, message.chunks)
+                _message(self._row(MESSAGES, owner, which), message)
+                self._add_chunks(owner, number, message.pieces())
                 number, message = number + 1, message.next
-        self.tables[GAPS].extend((owner, *gap) for gap in connection.gaps)
+        for ts_ns, side, count in connection.gaps:
+            row = self._row(GAPS, owner, ts_ns)
+            row.of(side)
+            row.of(count)
 
-    def _add_chunks(self, owner: int, number: int, chunk: Chunk | None) -> None:
+    def _add_chunks(self, owner: i64, number: i64, chunk: Chunk | None) -> None:
         while chunk is not None:
-            self.tables[CHUNKS].append((owner, number, self._size, *_chunk(chunk)))
+            row = self._row(CHUNKS, owner, number)
+            row.of(self._size)
+            _chunk(row, chunk)
             if chunk.kind == DATA:
-                self.data.append(chunk.bytes())
-                self._size += len(self.data[-1])
+                data = chunk.bytes()
+                self.data.append(data)
+                self._size += i64(len(data))
             chunk = chunk.next
 
 
-def connection_of(key: str, rows: Sequence[list[list[int]]], data: bytes | memoryview) -> Connection:
-    """The connection of one row of connections and what it owns, as Rows wrote them."""
-    ((numbers,), messages, chunks, candidates, gaps) = rows
-    connection = Connection(key, numbers[0])
-    _fill(connection, CONNECTION, numbers)
-    at = len(CONNECTION)
-    for direction in (connection.lower, connection.higher):
-        _fill(direction, DIRECTION, numbers[at:])
-        at += len(DIRECTION)
-        _fill(direction.acknowledged_before, AGING, numbers[at:])
-        _fill(direction.shown_by_both_before, AGING, numbers[at + len(AGING) :])
-        at += 2 * len(AGING) + 2
-        direction.ordered.begin, direction.out_of_order.conflicting = numbers[at - 2 : at]
-    lists: dict[int, list[Chunk]] = {}
-    for row in chunks:
-        lists.setdefault(row[1], []).append(_chunk_of(row, data))
-    for place, direction in enumerate((connection.lower, connection.higher)):
-        _restore_chunks(direction, lists.get(2 * place, []), lists.get(2 * place + 1, []))
-        direction.candidates = [Candidate(*row[2:]) for row in candidates if row[1] == place]
-    for number, row in enumerate(messages, 4):
-        _restore_message((connection.in_flight, connection.early_responses)[row[1]], row, lists.get(number, []))
-    connection.gaps = [(row[1], row[2], row[3]) for row in gaps]
-    return connection
+@final
+class Reader:
+    """Connections out of tables that a Writer wrote, some of their rows left out."""
 
+    def __init__(self, tables: list[vec[i64]], data: memoryview) -> None:
+        self._tables: list[Numbers] = [Numbers(values, reading=True) for values in tables]
+        self._data = data
 
-def _fill(target: Any, names: Sequence[str], numbers: Row) -> None:
-    for name, number in zip(names, numbers, strict=False):
-        setattr(target, name, bool(number) if name in FLAGS else number)
+    def connections(self, keys: list[str], owners: list[int]) -> list[Connection]:
+        """All there are; `owners`: the row that each had."""
+        return [self._read(key, owner) for key, owner in zip(keys, owners, strict=True)]
 
+    def _read(self, key: str, owner: i64) -> Connection:
+        connection = Connection(key, 0)
+        _connection(self._tables[CONNECTIONS], connection)
+        number: i64 = 0
+        candidates, messages, gaps = self._tables[CANDIDATES], self._tables[MESSAGES], self._tables[GAPS]
+        for direction in (connection.lower, connection.higher):
+            begin = direction.ordered.begin
+            chunk = self._chunks(owner, number)
+            while chunk is not None:
+                following = chunk.next
+                direction.ordered.append(chunk)
+                chunk = following
+            direction.ordered.begin, direction.ordered.owned = begin, direction.ordered.last
+            chunk = self._chunks(owner, number + 1)
+            while chunk is not None:
+                following = chunk.next
+                direction.out_of_order.append(chunk)
+                chunk = following
+            while candidates.owner() == owner and candidates.owner(1) == direction.side:
+                candidates.at += 2
+                candidate = Candidate(0, 0, 0, 0)
+                _candidate(candidates, candidate)
+                direction.candidates.append(candidate)
+            number += 2
+        while messages.owner() == owner:
+            queue = connection.in_flight if messages.owner(1) == 0 else connection.early_responses
+            messages.at += 2
+            message = Message(0, 0, 0, 0)
+            _message(messages, message)
+            message.chunks, message.owned = self._chunks(owner, number), True
+            queue.push(message)
+            number += 1
+        while gaps.owner() == owner:
+            connection.gaps.append((gaps.owner(1), gaps.owner(2), gaps.owner(3)))
+            gaps.at += 4
+        return connection
 
-def _chunk_of(row: Row, data: bytes | memoryview) -> Chunk:
-    begin, end, kind = row[3:6]
-    chunk = Chunk(begin, end, kind, bytes(data[row[2] : row[2] + end - begin]) if kind == DATA else b"", 0)
-    _fill(chunk, CHUNK, row[3:])
-    return chunk
-
-
-def _restore_chunks(direction: Direction, ordered: list[Chunk], out_of_order: list[Chunk]) -> None:
-    begin = direction.ordered.begin
-    for chunk in ordered:
-        direction.ordered.append(chunk)
-    direction.ordered.begin, direction.ordered.owned = begin, direction.ordered.last
-    for chunk in out_of_order:
-        direction.out_of_order.append(chunk)
-
-
-def _restore_message(queue: MessageQueue, row: Row, chunks: list[Chunk]) -> None:
-    message = Message(*row[2:6])
-    _fill(message, MESSAGE, row[2:])
-    for before, chunk in pairwise(chunks):
-        before.next = chunk
-    message.chunks = chunks[0] if chunks else None
-    message.owned = True
-    queue.push(message)
+    def _chunks(self, owner: i64, number: i64) -> Chunk | None:
+        """A list of chunks."""
+        rows = self._tables[CHUNKS]
+        first: Chunk | None = None
+        last: Chunk | None = None
+        while rows.owner() == owner and rows.owner(1) == number:
+            at = rows.owner(DATA_AT)
+            rows.at += BEGIN
+            chunk = Chunk(0, 0, DATA, b"", 0)
+            _chunk(rows, chunk)
+            if chunk.kind == DATA:
+                chunk.data = bytes(self._data[at : at + chunk.end - chunk.begin])
+            if last is None:
+                first = chunk
+            else:
+                last.next = chunk
+            last = chunk
+        return first

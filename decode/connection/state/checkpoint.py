@@ -17,7 +17,7 @@ from wirecheck.decode.connection.state.parked import Block, Parked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 MAGIC = b"wirecheck follower "
 
 

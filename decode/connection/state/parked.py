@@ -9,12 +9,26 @@ most have left is written anew with its neighbours. STATE_VERSION (checkpoint.py
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i64
 
-from wirecheck.decode.connection.state.attributes import ALL, CHUNKS, CONNECTIONS, WIDTHS, Rows, connection_of
+from wirecheck.decode.connection.state.attributes import (
+    BEGIN,
+    CHUNKS,
+    COLUMNS,
+    CONNECTIONS,
+    DATA_AT,
+    END,
+    KIND,
+    Reader,
+    Writer,
+    widths,
+)
 from wirecheck.decode.connection.state.numbers import Table, stored
+from wirecheck.decode.connection.stream.chunks import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,10 +36,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.connection.connection import Connection
+    from wirecheck.decode.connection.state.attributes import Numbers
 
     Ints = NDArray[np.int64]
 
-DATA_AT = 2  # column of CHUNKS
+WIDTHS = widths()
 MERGED = 2  # times as many as a new block has: smaller blocks before it are merged with it
 
 
@@ -65,21 +80,19 @@ class Block:
 
     def column(self, name: str) -> Ints:
         """Of the connections that are parked still."""
-        return self.tables[CONNECTIONS].column(ALL.index(name))[self.parked]
+        return self.tables[CONNECTIONS].column(COLUMNS[name])[self.parked]
 
     def take(self, rows: list[int]) -> list[Connection]:
         """These connections as objects; they are not parked any more."""
         if self._owners is None:
             self._owners = [table.column(0) for table in self.tables[1:]]
         self.parked[rows] = False
-        chosen = np.array(rows, np.int64)
-        owned = [[[numbers] for numbers in self.tables[CONNECTIONS].rows(chosen).tolist()]]
+        chosen = np.sort(np.array(rows, np.int64))
+        tables = [self.tables[CONNECTIONS].rows(chosen)]
         for table, owners in zip(self.tables[1:], self._owners, strict=True):
-            places = zip(
-                np.searchsorted(owners, chosen).tolist(), np.searchsorted(owners, chosen + 1).tolist(), strict=True
-            )
-            owned.append([table.rows(np.arange(first, end)).tolist() if end > first else [] for first, end in places])
-        return [connection_of(self.keys[row], parts, self.data) for row, *parts in zip(rows, *owned, strict=True)]
+            tables.append(table.rows(_owned(owners, chosen)))
+        reader = Reader([vec[i64](numbers.reshape(-1)) for numbers in tables], self.data)
+        return reader.connections([self.keys[row] for row in chosen.tolist()], chosen.tolist())
 
     def left(self) -> tuple[list[str], list[Ints], list[bytes]]:
         """Keys, tables and data of what is parked still, to be merged with others."""
@@ -97,11 +110,24 @@ class Block:
         """The bytes of these chunks, one behind the other; the rows say where they lie from now on."""
         parts, at = [], 0
         for row in chunks:
-            begin, length = int(row[DATA_AT]), int(row[4] - row[3]) if row[5] == 0 else 0
+            begin, length = int(row[DATA_AT]), int(row[END] - row[BEGIN]) if row[KIND] == DATA else 0
             parts.append(bytes(self.data[begin : begin + length]))
             row[DATA_AT] = at
             at += length
         return parts
+
+
+def _rows(table: Numbers, width: int) -> Ints:
+    values: Any = table.values  # a vec, whose memory numpy shares
+    return np.frombuffer(values, np.int64, table.at).reshape(-1, width)
+
+
+def _owned(owners: Ints, chosen: Ints) -> Ints:
+    """Places of the rows whose owner is one of the chosen; both are sorted."""
+    first, end = np.searchsorted(owners, chosen), np.searchsorted(owners, chosen + 1)
+    before = np.cumsum(end - first) - (end - first)
+    places: Ints = np.arange(int((end - first).sum())) + np.repeat(first - before, end - first)
+    return places
 
 
 def merged(blocks: list[Block]) -> Block:
@@ -169,8 +195,9 @@ class Parked:
 
     def park(self, connections: list[Connection]) -> None:
         if connections:
-            rows = Rows(connections)
-            block = Block.of([connection.key for connection in connections], rows.numbers(), rows.data)
+            written = Writer(connections)
+            numbers = [_rows(table, width) for table, width in zip(written.tables, WIDTHS, strict=True)]
+            block = Block.of([connection.key for connection in connections], numbers, written.data)
             self._blocks.append(block)
         self._merge()
         if connections and self._blocks[-1] is block:

@@ -1,7 +1,7 @@
 """Runs of a stream's bytes, and lists of them: how bytes are kept without being copied.
 
-Knows: a chunk is a run of one direction (bytes we have, bytes left out by whoever captured, bytes never seen) and
-refers to its bytes within a call's payload; chunks form lists; lists are read and cut here.
+Knows: a chunk is a run of one direction (bytes we have, bytes left out by whoever captured, bytes never seen, overhead)
+and refers to its bytes within a call's payload; chunks form lists; lists are read and cut here.
 Refuses to know: why a chunk is in which list.
 Rule: bytes are copied twice at most: once when a call ends before their message does (`own`), once into the message.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i16_be, read_i32_be
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.frame import Frame
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 DATA: Final = 0  # bytes we have
 LEFT: Final = 1  # bytes left out by whoever captured
 GAP: Final = 2  # bytes never seen
+OVERHEAD: Final = 3  # bytes of the wire that are none of the stream's, as the frame of a TLS record
+UNSURE: Final = 4  # bytes of the wire of which nobody knows how many are the stream's
 TOGETHER: Final = 1 << 16  # bytes that are copied for the sake of one chunk fewer
 BOTH_LEFT_OUT: Final = 3  # `left_by`: bits of the agents that left it out
 
 
 @final
+@mypyc_attr(free_list_len=1)
 class Chunk:
     """A run of a direction's stream, [begin, end), out of one packet or, within a message, out of several."""
 

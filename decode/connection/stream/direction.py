@@ -1,7 +1,7 @@
 """One direction of a connection: packets in any order become bytes in order.
 
-Knows: sequence numbers (32 bits, wrapping, RFC 9293 3.4), where the stream begins, how far it was sent, acknowledged
-and shown, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
+Knows: where the stream begins, what of it is in order and what came before its time (numbers are sequence.py's); and,
+for framing.py, where in a message it stands.
 Refuses to know: what the bytes mean, the other direction, and when a hole is final (gaps.py).
 Rule: an offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
 """
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import DATA, LEFT, Chunk, Chunks
-from wirecheck.decode.connection.stream.frame import UNSET
-from wirecheck.decode.connection.stream.marks import READABLE, Aging, Candidate
+from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk, Chunks
+from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.marks import READABLE, Candidate
 from wirecheck.decode.connection.stream.modes import (
     BOUNDARY_FOUND,
     BOUNDARY_LOST,
@@ -27,37 +27,31 @@ from wirecheck.decode.connection.stream.modes import (
     RUNNING,
     START_SEEN,
     START_UNSEEN,
+    TAKEN,
     UNSEEN,
     Event,
     Mode,
     after,
 )
-from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
+from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good, unsure_before
+from wirecheck.decode.connection.stream.sequence import BELIEVABLE, Sequence
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.frame import Frame
 
-BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
 NEAR: Final = BELIEVABLE >> 6
 MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
 
 
 @final
-class Direction:
+class Direction(Sequence):
     def __init__(self, side: i64) -> None:
+        super().__init__()
         self.side: i64 = side  # 0 from the lower endpoint, 1 from the higher
-        # --- the stream
-        self.stream: Mode = UNSEEN
-        self.base: i64 = 0  # sequence number of offset 0
-        self.next_offset: i64 = 0  # of the next byte in order
-        self.newest: i64 = 0  # end of the newest byte seen
-        self.acknowledged: i64 = UNSET  # what the peer has, by its acknowledgements
-        self.acknowledged_before: Aging = Aging()
-        self.shown: i64 = UNSET  # how far each of two agents has shown this direction, data or acknowledgements
-        self.shown_by_second: i64 = UNSET
-        self.shown_by_both_before: Aging = Aging()
-        self.fin: i64 = UNSET  # offset of FIN
+        # --- the stream, beside its numbers
         self.start_seen: bool = False
+        self.elastic: bool = False  # some bytes may be overhead: nobody knows how much of a gap is the stream's
+        self.unsure: bool = False  # of some bytes in `ordered` nobody does
         self.out_of_order: OutOfOrder = OutOfOrder()
         self.ordered: Chunks = Chunks()
         self.frames: i64 = 0
@@ -81,23 +75,13 @@ class Direction:
         self.messages: i64 = 0
         self.raw_frames: i64 = 0
 
-    # --- sequence numbers
-
-    def offset_of(self, seq: i64) -> i64:
-        """Where a sequence number lies: the place nearest to the newest byte."""
-        ahead: i64 = (seq - self.base - self.newest) & 0xFFFFFFFF
-        if ahead >= 0x80000000:
-            ahead -= 0x100000000
-        return self.newest + ahead
+    # --- where it begins
 
     def begin(self, seq: i64) -> None:
         """The stream is known to begin at this sequence number."""
-        self._happened(START_SEEN)
-        self.base = seq & 0xFFFFFFFF
-        self.newest = 0
-        self._start_at(0)
-        self.start_seen = True
-        self.expect_message(0)
+        self.base, self.newest = seq & 0xFFFFFFFF, 0
+        self.overhead_bytes = 0
+        self._begin_at(0)
 
     def begin_late(self, seq: i64, most: i64) -> bool:
         """SYN after first data, which is held, by a shuffled capture: True if it fits; the stream then begins there."""
@@ -105,16 +89,18 @@ class Direction:
         first = self.out_of_order.first
         if first is None or at > first.begin or first.begin - at > most:
             return False
+        self._begin_at(at)
+        return True
+
+    def _begin_at(self, at: i64) -> None:
         self._happened(START_SEEN)
         self._start_at(at)
         self.start_seen = True
         self.expect_message(at)
-        return True
 
     def begin_at_fin(self, seq: i64) -> None:
         self._happened(FIN_FIRST)
-        self.base = seq
-        self.newest = MIDDLE
+        self.base, self.newest = seq, MIDDLE
         self._start_at(MIDDLE)
 
     def begin_unseen(self, at: i64) -> None:
@@ -144,38 +130,6 @@ class Direction:
             at = self.offset_of(seq)
             if at - self.newest < NEAR:
                 self.newest = max(self.newest, at)
-
-    def acknowledge(self, seq: i64, by_second: bool) -> None:
-        """The peer has everything below this number."""
-        if self.stream == UNSEEN:
-            return
-        at = self.offset_of(seq)
-        if self.fin != UNSET:
-            at = min(at, self.fin)
-        if at - self.newest < BELIEVABLE:
-            self.acknowledged = max(self.acknowledged, at)
-            self.show(at, by_second)
-
-    def show(self, at: i64, by_second: bool) -> None:
-        """The agent of the frame that is looked at has shown it up to this offset."""
-        if by_second:
-            self.shown_by_second = max(self.shown_by_second, at)
-        else:
-            self.shown = max(self.shown, at)
-
-    def time_passed(self, half_slacks: i64) -> None:
-        self.acknowledged_before.time_passed(self.acknowledged, half_slacks)
-        self.shown_by_both_before.time_passed(min(self.shown, self.shown_by_second), half_slacks)
-
-    def frames_passed(self) -> None:
-        self.acknowledged_before.frames_passed(self.acknowledged)
-        self.shown_by_both_before.frames_passed(min(self.shown, self.shown_by_second))
-
-    def finish_at(self, at: i64) -> None:
-        """FIN stands here; what acknowledged it came first in a shuffled capture."""
-        self.fin = at
-        self.acknowledged = min(self.acknowledged, at)
-        self.acknowledged_before.limit(at)
 
     def has_hole(self) -> bool:
         """Something is still missing and may still come."""
@@ -211,35 +165,42 @@ class Direction:
     def extend(self, frame: Frame, begin: i64, end: i64) -> None:
         """The frame's payload, all of which we have, is what comes next."""
         self.next_offset = end
-        if self.mode == OFF:
-            return
-        if end <= self.message_end and self.ordered.grow(frame, begin, end):
+        if self.mode == OFF or (end <= self.message_end and self.ordered.grow(frame, begin, end)):
             return  # within a message chunks need not be told apart
-        chunk = Chunk(begin, end, DATA, frame.payload, frame.start)
+        self.append(frame, begin, end)
+
+    def append(self, frame: Frame, begin: i64, end: i64) -> None:
+        """These bytes of the frame, at the end of its payload, are a chunk of what is in order."""
+        chunk = Chunk(begin, end, DATA, frame.payload, frame.start + begin - frame.offset)
         chunk.stamp(frame)
         self.ordered.append(chunk)
 
     def _store(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
         """Put the payload among what is out of order: what is kept of it, and what was left out."""
         at, start = begin, frame.start
+        run = begin  # where the payload, or a TLS record in it, begins
         for k in range(frame.first_left, frame.end_left):
+            kind = frame.left_kind(k)
             left = min(max(begin + frame.left_offset(k), at), end)
             behind = min(max(left, begin + frame.left_offset(k) + frame.left_length(k)), end)
-            self._add(frame, Chunk(at, left, DATA, frame.payload, start))
-            missing = Chunk(left, behind, LEFT, b"", 0)
+            self.elastic = self.elastic or kind != LEFT
+            self._add(frame, Chunk(at, left, DATA, frame.payload, start), run, left if kind == OVERHEAD else end)
+            missing = Chunk(left, behind, kind, b"", 0)
             missing.left_by = agent_bit
-            self._add(frame, missing)
+            self._add(frame, missing, run, end)
             start += left - at
             at = behind
-        self._add(frame, Chunk(at, end, DATA, frame.payload, start))
+            run = at if kind == OVERHEAD else run
+        self._add(frame, Chunk(at, end, DATA, frame.payload, start), run, end)
 
-    def _add(self, frame: Frame, chunk: Chunk) -> None:
-        """What of a chunk of this frame is not part of the stream yet."""
+    def _add(self, frame: Frame, chunk: Chunk, run: i64, run_end: i64) -> None:
+        """What of a chunk of this frame is not part of the stream yet; messages like to fill a run of it."""
         if self.stream == RUNNING and chunk.begin < self.next_offset:
             chunk.start += self.next_offset - chunk.begin
             chunk.begin = self.next_offset
         if chunk.begin < chunk.end:
             chunk.stamp(frame)
+            chunk.packet_begin, chunk.packet_end = run, run_end
             self.out_of_order.add(chunk)
 
     def catch_up(self, patient: bool) -> None:
@@ -253,10 +214,27 @@ class Direction:
             if patient and not left_out_for_good(chunk):
                 return
             self.out_of_order.pop()
-            self.next_offset = chunk.end  # nothing is out of order that begins before it
-            if self.mode != OFF:
-                self.ordered.append(chunk)
+            if chunk.kind == OVERHEAD:
+                count = chunk.end - self.next_offset
+                self.pass_over(count)
+                self.out_of_order.move_down(count)
+            else:
+                self.next_offset = chunk.end  # nothing is out of order that begins before it
+                if self.mode != OFF:
+                    self.put_in_order(chunk)
             chunk = self.out_of_order.first
+
+    def put_in_order(self, chunk: Chunk) -> None:
+        """A chunk that was received, left out or never seen is next in order."""
+        self.ordered.append(chunk)
+        if chunk.kind == UNSURE or (chunk.kind == GAP and self.elastic):
+            self.unsure = True
+            self.need = min(self.need, self.next_offset)
+
+    def is_unsure(self, upto: i64) -> bool:
+        """Whether nobody knows how much of the stream lies before this offset, counted from what is not cut yet."""
+        self.unsure = unsure_before(self.ordered.first, NEVER)
+        return self.unsure and unsure_before(self.ordered.first, upto)
 
     # --- message boundaries
 
@@ -281,6 +259,10 @@ class Direction:
 
     def is_kafka(self) -> None:
         self.mode = after(self.mode, IS_KAFKA)
+
+    def tap(self) -> None:
+        """Somebody else takes what is in order; nothing is framed."""
+        self.mode = after(self.mode, TAKEN)
 
     def turn_off(self) -> None:
         """Not Kafka, or not readable: count its bytes, keep none."""

@@ -33,7 +33,7 @@ class Columns:
         """
         self.payload: bytes = payload
         self.left: bytes = left
-        """Offset and length of every span left out."""
+        """Offset, length and kind of every span that is not there: left out, overhead, or unsure (chunks.py)."""
 
 
 WIDTH: Final = 14  # columns
@@ -92,10 +92,13 @@ class Frame:
 
     def left_offset(self, k: i64) -> i64:
         """Where its span k begins in the payload as on the wire."""
-        return read_i64_le(self.columns.left, 16 * k)
+        return read_i64_le(self.columns.left, 24 * k)
 
     def left_length(self, k: i64) -> i64:
-        return read_i64_le(self.columns.left, 16 * k + 8)
+        return read_i64_le(self.columns.left, 24 * k + 8)
+
+    def left_kind(self, k: i64) -> i64:
+        return read_i64_le(self.columns.left, 24 * k + 16)
 
     def forget(self) -> None:
         """The call is over: its bytes are nobody's any more. Its time stays the newest that was looked at."""

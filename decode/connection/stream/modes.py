@@ -23,10 +23,11 @@ OPENING: Final = 3  # at the stream's first message, which decides what the conn
 IN_SYNC: Final = 4  # at a message's beginning, or within a message
 SEARCHING: Final = 5  # nowhere: resync.py looks for a beginning
 OFF: Final = 6  # not Kafka, or not readable: bytes are counted and not kept
+TAPPED: Final = 7  # bytes in order are somebody else's, who takes them out: nothing is framed
 # --- a connection
-OPEN: Final = 7
-LINGERING: Final = 8  # over; remembered, to absorb late packets
-RELEASED: Final = 9  # forgotten after this call
+OPEN: Final = 8
+LINGERING: Final = 9  # over; remembered, to absorb late packets
+RELEASED: Final = 10  # forgotten after this call
 
 START_SEEN: Final = 0  # a SYN, or what acknowledges one
 BYTES_FIRST: Final = 1  # bytes, before any SYN
@@ -36,8 +37,9 @@ BOUNDARY_LOST: Final = 4
 BOUNDARY_FOUND: Final = 5
 IS_KAFKA: Final = 6
 NOT_KAFKA: Final = 7
-OVER: Final = 8  # nothing more is expected
-FORGOTTEN: Final = 9
+TAKEN: Final = 8  # somebody else takes what is in order
+OVER: Final = 9  # nothing more is expected
+FORGOTTEN: Final = 10
 
 TRANSITIONS: Final = {
     (UNSEEN, START_SEEN): RUNNING,
@@ -63,6 +65,11 @@ TRANSITIONS: Final = {
     (OFF, BYTES_FIRST): OFF,
     (OFF, FIN_FIRST): SEARCHING,
     (OFF, NOT_KAFKA): OFF,
+    (OPENING, TAKEN): TAPPED,
+    (TAPPED, START_SEEN): TAPPED,
+    (TAPPED, BYTES_FIRST): TAPPED,
+    (TAPPED, FIN_FIRST): TAPPED,
+    (TAPPED, NOT_KAFKA): OFF,
     (OPEN, OVER): LINGERING,
     (LINGERING, FORGOTTEN): RELEASED,
 }

@@ -11,7 +11,7 @@ from typing import final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, LEFT, Chunk, own
+from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk, own
 from wirecheck.decode.connection.stream.frame import NEVER
 
 
@@ -76,6 +76,16 @@ class OutOfOrder:
         if chunk.kind == DATA:
             self.kept -= chunk.end - chunk.begin
 
+    def move_down(self, count: i64) -> None:
+        """Overhead before all of them was passed over: their offsets are less by so much."""
+        chunk = self.first
+        while chunk is not None:
+            chunk.begin -= count
+            chunk.end -= count
+            chunk.packet_begin -= count
+            chunk.packet_end -= count
+            chunk = chunk.next
+
     def clear(self) -> None:
         self.first, self.last = None, None
         self.count, self.kept = 0, 0
@@ -106,15 +116,17 @@ class OutOfOrder:
                 at = there.start + begin - there.begin
                 self.conflicting += differing(there.data, at, chunk.data, chunk.start, end - begin)
             return
-        if there.kind != LEFT or (chunk.kind == LEFT and there.left_by | chunk.left_by == there.left_by):
+        if there.kind == OVERHEAD or (is_open(chunk) and there.left_by | chunk.left_by == there.left_by):
             return
         part = self._part(there, begin, end)
-        if chunk.kind == LEFT:
+        if is_open(chunk):
             part.left_by |= chunk.left_by
+            part.kind = min(part.kind, chunk.kind)  # who left it out knew how long it is
             return
-        part.kind, part.data, part.start = DATA, chunk.data, chunk.start
+        part.kind, part.data, part.start = chunk.kind, chunk.data, chunk.start
         part.stamp_as(chunk)
-        self.kept += end - begin
+        if chunk.kind == DATA:
+            self.kept += end - begin
 
     def _part(self, chunk: Chunk, begin: i64, end: i64) -> Chunk:
         """[begin, end) of the chunk as a chunk of its own."""
@@ -130,9 +142,23 @@ class OutOfOrder:
         return rest
 
 
+def is_open(chunk: Chunk) -> bool:
+    """Whether another agent may know more of it: kept bytes win over bytes left out."""
+    return chunk.kind in (LEFT, UNSURE)
+
+
+def unsure_before(chunk: Chunk | None, upto: i64) -> bool:
+    """Whether nobody knows how much of the stream lies before this offset: where TLS was undone, gaps are unsure."""
+    while chunk is not None and chunk.begin < upto:
+        if chunk.kind in (UNSURE, GAP):
+            return True
+        chunk = chunk.next
+    return False
+
+
 def left_out_for_good(chunk: Chunk) -> bool:
     """Whether nobody is left who may still show it."""
-    return chunk.kind != LEFT or chunk.left_by == BOTH_LEFT_OUT
+    return not is_open(chunk) or chunk.left_by == BOTH_LEFT_OUT
 
 
 def differing(one: bytes, at: i64, other: bytes, begin: i64, count: i64) -> i64:

@@ -23,16 +23,18 @@ LOST = "the controller names it without an id"
 
 def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A topic that had an id and is named without one by the current controller for longer than the grace, or
-    that is given another id while its partitions go on: same replicas, leader epochs that go on, and no deletion.
+    that is given another id while its partitions go on: the replicas that the old id had, leader epochs that go on, and
+    no deletion.
 
     Why it matters. The id on the replicas' disks is the old one: LeaderAndIsr is answered INCONSISTENT_TOPIC_ID,
     consumers that fetch by id stall, and a restarted broker does not join again. Tools older than 2.8 that rewrite the
-    topic's node in ZooKeeper do this (KAFKA-14190).
+    topic's node in ZooKeeper do this (KAFKA-14190), and 2.8.0 where a controller of an older inter-broker protocol
+    reassigns partitions (KAFKA-12835).
 
     When it is innocent. A recreation starts its epochs again. While the inter-broker protocol is rolled a controller of
     before 2.8 drops ids for a time. With a gap in what controllers send nothing is said.
 
-    Source. KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
+    Source. KAFKA-12835, KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
     """
     topic = topic_of(subject[1], group, context)
     for old, new in pairwise(topic.histories):
@@ -51,7 +53,22 @@ def renumbered(topic: Topic, old: History, new: History) -> bool:
         return False
     common = old.epochs.keys() & new.epochs.keys()
     goes_on = all(new.epochs[p][0] >= old.epochs[p][1] for p in common)
-    return goes_on and any(new.epochs[p][0] > 0 for p in common) and replicas(old, common) == replicas(new, common)
+    before, after = replicas(old, common), replicas(new, common)
+    moved = {partition for partition in common if before.get(partition) != after.get(partition)}
+    led_on = any(new.epochs[p][0] > 0 for p in common)
+    return goes_on and led_on and all(reassigned(old, p, after.get(p), new.epochs[p][0]) for p in moved)
+
+
+def reassigned(old: History, partition: int, brokers: set[int] | None, epoch: int) -> bool:
+    """Whether brokers told of a partition there while its topic still had the old id. A controller that knows no ids
+    orders that by name, and takes the id out of the topic's node (KAFKA-12835).
+    """
+    return any(
+        claim["partition"] == partition
+        and set(integers(claim["replicas"])) == brokers
+        and 0 < claim["leader_epoch"] <= epoch
+        for claim in old.partitions
+    )
 
 
 def ordered(history: History) -> bool:

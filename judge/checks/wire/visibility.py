@@ -56,8 +56,9 @@ def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
     Why it matters. Nothing in them was read. If clients are missing from the verdict, this is where they are.
 
-    When it is innocent. Always: encryption is a choice. Capture behind the endpoint that ends it, or on a listener
-    without it, to see more.
+    When it is innocent. Always: encryption is a choice. With a key log (`--keylog`, docs/tls.md) they are read as
+    plaintext is: every topic id, version and order in them. Or capture behind the endpoint that ends TLS, or on a
+    listener without it.
 
     Source. RFC 8446: a TLS ClientHello was seen.
     """

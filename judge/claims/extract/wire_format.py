@@ -37,6 +37,7 @@ FACTS = (
     "resynchronised",
     "out_of_order",
     "limits_hit",
+    "overhead_bytes",
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")

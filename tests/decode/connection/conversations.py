@@ -13,6 +13,7 @@ from tests.traffic import Segment, Talk
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.segments import Segments
+from wirecheck.decode.connection.stream.chunks import LEFT
 
 USUAL = Limits()
 PRODUCE, FETCH, METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 0, 1, 3, 17, 18, 36
@@ -40,12 +41,12 @@ def produce(correlation_id: int, acks: int = -1, size: int = 40, version: int = 
 
 
 def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=None) -> Segments:
-    """`left_out`: frame index -> [(offset, length)] of its payload."""
+    """`left_out`: frame index -> [(offset, length)] of its payload, or (offset, length, kind of chunk)."""
     left_out = left_out or {}
     kept = [_without(frame.payload, left_out.get(i, ())) for i, frame in enumerate(frames)]
     ends = list(dict.fromkeys(end for frame in frames for end in (frame.src, frame.dst)))
     spans = [left_out.get(i, ()) for i in range(len(frames))]
-    flat = [span for group in spans for span in group]
+    flat = [(*span, LEFT)[:3] for group in spans for span in group]
     n = len(frames)
     return Segments(
         "test", (agent, "capture"), tuple(ends), np.zeros(n, np.int32), np.ones(n, np.int32),
@@ -55,12 +56,12 @@ def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=Non
         np.array([frame.seq for frame in frames], np.int64), np.array([frame.ack for frame in frames], np.int64),
         np.array([frame.flags for frame in frames], np.int32), np.array([len(f.payload) for f in frames], np.int64),
         np.frombuffer(b"".join(kept), np.uint8), _offsets(map(len, kept)), _offsets(map(len, spans)),
-        np.array([offset for offset, _ in flat], np.int64), np.array([length for _, length in flat], np.int64),
+        *(np.array([span[i] for span in flat], np.int64) for i in range(3)),
     )  # fmt: skip
 
 
 def _without(payload: bytes, spans) -> bytes:
-    gone = {place for offset, length in spans for place in range(offset, offset + length)}
+    gone = {place for offset, length, *_ in spans for place in range(offset, offset + length)}
     return bytes(byte for place, byte in enumerate(payload) if place not in gone) if gone else payload
 
 

@@ -48,8 +48,8 @@ def exchanged(talk, numbers):
     return talk
 
 
-def handshake(version, mechanism=b"PLAIN", correlation_id=0):
-    return request(HANDSHAKE, version, correlation_id, struct.pack(">h", len(mechanism)) + mechanism)
+def handshake(version, mechanism=b"PLAIN", correlation_id=0, client="client-1"):
+    return request(HANDSHAKE, version, correlation_id, struct.pack(">h", len(mechanism)) + mechanism, client)
 
 
 @pytest.mark.parametrize("size", [40, 100_000])
@@ -133,6 +133,30 @@ def test_raw_sasl_tokens_are_counted_and_are_no_messages(mss):
     results = follow(exchanged(talk, [1, 2]))
     assert answered(results) == [-2, -1, 1, 2]
     assert (only(results).raw_frames, only(results).sasl) == (2, "PLAIN")
+
+
+@pytest.mark.parametrize("mss", [9, 1448])
+def test_a_long_client_id_hides_no_mechanism(mss):
+    talk = Talk(mss=mss).open().request(request(API_VERSIONS, 3, 0, client="c" * 200)).response(response(0))
+    talk.request(handshake(1, b"SCRAM-SHA-512", 1, client="c" * 200)).response(response(1))
+    assert only(follow(talk)).sasl == "SCRAM-SHA-512"
+
+
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_messages_of_any_size_are_handed_out_byte_for_byte(cut):
+    """Arrow keeps up to 12 bytes elsewhere than more of them."""
+    talk, said = opened(), []
+    for number in range(1, 40):
+        said += [
+            request(FETCH, 12, number, bytes(range(number))),
+            response(number, bytes(range(100, 100 + number - 1))),
+        ]
+        talk.request(said[-2]).response(said[-1])
+    follower = Follower()
+    parts = [segments(talk.segments[at : at + cut]) for at in range(0, len(talk.segments), cut)]
+    batches = [result.messages for result in [*map(follower.receive, parts), follower.drain()]]
+    found = [m.data[begin:end].tobytes() for m in batches for begin, end in zip(m.at[:-1], m.at[1:], strict=True)]
+    assert found[2:] == [message[4:] for message in said]
 
 
 def test_a_later_handshake_ends_in_messages():

@@ -10,6 +10,7 @@ from tests.build import plain
 from tests.traffic import Talk
 from wirecheck.decode.envelope import DEEPEST
 from wirecheck.decode.show import message_lines as lines
+from wirecheck.decode.show import waiting_lines
 from wirecheck.decode.show.message_lines import Filter, Reading
 
 SECOND = 1_000_000_000
@@ -141,7 +142,7 @@ def test_lines_are_not_kept_longer_than_needed():
 
 def test_no_more_lines_wait_than_memory_is_for(monkeypatch):
     """A busy capture has more in WAIT_NS than anybody can hold: its first lines come before it is read to the end."""
-    monkeypatch.setattr(lines, "WAITING_ROWS", 40)
+    monkeypatch.setattr(waiting_lines, "WAITING_ROWS", 40)
     talk = opened()
     for turn in range(30):
         metadata(talk, turn + 1, names=("orders", "payments"))

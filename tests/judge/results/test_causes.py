@@ -124,6 +124,16 @@ def test_a_cause_that_explains_some_of_the_brokers_only_is_possible():
     assert linked([ASLEEP, fifth, served])["TID010"].possible_causes == ("LOG003", "LOG003-5")
 
 
+def test_of_brokers_that_disagree_one_that_sleeps_is_enough_and_its_fetcher_needs_no_other_witness():
+    """Seen from after the recreation: nobody knows which of the two ids is the older one."""
+    disagree = BEHIND[0] | {"brokers": [2, 3, 4]}
+    links = linked([ASLEEP, disagree, BEHIND[-1]])
+    assert links["TID007"].cause == links["fetcher"].cause == "LOG003"
+    for other in ("broker-5-fetcher-0", "reader"):
+        links = linked([ASLEEP, disagree, BEHIND[-1] | {"client_ids": [other]}])
+        assert (links["fetcher"].cause, links["fetcher"].possible_causes) == (None, ("LOG003",))
+
+
 def test_a_disk_that_refuses_a_renumbered_topic_follows_from_the_renumbering_with_all_behind_it():
     lost = found("TID004", topic="t", topic_ids=[OLD, NEW])
     refuses = [found("TID002", f"TID002-{n}", topic="t", topic_ids=[NEW], brokers=[n]) for n in (1, 2)]

@@ -61,6 +61,18 @@ def test_another_broker_or_another_sentence_is_another_entry():
     assert len(read([disagrees(0), other, said])) == 3
 
 
+def test_the_same_said_by_several_brokers_about_one_topic_is_one_entry():
+    def refuses(broker):
+        words = (
+            f"Broker {broker} refuses LeaderAndIsr for t partitions 0, 1: its disk holds another topic id than {NEW}."
+        )
+        return found("TID002", f"r{broker}", topic="t", topic_ids=[NEW], brokers=[broker], summary=words)
+
+    (entry,) = read([refuses(1), refuses(2)])
+    assert (entry["count"], entry["brokers"]) == (2, [1, 2])
+    assert len(read([refuses(1), {**refuses(2), "topic": "u", "topic_ids": [OLD]}])) == 2
+
+
 def test_the_same_said_of_many_clients_is_one_entry():
     def refused(n, api):
         client = f"writer-{n}"

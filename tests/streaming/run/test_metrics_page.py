@@ -2,14 +2,12 @@
 
 import shutil
 import subprocess
-import urllib.error
-import urllib.request
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from wirecheck.streaming.run.metric_catalogue import SECONDS, Histogram
-from wirecheck.streaming.run.metrics_page import HANGS_S, Page, Query, healthy, ready, serve
+from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
@@ -121,18 +119,6 @@ def test_what_findings_have_to_do_with_each_other_is_a_label_and_follows_what_st
     assert found["TID007", "violation", "consequence"] == found["LOG003", "violation", "cause"] == 0
 
 
-def test_a_batch_that_hangs_is_unhealthy_and_one_that_ends_well_again():
-    page = Page()
-    assert (healthy(page), ready(page)) == ("", "starting")
-    page.ready = True
-    page.alive_s -= HANGS_S + 1
-    assert (healthy(page), ready(page)) == (f"no batch has ended for {HANGS_S + 1} s", "")
-    page.hear(Query({}))
-    assert healthy(page)
-    page.hear(Query({}), batch_s=1000)
-    assert healthy(page) == ""
-
-
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian: prometheus) is not installed")
 def test_promtool_finds_nothing_wrong(page):
     checked = subprocess.run(
@@ -152,23 +138,6 @@ def test_ticks_are_counted_by_age_without_walking_them():
     histogram.observe_ticks(995 * S, 995 * S, now_ns)
     assert histogram.buckets()[-1] == ("+Inf", 9950.0)
     assert len(histogram.counts) == len(SECONDS) + 1
-
-
-def test_health_stands_beside_the_metrics():
-    page = Page()
-    server = serve(page, "127.0.0.1", 0)
-    base = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
-        assert urllib.request.urlopen(f"{base}/-/healthy").status == 200
-        with pytest.raises(urllib.error.HTTPError, match="503") as starting:
-            urllib.request.urlopen(f"{base}/-/ready")
-        starting.value.close()
-        page.ready = True
-        assert urllib.request.urlopen(f"{base}/-/ready").read() == b"ok\n"
-        assert b"wirecheck_build_info" in urllib.request.urlopen(f"{base}/metrics").read()
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_rows_others_count_by_table_and_as_no_topic_client_or_finding():
@@ -200,3 +169,21 @@ def test_rows_others_count_by_table_and_as_no_topic_client_or_finding():
     assert not any(name.startswith(("topics{", "clients{", "findings{")) for name in found)
     page.forget()
     assert not any(name.startswith("others{") for name in values(page))
+
+
+def test_open_findings_are_named_with_topic_and_broker_until_they_are_withdrawn(page):
+    named = [name for name in values(page) if name.startswith("finding_info{")]
+    assert len(named) == sum(len(known) for known in [page.open["findings"]])
+    assert all('code="TID001"' in name and 'topic="' in name for name in named if "TID001" in name)
+    page.forget()
+    assert [name for name in values(page) if name.startswith("finding_info{")] == []
+
+
+def test_room_is_that_of_the_disks_and_of_no_other_place(tmp_path):
+    page = Page()
+    page.places = {"out": tmp_path, "frames": tmp_path / "gone"}
+    found = {sample.name: sample for family in page.collect() for sample in family.samples if "disk" in sample.name}
+    free, size = (found[f"wirecheck_disk_{name}_bytes"] for name in ("free", "size"))
+    assert free.labels == size.labels == {"place": "out"}
+    assert 0 <= free.value <= size.value
+    assert size.value > 0

@@ -1,18 +1,22 @@
 """Parked connections: as small as their numbers, made into objects again one by one, and equal to what they were."""
 
-from operator import attrgetter
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i64
 
 from tests.decode.connection.conversations import API_VERSIONS, FETCH, moved, produce, request, response, segments
 from tests.traffic import Talk
+from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.follower import Follower
-from wirecheck.decode.connection.state.attributes import ALL, Rows, connection_of
+from wirecheck.decode.connection.state.attributes import COLUMNS, CONNECTIONS, Reader, Writer, widths
 from wirecheck.decode.connection.state.numbers import Table, stored
 from wirecheck.decode.connection.state.parked import Parked
+from wirecheck.decode.connection.stream.chunks import DATA, Chunk
+from wirecheck.decode.connection.stream.marks import Candidate
+from wirecheck.decode.connection.waiting import Message
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
@@ -39,30 +43,69 @@ def followed(count=6):
 
 
 def written(connection):
-    rows = Rows([connection])
-    return [table.tolist() for table in rows.numbers()], b"".join(rows.data)
+    rows = Writer([connection])
+    return [list(table.values)[: table.at] for table in rows.tables], b"".join(rows.data)
+
+
+def read(key, tables, data):
+    (again,) = Reader([vec[i64](table) for table in tables], memoryview(data)).connections([key], [0])
+    return again
 
 
 def test_a_connection_comes_back_as_it_was():
     for connection in followed()._in_order():
         tables, data = written(connection)
-        again = connection_of(connection.key, tables, data)
+        again = read(connection.key, tables, data)
         assert written(again) == (tables, data)
         assert again.count_pending() == again.pending == connection.pending
 
 
 def numbers(thing):
-    """Names of its attributes that are numbers."""
-    return {name for name in dir(thing) if name[0] != "_" and isinstance(getattr(thing, name), int)}
+    """Its attributes that are numbers."""
+    found = {name: getattr(thing, name) for name in dir(thing) if name[0] != "_"}
+    return {name: value for name, value in found.items() if isinstance(value, int)}
 
 
-def test_what_is_stored_is_every_attribute_of_a_connection():
-    """One that is added to Connection or Direction and forgotten in attributes.py is noticed here."""
-    (connection, *_) = followed(1)._in_order()
-    assert numbers(connection) - {"touched"} == {name for name in ALL if "." not in name}
-    lower = {name.removeprefix("lower.") for name in ALL if name.startswith("lower.") and name.count(".") == 1}
-    assert numbers(connection.lower) - {"side"} == lower
-    assert len(attrgetter(*ALL)(connection)) == len(set(ALL))
+def things(connection):
+    """All that a connection consists of, and which numbers there follow from others."""
+    yield connection, {"touched"}
+    for side in (connection.lower, connection.higher):
+        yield from ((side, set()), (side.acknowledged_before, set()), (side.shown_by_both_before, set()))
+        yield from ((side.ordered.first, {"start"}), (side.out_of_order.first, {"start"}), (side.candidates[0], set()))
+    for queue in (connection.in_flight, connection.early_responses):
+        yield from ((queue.first, {"start", "owned"}), (queue.first.chunks, {"start"}))
+
+
+def test_every_attribute_is_stored():
+    """One that is added to a connection or to what it consists of, and forgotten in attributes.py, is noticed here."""
+    connection, data = Connection("key", 1), bytes(range(250))
+    for side in (connection.lower, connection.higher):
+        side.ordered.append(Chunk(0, 10, DATA, data, 7))
+        side.out_of_order.append(Chunk(0, 10, DATA, data, 8))
+        side.candidates.append(Candidate(0, 0, 0, 0))
+    for queue in (connection.in_flight, connection.early_responses):
+        queue.push(Message(0, 0, 0, 0))
+        queue.first.chunks = Chunk(0, 10, DATA, data, 9)
+    value = 1000
+    for thing, not_stored in things(connection):
+        for name, now in numbers(thing).items():
+            kept = isinstance(thing, Chunk) and name in {"begin", "end", "kind"}
+            if name not in {"side"} | not_stored and not kept:
+                value += 1
+                setattr(thing, name, True if isinstance(now, bool) else value)
+    again = read("key", *written(connection))
+    for (before, not_stored), (after, _) in zip(things(connection), things(again), strict=True):
+        found = [{k: v for k, v in numbers(thing).items() if k not in not_stored} for thing in (before, after)]
+        assert found[0] == found[1], type(before)
+
+
+def test_columns_that_are_asked_for_are_where_they_are_said_to_be():
+    connection = Connection("key", 1)
+    for value, name in enumerate(COLUMNS, 1000):
+        setattr(connection, name, value)
+    row = written(connection)[0][CONNECTIONS]
+    assert [row[place] for place in COLUMNS.values()] == [getattr(connection, name) for name in COLUMNS]
+    assert len(row) == widths()[CONNECTIONS]
 
 
 def test_only_what_is_touched_becomes_an_object():

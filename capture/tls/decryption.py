@@ -1,0 +1,264 @@
+"""Rows in, the same rows out, with plain payloads where the keys are at hand: TLS is undone here.
+
+Knows: which rows are of which TLS connection and wait for what; the follower puts their bytes in order and says what
+is missing, as it does for Kafka's.
+Refuses to know: what the plain bytes are, and what of them may be kept (trim does, which comes next).
+Rule: rows leave in the order they came, and wait no longer than their records; a row of a connection that nobody opens
+is untouched. Every row of one that is opened changes: its numbers count plain bytes until plain_rows.py puts them back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from wirecheck.capture import frames
+from wirecheck.capture.tls.plain_rows import plain
+from wirecheck.capture.tls.tls_connection import Sessions, TlsConnection
+from wirecheck.capture.tls.waiting_rows import Batch, Known, needs, plain_row
+from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.segments import segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wirecheck.capture.tls.key_log import Secrets
+    from wirecheck.decode.connection.places import Placed
+    from wirecheck.decode.connection.segments import Segments
+
+SECOND = 1_000_000_000
+LATENESS_NS = 1 * SECOND  # as trim has it
+WAIT_NS = 10 * SECOND  # of a record that is being put together: slow links, and holes that are still to be filled
+MOST_BYTES = 64 << 20  # of all rows that wait
+
+
+class Decryption:
+    """One agent's rows. `add` gives back what is decided; `drain` the rest, when nothing more comes."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets, self._sessions = secrets, Sessions()
+        self._follower = Follower(tapped=True)
+        self._connections: dict[int, Known] = {}
+        self._settled: set[int] = set()  # connections that stay as they are
+        self._over: set[int] = set()
+        self._batches: deque[Batch] = deque()
+        self._newest_ns = 0
+        self._stamp = frames.Stamp("", "")
+        self._told: Counter[str] = Counter()
+        self.decrypted = 0
+        """Connections of which a record was opened."""
+        self.failures: Counter[str] = Counter()
+        """TLS connections that stay encrypted, by the reason."""
+
+    @property
+    def oldest_ns(self) -> int | None:
+        """Time of the oldest row that waits; None if none does."""
+        return min((batch.oldest_ns for batch in self._batches), default=None)
+
+    def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if (rows.column("kind").to_numpy() != frames.FRAME).any():
+            for part, is_mark in _split(rows):
+                if is_mark:
+                    self._keep_marks(part)
+                else:
+                    self._follow(part)
+        else:
+            self._follow(rows)
+        yield from self._decided()
+
+    def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:
+        """The agent has shown everything up to now_ns."""
+        self._newest_ns = max(self._newest_ns, now_ns)
+        self._follower.advance(agent, self._newest_ns - LATENESS_NS)
+        self._read()
+        self._tell_failures()
+        yield from self._decided()
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        self._end_all()
+        yield from self._decided()
+
+    def _keep_marks(self, rows: pa.RecordBatch) -> None:
+        self._stamp = frames.Stamp(rows.column("cluster")[0].as_py(), rows.column("agent")[0].as_py())
+        ended = np.flatnonzero(rows.column("kind").to_numpy() == frames.ENDED)
+        if len(ended):  # nothing comes behind it
+            self._end_all()
+            self._batches.append(Batch(rows.slice(0, ended[0]), None, None))
+            self._tell_failures()
+            rows = rows.slice(ended[0])
+        self._batches.append(Batch(rows, None, None))
+
+    def _tell_failures(self) -> None:
+        """As marks among the rows, for the job that judges them."""
+        news = self.failures - self._told
+        self._told = self.failures.copy()
+        marks = [frames.Mark(frames.UNDECRYPTED, self._newest_ns, None, n, why) for why, n in sorted(news.items())]
+        if marks:
+            self._batches.append(Batch(frames.mark_rows(marks, self._stamp), None, None))
+
+    def _end_all(self) -> None:
+        self._follower.drain()
+        self._read()
+        for serial in list(self._connections):
+            self._end(serial)
+
+    # --- bytes
+
+    def _follow(self, rows: pa.RecordBatch) -> None:
+        table = segments(pa.Table.from_batches([rows]))
+        self._follower.receive(table)
+        placed = self._follower.placed
+        self._begin_new(placed)
+        self._batches.append(Batch(rows, table, placed))
+        self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
+        self._read()
+        self._learn_bases(table, placed)
+        for agent in {table.names[i] for i in np.flatnonzero(np.bincount(table.agent)).tolist()}:
+            self._follower.advance(agent, self._newest_ns - LATENESS_NS)
+            self._read()
+
+    def _read(self) -> None:
+        """What the follower has put in order goes to its connection."""
+        touched: dict[int, Known] = {}
+        for run in self._follower.taken:
+            if (known := self._connections.get(run.serial)) is None:
+                continue
+            known.key = run.key
+            known.tls.feed(run.side, run.begin, run.end, run.data)
+            touched[run.serial] = known
+        for serial, known in touched.items():
+            was_open = known.tls.is_open
+            known.tls.run()
+            if known.tls.is_open and not was_open:
+                self.decrypted += 1
+            self._let_go_if_failed(serial)
+        for serial in self._follower.over:
+            self._end(serial)
+
+    def _begin_new(self, placed: Placed) -> None:
+        """Rows of connections that carry bytes wait until it is known what these are."""
+        for serial in np.unique(placed.serial[placed.offset >= 0]).tolist():
+            if serial not in self._connections and serial not in self._settled:
+                self._connections[serial] = Known("", TlsConnection(self._secrets, self._sessions), {})
+
+    def _end(self, serial: int) -> None:
+        """Nothing more comes of it: what is not decided will not be."""
+        self._settled.discard(serial)
+        if serial in self._connections:
+            self._connections[serial].tls.end()
+            self._let_go_if_failed(serial)
+            self._over.add(serial)
+
+    def _let_go_if_failed(self, serial: int) -> None:
+        known = self._connections[serial]
+        if known.tls.is_open or not (known.tls.failure or known.tls.foreign):
+            return
+        if known.tls.failure:
+            self.failures[known.tls.failure] += 1
+        del self._connections[serial]
+        self._settled.add(serial)
+        self._follower.turn_off(known.key)
+
+    def _learn_bases(self, table: Segments, placed: Placed) -> None:
+        """Of each direction what its sequence numbers count from."""
+        there = np.flatnonzero(placed.offset >= 0)
+        stream = 2 * placed.serial[there] + placed.direction[there]
+        names, first = np.unique(stream, return_index=True)
+        for name, row in zip(names.tolist(), there[first].tolist(), strict=True):
+            known = self._connections.get(name >> 1)
+            if known is not None:
+                known.base.setdefault(name & 1, int(table.seq[row]) - int(placed.offset[row]))
+
+    # --- rows
+
+    def _decided(self) -> Iterator[pa.RecordBatch]:
+        while self._batches:
+            batch = self._batches[0]
+            upto = self._ready(batch)
+            if upto < len(batch.rows) and self._is_tired(batch, upto):
+                self._give_up(batch, upto)
+                continue
+            if upto > batch.taken:
+                yield self._changed(batch, upto)
+            if upto < len(batch.rows):
+                break
+            self._batches.popleft()
+        self._forget()
+
+    def _is_tired(self, batch: Batch, row: int) -> bool:
+        age = self._newest_ns - int(batch.rows.column("ts_ns")[row].as_py())
+        return age > WAIT_NS or sum(each.bytes for each in self._batches) > MOST_BYTES
+
+    def _ready(self, batch: Batch) -> int:
+        """The first row that waits."""
+        if batch.placed is None or not self._connections:
+            return len(batch.rows)
+        serials = np.fromiter(self._connections, np.int64, len(self._connections))
+        mine = batch.taken + np.flatnonzero(np.isin(batch.placed.serial[batch.taken :], serials))
+        for row in mine.tolist():
+            known = self._connections[int(batch.placed.serial[row])]
+            if not known.tls.is_open or any(stream.space.decided < end for stream, end in needs(batch, row, known)):
+                return row
+        return len(batch.rows)
+
+    def _give_up(self, batch: Batch, row: int) -> None:
+        """The row waits no longer."""
+        assert batch.placed is not None
+        serial = int(batch.placed.serial[row])
+        known = self._connections[serial]
+        if not known.tls.is_open:
+            known.tls.end()
+            self._let_go_if_failed(serial)
+            return
+        for stream, end in needs(batch, row, known):
+            stream.give_up(end)
+
+    def _changed(self, batch: Batch, upto: int) -> pa.RecordBatch:
+        """The rows up to this one that have not left."""
+        first, batch.taken = batch.taken, upto
+        rows = batch.rows.slice(first, upto - first)
+        if batch.placed is None or not self._connections:
+            return rows
+        serials = np.fromiter(self._connections, np.int64, len(self._connections))
+        mine = np.flatnonzero(np.isin(batch.placed.serial[first:upto], serials)).tolist()
+        if not mine:
+            return rows
+        return plain(
+            rows, {i: plain_row(batch, first + i, self._connections[int(batch.placed.serial[first + i])]) for i in mine}
+        )
+
+    def _forget(self) -> None:
+        """What no row waits for."""
+        waiting: dict[int, int] = {}
+        for batch in self._batches:
+            if batch.placed is None:
+                continue
+            there = batch.taken + np.flatnonzero(batch.placed.serial[batch.taken :] >= 0)
+            stream = 2 * batch.placed.serial[there] + batch.placed.direction[there]
+            for name, offset in zip(stream.tolist(), batch.placed.offset[there].tolist(), strict=True):
+                waiting.setdefault(name, offset)
+                if 0 <= offset < waiting[name] or waiting[name] < 0:
+                    waiting[name] = offset
+        for serial, known in list(self._connections.items()):
+            mine = [2 * serial + side for side in (0, 1)]
+            if serial in self._over and not any(name in waiting for name in mine):
+                del self._connections[serial]
+                self._over.discard(serial)
+                continue
+            for side in (0, 1):
+                if (direction := known.tls.stream(side)) is not None:
+                    oldest = waiting.get(mine[side], -1)
+                    direction.space.forget(direction.space.decided if oldest < 0 else oldest)
+
+
+def _split(rows: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Runs of frames and of marks."""
+    marks = rows.column("kind").to_numpy() != frames.FRAME
+    edges = [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
+    for begin, end in pairwise(edges):
+        if end > begin:
+            yield rows.slice(begin, end - begin), bool(marks[begin])

@@ -1,0 +1,134 @@
+"""Key logs: the secrets of TLS connections, as their ends wrote them down.
+
+Knows: the lines of SSLKEYLOGFILE (draft-ietf-tls-keylogfile), NSS's older ones by session id, and that such a file may
+grow, be cut in the middle of a line, hold garbage, or be larger than memory.
+Refuses to know: what a secret opens.
+Rule: secrets leave this module only for record_keys.py; no line that is said about a key log quotes it. What does not
+fit is forgotten, the oldest first, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLIENT_RANDOM = "CLIENT_RANDOM"
+EARLY = "CLIENT_EARLY_TRAFFIC_SECRET"
+HANDSHAKE = ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET")
+TRAFFIC = ("CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0")
+USED = {CLIENT_RANDOM, EARLY, *HANDSHAKE, *TRAFFIC}
+MOST_CONNECTIONS = 200_000
+"""Whose secrets are kept: some 200 MB of memory at most."""
+LONGEST_LINE_BYTES = 1024
+INSTALL = "pip install 'wirecheck[tls]'"
+READ_BYTES = 1 << 20
+_LINE = re.compile(rb"([A-Z0-9_]{3,64}) ([0-9a-fA-F]{64}) ([0-9a-fA-F]{64,256})\s*")
+_UNUSED = re.compile(rb"(RSA|PMS_CLIENT_RANDOM) [0-9a-fA-F]{16,64} [0-9a-fA-F]{96,128}\s*")  # NSS: premaster secrets
+_SESSION = re.compile(rb"RSA Session-ID:([0-9a-fA-F]{2,64}) Master-Key:([0-9a-fA-F]{96})\s*")
+
+
+class KeyLogError(Exception):
+    """A key log that cannot be read at all; the message is one line, without anything of its content."""
+
+
+@dataclass
+class Secrets:
+    """What is known of connections, by the random of their ClientHello, and of TLS 1.2 sessions by their id."""
+
+    by_random: dict[bytes, dict[str, bytes]] = field(default_factory=dict)
+    masters: dict[bytes, bytes] = field(default_factory=dict)
+    wanted: bool = False
+    """TLS is to be undone, whatever secrets there are."""
+    lines: int = 0
+    """That hold a secret."""
+    strange: int = 0
+    """That are no comment, and no line of a key log."""
+    forgotten: int = 0
+
+    def of(self, client_random: bytes) -> dict[str, bytes]:
+        return self.by_random.get(client_random, {})
+
+    def read_block(self, text: bytes) -> None:
+        """A key log within a capture; without cryptography it is of no use."""
+        self.wanted = self.wanted or find_spec("cryptography") is not None
+        self.read(text)
+
+    def read(self, text: bytes) -> None:
+        """Whole lines."""
+        for line in text.splitlines():
+            self._read_line(line)
+
+    def _read_line(self, line: bytes) -> None:
+        if not line or line.startswith(b"#"):
+            return
+        if found := _LINE.fullmatch(line):
+            self.lines += 1
+            label = found[1].decode()
+            if label in USED:
+                random = bytes.fromhex(found[2].decode())
+                self._room(self.by_random, random)
+                self.by_random.setdefault(random, {})[label] = bytes.fromhex(found[3].decode())
+        elif found := _SESSION.fullmatch(line):
+            self.lines += 1
+            session = bytes.fromhex(found[1].decode().rjust(len(found[1]) + len(found[1]) % 2, "0"))
+            self._room(self.masters, session)
+            self.masters[session] = bytes.fromhex(found[2].decode())
+        elif not _UNUSED.fullmatch(line):
+            self.strange += 1
+
+    def _room(self, table: dict[bytes, Any], name: bytes) -> None:
+        if name not in table and len(table) >= MOST_CONNECTIONS:
+            del table[next(iter(table))]
+            self.forgotten += 1
+
+
+class KeyLog:
+    """One file, read as far as it is written."""
+
+    def __init__(self, path: Path, secrets: Secrets) -> None:
+        self.path, self._secrets = path, secrets
+        self._rest = b""  # a line that is not written to its end
+        self.fault = ""
+        """What is wrong with what was read of it, in one line."""
+
+    def read(self) -> None:
+        """All there is. Raises KeyLogError where it cannot be read."""
+        if find_spec("cryptography") is None:
+            raise KeyLogError(f"{self.path}: TLS is undone by cryptography, which is not installed: {INSTALL}")
+        self._secrets.wanted = True
+        before = self._secrets.lines, self._secrets.strange, self._secrets.forgotten
+        try:
+            with self.path.open("rb") as file:
+                while data := file.read(READ_BYTES):
+                    self._take(data)
+        except OSError as error:
+            raise KeyLogError(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+        self._secrets.read(self._rest)
+        self._rest = b""
+        now = self._secrets.lines, self._secrets.strange, self._secrets.forgotten
+        self.fault = _fault(*(after - earlier for after, earlier in zip(now, before, strict=True)))
+
+    def _take(self, data: bytes) -> None:
+        whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        if newline:
+            self._secrets.read(whole)
+        self._rest = rest
+        if len(rest) > LONGEST_LINE_BYTES:  # no secret is that long
+            self._rest = rest[:1] + b"?"
+            self._secrets.strange += 1
+
+
+def _fault(lines: int, strange: int, forgotten: int) -> str:
+    if not lines:
+        return "no line of it is a key log's" if strange else "holds no secret"
+    said = []
+    if strange:
+        said.append(f"{strange} of its lines are cut or none of a key log")
+    if forgotten:
+        said.append(f"secrets of {forgotten} connections are too many and forgotten, the oldest first")
+    return "; ".join(said)

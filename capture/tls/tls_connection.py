@@ -1,0 +1,187 @@
+"""One TLS connection: what its handshake says, and which keys its records are under.
+
+Knows: both directions, the secrets of the key log, how TLS 1.2 and 1.3 come from hello to keys, resumed sessions too.
+Refuses to know: TCP, rows, and what the plain bytes are.
+Rule: a connection is `open` once a tag proved one of its records; until then nothing of it is changed, and where its
+keys fail it stays what it was: encrypted, with a reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wirecheck.capture.tls import cipher_suites, hello
+from wirecheck.capture.tls.key_log import CLIENT_RANDOM, EARLY, HANDSHAKE, TRAFFIC
+from wirecheck.capture.tls.record_keys import Tls13Key, tls12_keys
+from wirecheck.capture.tls.record_stream import RecordStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from wirecheck.capture.tls.cipher_suites import Suite
+    from wirecheck.capture.tls.hello import Hello
+    from wirecheck.capture.tls.key_log import Secrets
+    from wirecheck.capture.tls.record_keys import RecordKey
+
+MOST_FAILED = 16
+"""Records that did not open, before any did: then the key is another connection's."""
+MOST_SESSIONS = 100_000
+NO_HELLO = "its handshake was not seen"
+NO_KEY = "its keys are not in the key log"
+WRONG_KEY = "the key log's keys do not open it"
+TOO_OLD = "its TLS is older than 1.2"
+
+
+class Sessions:
+    """Master secrets of TLS 1.2 by session id and ticket: what a resumed handshake goes on with."""
+
+    def __init__(self) -> None:
+        self._masters: dict[bytes, bytes] = {}
+
+    def keep(self, name: bytes, master: bytes) -> None:
+        if name:
+            self._masters.pop(name, None)
+            self._masters[name] = master
+            if len(self._masters) > MOST_SESSIONS:
+                del self._masters[next(iter(self._masters))]
+
+    def of(self, name: bytes) -> bytes | None:
+        return self._masters.get(name) if name else None
+
+
+class TlsConnection:
+    """Two directions by the follower's sides, 0 and 1."""
+
+    def __init__(self, secrets: Secrets, sessions: Sessions) -> None:
+        self.failure = ""
+        """Why it stays encrypted, once that is known."""
+        self.foreign = False
+        """It is no TLS."""
+        self._secrets, self._sessions = secrets, sessions
+        self._streams: dict[int, RecordStream] = {}
+        self._messages = (hello.Messages(), hello.Messages())
+        self._client = -1
+        self._asked: Hello | None = None
+        self._answered: Hello | None = None
+        self._master: bytes | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return any(stream.opened for stream in self._streams.values())
+
+    def stream(self, side: int) -> RecordStream | None:
+        return self._streams.get(side)
+
+    def feed(self, side: int, begin: int, end: int, data: bytes | None) -> None:
+        """What is next on the wire, as the follower has put it in order; None was not seen."""
+        if side not in self._streams:
+            self._streams[side] = RecordStream(begin)
+            self._streams[side].on_handshake = self._reader_of(side)
+        self._streams[side].feed(begin, end, data)
+
+    def run(self) -> None:
+        """As far as it goes, both directions: one may wait for what the other says."""
+        moved = True
+        while moved:
+            moved = False
+            for _, stream in sorted(self._streams.items(), key=lambda named: named[0] != self._client):
+                moved = stream.run() or moved
+        if self.is_open or self.failure or self.foreign:
+            return
+        streams = self._streams.values()
+        if any(stream.strange for stream in streams) and self._asked is None and self._answered is None:
+            self.foreign = True
+        elif any(stream.headless for stream in streams):
+            self._fail(NO_HELLO)
+        elif any(stream.failed >= MOST_FAILED for stream in streams):
+            self._fail(WRONG_KEY)
+
+    def end(self) -> None:
+        """Nothing more comes, or is waited for: whatever is not plain by now will not be."""
+        for stream in self._streams.values():
+            stream.give_up(stream.end)
+        if not self._streams:
+            self.foreign = True
+        if not self.is_open and not self.foreign:
+            failed = any(stream.failed for stream in self._streams.values())
+            self._fail(WRONG_KEY if failed else NO_HELLO)
+
+    def _fail(self, why: str) -> None:
+        self.failure = self.failure or why
+
+    # --- the handshake
+
+    def _reader_of(self, side: int) -> Callable[[bytes], None]:
+        def read(content: bytes) -> None:
+            try:
+                for kind, body in self._messages[side].read(content):
+                    self._on_message(side, kind, body)
+            except hello.LyingError:
+                self._fail(NO_HELLO)
+
+        return read
+
+    def _on_message(self, side: int, kind: int, body: bytes) -> None:
+        if kind == hello.CLIENT_HELLO:
+            self._client, self._asked = side, hello.client_hello(body)
+            if self._answered is not None and not any(stream.keys for stream in self._streams.values()):
+                self._agree()  # the answer was read first
+        elif kind == hello.SERVER_HELLO:
+            answered = hello.server_hello(body)
+            if answered.random != hello.RETRY:
+                self._client, self._answered = 1 - side, answered
+                self._agree()
+        elif self._answered is not None and self._answered.version == hello.TLS_1_2 and self._master is not None:
+            self._sessions.keep(hello.session_ticket(body), self._master)
+
+    def _agree(self) -> None:
+        """Both hellos are there: keys, or why there are none."""
+        asked, answered = self._asked, self._answered
+        if asked is None or answered is None:
+            return
+        if answered.version not in {hello.TLS_1_2, hello.TLS_1_3}:
+            self._fail(TOO_OLD)
+            return
+        suites = cipher_suites.TLS_1_3 if answered.version == hello.TLS_1_3 else cipher_suites.TLS_1_2
+        suite = suites.get(answered.suite)
+        if suite is None:
+            self._fail(f"its cipher suite 0x{answered.suite:04x} is not read")
+        elif answered.version == hello.TLS_1_3:
+            self._use_1_3(suite, asked)
+        else:
+            self._use_1_2(suite, asked, answered)
+
+    def _use_1_3(self, suite: Suite, asked: Hello) -> None:
+        found = self._secrets.of(asked.random)
+        early = (EARLY,) if hello.EARLY_DATA in asked.extensions else ()
+        client, server = (*early, HANDSHAKE[0], TRAFFIC[0]), (HANDSHAKE[1], TRAFFIC[1])
+        for side, labels in ((self._client, client), (1 - self._client, server)):
+            keys = [Tls13Key(suite, found[label]) for label in labels if len(found.get(label, b"")) == suite.prf_bytes]
+            self._give(side, keys)
+        if not any(stream.keys for stream in self._streams.values()):
+            self._fail(NO_KEY)
+
+    def _use_1_2(self, suite: Suite, asked: Hello, answered: Hello) -> None:
+        ticket = asked.extensions.get(hello.SESSION_TICKET, b"")
+        resumed = answered.session and answered.session == asked.session
+        self._master = self._secrets.of(asked.random).get(CLIENT_RANDOM) or self._secrets.masters.get(answered.session)
+        if self._master is None and resumed:
+            self._master = self._sessions.of(answered.session) or self._sessions.of(ticket)
+        if self._master is None and ticket:
+            self._master = self._sessions.of(ticket)
+        if self._master is None:
+            self._fail(NO_KEY)
+            return
+        self._sessions.keep(answered.session, self._master)
+        mac_outside = hello.ENCRYPT_THEN_MAC in answered.extensions
+        keys = tls12_keys(suite, self._master, (asked.random, answered.random), mac_outside=mac_outside)
+        self._give(self._client, [keys[0]])
+        self._give(1 - self._client, [keys[1]])
+
+    def _give(self, side: int, keys: Sequence[RecordKey]) -> None:
+        stream = self._streams[side]
+        if stream.keys:  # renegotiated
+            for key in keys:
+                stream.follow_with(key)
+        else:
+            stream.use(keys)

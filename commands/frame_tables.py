@@ -1,0 +1,141 @@
+"""Captures and folders of frames as tables, for whoever looks at messages and judges nothing.
+
+Knows: that captures are read as one, that folders are read file by file as their agents wrote them, and how either is
+read on while it grows. Refuses to know what is in a frame.
+Rule: what cannot be read is said in one line, once, and added to the broken ones; the rest is read.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wirecheck.commands import options
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.screen import tell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":
+    """Frames of all inputs: of captures as one, then of folders."""
+    from wirecheck.capture.agent import offline_agent
+
+    captures = [path for path in inputs if not path.is_dir()]
+    if captures:
+        yield from offline_agent.read_frames(captures, key_logs=options.key_logs())
+    if folders := [path for path in inputs if path.is_dir()]:
+        yield from written(frames_files(folders), broken)
+
+
+def growing(inputs: list[Path], broken: list[str], wait: Callable[[], None]) -> "Iterator[pa.Table]":
+    """Frames of one capture, or of folders, as they are written; `wait` is called where nothing new is there.
+
+    Ends where a capture does that is piped in. Stop where these cannot be followed.
+    """
+    folders = [path for path in inputs if path.is_dir()]
+    if len(folders) < len(inputs) and len(inputs) > 1:
+        raise Stop("--follow reads one capture, or folders of frames")
+    if folders:
+        yield from arriving(folders, broken, wait)
+        return
+    from wirecheck.capture.agent import offline_agent
+
+    yield from offline_agent.read_growing(inputs[0], wait)
+
+
+def arriving(folders: list[Path], broken: list[str], wait: Callable[[], None]) -> "Iterator[pa.Table]":
+    """Files that are there, then those that come."""
+    from wirecheck.streaming.steps.frames_folder import FramesError
+    from wirecheck.streaming.steps.frames_folder import frames_files as there
+
+    seen: set[Path] = set()
+    waits = False
+    while True:
+        try:
+            new = [file for file in there(folders) if file not in seen]
+        except FramesError as error:
+            new = []
+            if not waits and not seen:
+                tell(f"wirecheck: {error}; waiting for some")
+        waits = True
+        if new:
+            yield from written(new, broken, some=False)
+            seen.update(new)
+        else:
+            wait()
+
+
+def frames_files(folders: list[Path]) -> list[Path]:
+    """Stop where there are none."""
+    from wirecheck.streaming.steps.frames_folder import FramesError
+    from wirecheck.streaming.steps.frames_folder import frames_files as there
+
+    try:
+        return there(folders)
+    except FramesError as error:
+        raise Stop(str(error)) from error
+
+
+def written(files: list[Path], broken: list[str], *, some: bool = True) -> "Iterator[pa.Table]":
+    """Frames as agents wrote them, of several agents side by side: what they all saw is one.
+
+    A file that is none of frames is named, skipped, and added to the broken ones. Stop where no other is there, and
+    `some` must be.
+    """
+    wrong: list[str] = []
+    begins = {path: beginning(path, wrong) for path in files}
+    read = False
+    for path in sorted((path for path in files if begins[path] is not None), key=lambda path: (begins[path], path)):
+        if (table := opened(path, wrong)) is not None:
+            left_out(wrong, broken)
+            read = True
+            yield table
+    if not read and some:
+        last = wrong.pop()
+        left_out(wrong, broken)
+        raise Stop(last)
+    left_out(wrong, broken)
+
+
+def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "pa.Table | None":
+    """A file of frames, or columns of it; None where it is none, and `wrong` says why. Stop where the disk fails."""
+    from wirecheck.capture import frames, frames_file
+
+    try:
+        return frames_file.read(path, columns)
+    except frames.NotFramesError as error:
+        wrong.append(f"{path}: {error}")
+    except OSError as error:
+        raise Stop(f"{path}: {error.strerror or error}") from error
+    return None
+
+
+def beginning(path: Path, wrong: list[str]) -> int | None:
+    """When a file of frames begins; marks at its edges count as frames do. None where it is none."""
+    import pyarrow.compute as pc
+
+    table = opened(path, wrong, ["ts_ns"])
+    return None if table is None else int(pc.min(table["ts_ns"]).as_py() or 0)
+
+
+def left_out(wrong: list[str], broken: list[str]) -> None:
+    """A line for each file that is not read, once."""
+    broken += wrong
+    for line in wrong:
+        tell(f"wirecheck: {line}; it is skipped")
+    wrong.clear()
+
+
+def whole(tables: "Iterator[pa.Table]", broken: list[str]) -> "Iterator[pa.Table]":
+    """The same tables; of a file that could not be read to its end, that is said, and added to the broken ones."""
+    import pyarrow.compute as pc
+
+    from wirecheck.capture import frames
+
+    for table in tables:
+        errors = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])
+        for source, reason in (row.values() for row in errors.to_pylist()):
+            broken.append(source)
+            tell(f"wirecheck: {source}: {reason}")
+        yield table

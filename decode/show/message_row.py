@@ -1,0 +1,106 @@
+"""A line of `wirecheck decode` as one row of text: who said what to whom, about which topic, what went wrong, how fast.
+
+Knows: the order of the cells, and what people call errors, sides and times. Refuses to know colours (each cell has a
+role, and whoever prints it may paint it) and how wide a terminal is: a message is one row, whatever reads it.
+Rule: the same words with colour and without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wirecheck.decode.show.message_page import error_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wirecheck.decode.show.message_summary import Summary
+
+__all__ = ["Cell", "Rows"]
+
+Line = dict[str, Any]
+WIDEST = {"ends": 45, "api": 32}
+"""Columns that are as wide as their widest text so far, up to this: two IPv4 addresses with ports, two API names."""
+DAY = 10
+NS_PER_MS = 1_000_000
+
+
+class Cell(NamedTuple):
+    text: str
+    role: str
+    """time, ends, api, topic, error, unread, latency or frame."""
+
+
+class Rows:
+    """Rows of one output, one below the other."""
+
+    def __init__(self, *, several: bool) -> None:
+        """`several`: more than one capture is read, and a frame's number says too little."""
+        self._several = several
+        self._widths = dict.fromkeys(WIDEST, 0)
+        self._day = ""
+
+    def cells(self, line: Line) -> list[Cell]:
+        """`line` has a summary, and is one of a capture."""
+        found = [
+            Cell(self._clock(line["time"]), "time"),
+            self._padded("ends", f"{line['src']} > {line['dst']}"),
+            self._padded("api", api(line)),
+            *said(line),
+        ]
+        if line["latency_ns"] is not None:
+            found.append(Cell(duration(line["latency_ns"]), "latency"))
+        frame = line["frame"]
+        of = f" of {frame['source']}" if self._several else ""
+        return [*found, Cell(f"frame {frame['first']}{of}", "frame")]
+
+    def _padded(self, role: str, text: str) -> Cell:
+        self._widths[role] = max(self._widths[role], min(len(text), WIDEST[role]))
+        return Cell(text.ljust(self._widths[role]), role)
+
+    def _clock(self, time: str) -> str:
+        """The time of day with milliseconds; on another day than the first row's, its month and day, too."""
+        self._day = self._day or time[:DAY]
+        date = "" if time[:DAY] == self._day else f"{time[5:DAY]} "
+        return f"{date}{time[DAY + 1 : DAY + 13]}Z"
+
+
+def api(line: Line) -> str:
+    """`Fetch v13 response`; of an Envelope also what it carries."""
+    version = "v?" if line["version"] is None else f"v{line['version']}"
+    name = line["api"] or ("unknown" if line["key"] is None else f"key {line['key']}")
+    carried = f" [{api(line['enveloped']).rpartition(' ')[0]}]" if "enveloped" in line else ""
+    return f"{name} {version}{carried} {line['side']}"
+
+
+def said(line: Line) -> Iterator[Cell]:
+    """What it is about, and what went wrong; of an Envelope also what the message in it says."""
+    summary: Summary = line["summary"]
+    if about := topics(summary):
+        yield Cell(about, "topic")
+    if summary.errors:
+        yield Cell(" ".join(map(error, summary.errors)), "error")
+    if "malformed" in line:
+        yield Cell(f"malformed: {line['malformed']}", "error")
+    if "undecoded" in line:
+        yield Cell(f"undecoded: {line['undecoded']}", "unread")
+    if "enveloped" in line:
+        yield from said(line["enveloped"])
+
+
+def topics(summary: Summary) -> str:
+    more = f" +{summary.more_topics}" if summary.more_topics else ""
+    return ", ".join(summary.topics) + more or summary.about or ""
+
+
+def error(code: int) -> str:
+    name = error_name(code)
+    return f"error {code}" if name.startswith("(") else name
+
+
+def duration(ns: int) -> str:
+    """With three digits: 0.43 ms, 4.31 ms, 203 ms, 1.20 s."""
+    ms = ns / NS_PER_MS
+    if ms >= 1000:
+        return f"{ms / 1000:,.2f} s"
+    return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.2f} ms"

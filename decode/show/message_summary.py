@@ -1,0 +1,200 @@
+"""What a message says in a few words: which topics, which group or transaction, which errors.
+
+Knows: in which columns of which tables topics, groups and error codes stand, in any API. Refuses to know how the words
+are put on a line, and whether they are wanted.
+Rule: read from columns, many messages at once; no value of a message is built for it. A topic that a message says only
+by its id has the name that other messages gave to this id, as far as they were seen by then, and else the id.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from wirecheck.decode.columns import tables
+from wirecheck.decode.layouts.form import Kind
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import Status
+from wirecheck.decode.texts import id_codes
+from wirecheck.decode.wire import SIDES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from wirecheck.decode.columns import Table
+    from wirecheck.decode.layouts.form import Slot
+    from wirecheck.decode.message import Decoded
+    from wirecheck.decode.wire import Ints
+
+__all__ = ["NOTHING", "Summary", "summaries"]
+
+FEW = 2
+"""Topics that are named; of more their number is said."""
+ALWAYS_TOPICS = {"topic", "topic_name"}
+"""Kafka's names for a field that is a topic wherever it stands."""
+OF_TOPICS = {"responses", "results"}
+"""Arrays besides those called after topics in which `name` is a topic's: Produce, DeleteTopics, CreatePartitions."""
+NO_TOPIC = {"configs", "regex"}
+"""Words in the name of an array whose elements are about a topic and do not name one."""
+ABOUT = (("group_id", "group"), ("transactional_id", "transaction"))
+"""What else a message may be about, first come first shown."""
+ERRORS = {"error_code", "error", "partition_error_code", "topic_config_error_code", "acknowledge_error_code"}
+NO_ID = bytes(16)
+
+
+class Summary(NamedTuple):
+    topics: tuple[str, ...]
+    """The first FEW, by name, or by id in Kafka's base64."""
+    more_topics: int
+    about: str | None
+    """Of a message without topics: `group billing`."""
+    errors: tuple[int, ...]
+    """Codes that are not 0, each once, in the order of their first occurrence."""
+
+
+NOTHING = Summary((), 0, None, ())
+
+
+class Columns(NamedTuple):
+    """Where one kind of message says these things, each by table and column."""
+
+    topics: tuple[tuple[str, str | None, str | None], ...]
+    """(table, column of the name, column of the id)"""
+    about: tuple[tuple[str, str], ...]
+    """(column of the table of messages, word)"""
+    errors: tuple[tuple[str, str], ...]
+
+
+def summaries(decoded: Decoded, names: Mapping[bytes, str]) -> dict[int, Summary]:
+    """By message that was decoded, and that says any of it. `names`: of topic ids, as far as they are known."""
+    well = decoded.status == Status.OK
+    kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
+    found: dict[int, Summary] = {}
+    for key, side in kinds.tolist():
+        where = columns(key, side)
+        if any(where):
+            found |= of_kind(tables(decoded, key, SIDES[side]), where, names)
+    return found
+
+
+def of_kind(there: dict[str, Table], where: Columns, names: Mapping[bytes, str]) -> dict[int, Summary]:
+    topics: dict[int, list[str]] = {}
+    counts: dict[int, int] = {}
+    for path, name, topic_id in where.topics:
+        for message, said, count in topics_of(there[path], name, topic_id, names):
+            known = topics.setdefault(message, [])
+            fresh = [topic for topic in said if topic not in known]
+            known += fresh
+            counts[message] = counts.get(message, 0) + count - len(said) + len(fresh)
+    about = about_of(there[""], where)
+    errors: dict[int, list[int]] = {}
+    for path, name in where.errors:
+        for message, codes in errors_of(there[path], name):
+            errors[message] = list(dict.fromkeys([*errors.get(message, []), *codes]))
+    return {
+        message: Summary(
+            tuple(topics.get(message, ())[:FEW]),
+            max(counts.get(message, 0) - FEW, 0),
+            None if message in topics else about.get(message),
+            tuple(errors.get(message, ())),
+        )
+        for message in topics.keys() | about.keys() | errors.keys()
+    }
+
+
+def topics_of(
+    table: Table, name: str | None, topic_id: str | None, names: Mapping[bytes, str]
+) -> Iterator[tuple[int, list[str], int]]:
+    """(message, its first topics, how many it has in this table)"""
+    if not len(table):
+        return
+    codes, texts = np.full(len(table), -1, np.int64), list[str]()
+    if name is not None:
+        numbered, texts = table[name].codes()
+        codes = np.where(numbered >= 0, numbered, -1).astype(np.int64)
+    texts = list(texts)
+    if topic_id is not None:
+        by_id, unique = id_codes(table[topic_id])
+        said = [each.tobytes() for each in unique]
+        real = np.array([each != NO_ID for each in said], np.bool_)[by_id]
+        nameless = (codes < 0) | (np.array([*map(len, texts), 0])[codes] == 0)
+        codes = np.where(nameless, np.where(real, by_id + len(texts), -1), codes)
+        texts += [names.get(each) or base64.urlsafe_b64encode(each).rstrip(b"=").decode() for each in said]
+    for message, chosen, count in firsts(table.message, codes, codes >= 0, FEW):
+        yield message, list(dict.fromkeys(texts[code] for code in chosen)), count
+
+
+def errors_of(table: Table, name: str) -> Iterator[tuple[int, list[int]]]:
+    codes = table[name]
+    for message, chosen, _ in firsts(table.message, codes, codes != 0, len(codes)):
+        yield message, chosen
+
+
+def firsts(
+    message: Ints, codes: NDArray[np.int64], counts: NDArray[np.bool_], most: int
+) -> Iterator[tuple[int, list[int], int]]:
+    """By message, of rows that count, the first `most` different codes in their order, and how many there are."""
+    rows = np.flatnonzero(counts)
+    if not len(rows):
+        return
+    pairs, first = np.unique(np.stack([message[rows], codes[rows]], axis=1), axis=0, return_index=True)
+    pairs = pairs[np.lexsort((first, pairs[:, 0]))]
+    begins = np.flatnonzero(np.r_[True, pairs[1:, 0] != pairs[:-1, 0]])
+    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(pairs)], strict=True):
+        yield int(pairs[begin, 0]), pairs[begin : min(end, begin + most), 1].tolist(), end - begin
+
+
+def about_of(table: Table, where: Columns) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for name, word in where.about:
+        for message, said in zip(table.message.tolist(), table[name].strings(), strict=True):
+            if said:
+                found.setdefault(message, f"{word} {said}")
+    return found
+
+
+@cache
+def columns(key: int, side: int) -> Columns:
+    here = form(key, SIDES[side])
+    topics, about, errors = [], [], []
+    for path, slot in here.tables.items():
+        own = {name: found for name, found in own_slots(slot).items() if "header" not in name}
+        name = next((name for name, found in own.items() if names_topic(path, name, found)), None)
+        topic_id = next((name for name, found in own.items() if found.kind == Kind.UUID and is_topic_id(name)), None)
+        if name or topic_id:
+            topics.append((path, name, topic_id))
+        errors += [(path, name) for name, found in own.items() if found.kind == Kind.INTEGER and last(name) in ERRORS]
+        if path == "":
+            about = [(name, word) for name, word in ABOUT if name in own and own[name].kind == Kind.TEXT]
+    return Columns(tuple(topics), tuple(about), tuple(errors))
+
+
+def own_slots(slot: Slot) -> dict[str, Slot]:
+    """Columns of a table, as `Table.names` calls them."""
+    cut = len(slot.path) + 1 if slot.path else 0
+    return {found.path[cut:]: found for found in slot.walk() if found.level == slot.level and found.path[cut:]}
+
+
+def names_topic(path: str, name: str, slot: Slot) -> bool:
+    if slot.kind != Kind.TEXT:
+        return False
+    if last(name) in ALWAYS_TOPICS:
+        return True
+    array = last(path)
+    words = set(array.split("_"))
+    return (
+        name in {"name", "value"} and (array in OF_TOPICS or bool(words & {"topic", "topics"})) and not words & NO_TOPIC
+    )
+
+
+def is_topic_id(name: str) -> bool:
+    return last(name) == "topic_id"
+
+
+def last(path: str) -> str:
+    return path.rpartition(".")[2]

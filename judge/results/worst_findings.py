@@ -1,0 +1,66 @@
+"""The open findings that are named one by one in the metrics: the worst, and only so many.
+
+Knows: which of two findings is worse, and how a topic or broker becomes the value of a label. Refuses to know
+Prometheus, and how a finding was made.
+Rule: at most MOST, whatever is on the wire: what traffic chose (names of topics) appears in a label nowhere else, is
+cut at LONGEST characters, and holds nothing that cannot be printed. Client ids are in none.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from wirecheck.judge.checks import catalogue
+from wirecheck.judge.results.causes import Linked
+
+MOST, LONGEST = 50, 200
+KINDS = tuple(catalogue.KINDS)
+"""From worst to mildest."""
+ALONE, CONSEQUENCE, AFTER_EVENT = "alone", "consequence", "after_event"
+
+
+class Named(NamedTuple):
+    """One open finding, by its labels."""
+
+    cluster: str
+    code: str
+    kind: str
+    topic: str
+    broker: str
+    """Numbers, where it is about several."""
+    id: str
+
+
+class Open(NamedTuple):
+    """What is kept of a finding while it stands."""
+
+    named: Named
+    last_seen_s: float
+
+
+def kept(row: Mapping[str, Any]) -> Open:
+    """Of a row of the findings table."""
+    brokers = ", ".join(map(str, row["brokers"] or ()))
+    named = Named(row["label"], row["code"], row["kind"], label(row["topic"] or ""), label(brokers), row["id"])
+    return Open(named, row["last_seen"].timestamp())
+
+
+def label(text: str) -> str:
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[: LONGEST + 1])
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "\u2026"
+
+
+def worst(findings: Mapping[str, Open], roles: Mapping[str, str]) -> Iterable[Named]:
+    """By kind; causes and what stands alone before what follows from them; then what was seen last."""
+
+    def rank(item: tuple[str, Open]) -> tuple[int, bool, float, str]:
+        name, one = item
+        return KINDS.index(one.named.kind), roles.get(name) == CONSEQUENCE, -one.last_seen_s, one.named.id
+
+    return [one.named for _, one in sorted(findings.items(), key=rank)[:MOST]]
+
+
+def role_of(link: Linked, kind: str, cause: str | None) -> str:
+    """What follows from a normal event, as a recreation, is no mere consequence: nobody hears of the event."""
+    if cause is not None and KINDS.index(cause) > KINDS.index(kind):
+        return AFTER_EVENT
+    return link.role

@@ -1,0 +1,171 @@
+"""TLS is undone: what OpenSSL wrapped up is read again, at its place; nothing is, where the keys are others'."""
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from tests import traffic as t
+from tests.build import plain
+from tests.capture.canaries import PARTS, SECRET, exchange
+from wirecheck.capture import frames, frames_file
+from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.capture.tls import tls_connection
+from wirecheck.decode.show import message_lines
+
+KINDS = {
+    "1.3 AES-256-GCM": ("1.3", None),
+    "1.2 AES-128-GCM": ("1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    "1.2 AES-256-GCM": ("1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+    "1.2 ChaCha20": ("1.2", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+    "1.2 CCM": ("1.2", "ECDHE-ECDSA-AES128-CCM"),
+    "1.2 CBC SHA1, encrypt-then-MAC": ("1.2", "ECDHE-ECDSA-AES128-SHA"),
+    "1.2 CBC SHA384, encrypt-then-MAC": ("1.2", "ECDHE-ECDSA-AES256-SHA384"),
+}
+
+
+def conversation(talk, names=("fetch", "produce", "sign-in"), count=12):
+    """The same requests and answers, said into any talk."""
+    opened = talk.open()
+    asked = plain("ApiVersions", "request", 3, {}, {"clientId": "client-1", "correlationId": 1})
+    opened.request(asked)
+    opened.response(plain("ApiVersions", "response", 3, {}, {"correlationId": 1}))
+    for number in range(count):
+        asked, answered = exchange(names[number % len(names)], number + 5)
+        opened.request(asked)
+        opened.response(answered)
+    return opened.close()
+
+
+def capture(path, segments):
+    path.write_bytes(t.pcap([t.Packet(s.ts_ns, t.ethernet(t.ip(s))) for s in segments]))
+    return path
+
+
+def lines(tables):
+    shown = message_lines.of(
+        tables, message_lines.Filter(), message_lines.Reading("auto", contents=True), message_lines.Noticed()
+    )
+    return [{k: line[k] for k in line if k not in {"time", "frame", "source"}} for line in shown]
+
+
+def of_files(files):
+    return lines(frames_file.read(file) for file in files)
+
+
+def undone(path, keys):
+    return lines(read_frames([path], key_logs=[keys]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_message_inside_tls_is_read_as_if_it_had_been_plain(tls, tmp_path, kind):
+    wrapped = conversation(tls(*KINDS[kind]))
+    bare = conversation(t.Talk())
+    assert undone(capture(tmp_path / "tls.pcap", wrapped.segments), wrapped.key_log) == lines(
+        read_frames([capture(tmp_path / "plain.pcap", bare.segments)])
+    )
+
+
+def test_a_resumed_session_is_opened_with_the_keys_of_the_first_one(tls, tmp_path):
+    """TLS 1.2: by ticket, its own master secret not in the key log."""
+    first = conversation(tls("1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"))
+    log = first.key_log.read_bytes()
+    again = t.Talk(client=("10.0.0.1", 40001), ts_ns=first.talk.ts_ns)
+    second = conversation(tls("1.2", "ECDHE-ECDSA-AES128-GCM-SHA256", talk=again, resumes=first))
+    assert second.client.tls.session_reused
+    first.key_log.write_bytes(log)
+    found = undone(capture(tmp_path / "tls.pcap", [*first.segments, *second.segments]), first.key_log)
+    assert len(found) == 2 * len(lines(read_frames([capture(tmp_path / "p.pcap", conversation(t.Talk()).segments)])))
+
+
+def test_places_and_lengths_on_disk_are_those_of_the_wire(tls, tmp_path):
+    wrapped = conversation(tls())
+    path = capture(tmp_path / "tls.pcap", wrapped.segments)
+    (file,) = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log]).files
+    rows = [row for row in frames_file.read(file).to_pylist() if row["kind"] == frames.FRAME]
+    assert [(r["tcp_seq"], r["tcp_ack"], r["payload_len"]) for r in rows] == [
+        (s.seq, s.ack, len(s.payload)) for s in wrapped.segments
+    ]
+    assert any(row["overhead"] for row in rows)
+    assert of_files([file]) != []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decrypted_bytes_are_trimmed_as_plain_ones(tls, tmp_path, kind):
+    """No record, no secret and no key reaches the disk."""
+    wrapped = conversation(tls(*KINDS[kind]), names=("fetch", "produce", "sign-in", "scram", "raft"), count=20)
+    path = capture(tmp_path / "tls.pcap", wrapped.segments)
+    out = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log])
+    kept = b"".join(row["payload"] for file in out.files for row in frames_file.read(file).to_pylist())
+    assert not [part for part in PARTS if part in kept]
+    secrets = [bytes.fromhex(line.split()[2]) for line in wrapped.key_log.read_text().splitlines() if line[0] != "#"]
+    on_disk = b"".join(file.read_bytes() for file in out.files)
+    assert secrets
+    assert not [secret for secret in secrets if secret[:8] in kept or secret.hex()[:16].encode() in on_disk]
+    open_ = write_frames([path], tmp_path / "all", "L", key_logs=[wrapped.key_log], keep_records=True)
+    assert SECRET in b"".join(row["payload"] for file in open_.files for row in frames_file.read(file).to_pylist())
+    assert of_files(out.files) != []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_keys_of_another_connection_open_nothing_and_say_so(tls, tmp_path, kind):
+    wrapped = conversation(tls(*KINDS[kind]))
+    path = capture(tmp_path / "tls.pcap", wrapped.segments)
+    words = [line.split() for line in wrapped.key_log.read_text().splitlines() if line[0] != "#"]
+    wrong = tmp_path / "wrong.keys"
+    wrong.write_text("".join(f"{label} {random_} {secret[::-1]}\n" for label, random_, secret in words))
+    assert undone(path, wrong) == []
+    assert marks(path, wrong) == [(frames.UNDECRYPTED, 1, tls_connection.WRONG_KEY)]
+    other = tmp_path / "other.keys"
+    other.write_text("".join(f"{label} {random_[::-1]} {secret}\n" for label, random_, secret in words))
+    assert marks(path, other) == [(frames.UNDECRYPTED, 1, tls_connection.NO_KEY)]
+    before = pa.concat_tables(read_frames([path])).to_pylist()
+    found = pa.concat_tables(read_frames([path], key_logs=[wrong])).to_pylist()
+    assert [row for row in found if row["kind"] == frames.FRAME] == [
+        row for row in before if row["kind"] == frames.FRAME
+    ]
+
+
+def marks(path, keys):
+    rows = pa.concat_tables(read_frames([path], key_logs=[keys])).to_pylist()
+    return [(r["kind"], r["count"], r["reason"]) for r in rows if r["kind"] in {frames.UNDECRYPTED, frames.INPUT_ERROR}]
+
+
+def test_a_handshake_that_was_not_seen_is_said(tls, tmp_path):
+    wrapped = conversation(tls())
+    begun = next(i for i, s in enumerate(wrapped.segments) if s.payload[:1] == b"\x17")
+    path = capture(tmp_path / "tls.pcap", wrapped.segments[begun:])
+    assert marks(path, wrapped.key_log) == [(frames.UNDECRYPTED, 1, tls_connection.NO_HELLO)]
+
+
+def test_what_is_no_tls_stays_as_it_is_beside_it(tls, tmp_path):
+    wrapped = conversation(tls())
+    bare = conversation(t.Talk(client=("10.0.0.2", 41000)))
+    both = sorted([*wrapped.segments, *bare.segments], key=lambda s: s.ts_ns)
+    found = undone(capture(tmp_path / "both.pcap", both), wrapped.key_log)
+    alone = lines(read_frames([capture(tmp_path / "plain.pcap", bare.segments)]))
+    assert [line for line in found if "10.0.0.2:41000" in {line["src"], line["dst"]}] == alone
+    assert len(found) == 2 * len(alone)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_under_damage_whatever_is_read_is_right(tls, tmp_path, seed):
+    """Loss, disorder and duplicates: messages found are among those that were said, to the byte, and most are found."""
+    rng = random.Random(seed)
+    kind = list(KINDS)[seed % len(KINDS)]
+    wrapped = conversation(tls(*KINDS[kind]), count=80)
+    whole = undone(capture(tmp_path / "whole.pcap", wrapped.segments), wrapped.key_log)
+    damaged = [s for i, s in enumerate(wrapped.segments) if i < 12 or rng.random() > 0.03]
+    for i in range(14, len(damaged) - 4):
+        if rng.random() < 0.05:
+            k = i + rng.randint(1, 3)
+            damaged[i], damaged[k] = damaged[k], damaged[i]
+    damaged = [s for i, s in enumerate(damaged) for _ in range(2 if i > 12 and rng.random() < 0.05 else 1)]
+    path = capture(tmp_path / "damaged.pcap", damaged)
+    said = {repr(line) for line in whole}
+    found = undone(path, wrapped.key_log)
+    readable = [line for line in found if "body" in line]
+    assert not [line for line in readable if repr(line) not in said]
+    assert len(readable) > 0.75 * len(whole)
+    trimmed = of_files(write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log]).files)
+    assert len([line for line in trimmed if "body" in line]) > 0.75 * len(whole)

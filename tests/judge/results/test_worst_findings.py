@@ -1,0 +1,36 @@
+"""Which findings are named in metrics, and by which values."""
+
+import datetime as dt
+
+from wirecheck.judge.results.worst_findings import LONGEST, MOST, kept, worst
+
+T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def row(number, kind="violation", **more):
+    return {
+        "label": "prod", "code": "TID002", "kind": kind, "topic": "orders", "brokers": [3], "id": f"f{number:03}",
+        "last_seen": T + dt.timedelta(seconds=number),
+    } | more  # fmt: skip
+
+
+def ids(rows, roles=()):
+    return [named.id for named in worst({one["id"]: kept(one) for one in rows}, dict(roles))]
+
+
+def test_the_worst_come_first_and_then_what_was_seen_last():
+    rows = [row(1, "visibility"), row(2, "information"), row(3, "anomaly"), row(4), row(5), row(6)]
+    assert ids(rows, {"f006": "consequence", "f004": "cause"}) == ["f005", "f004", "f006", "f003", "f002", "f001"]
+
+
+def test_there_are_never_more_than_so_many():
+    assert ids([row(n) for n in range(500)]) == [f"f{n:03}" for n in range(499, 499 - MOST, -1)]
+
+
+def test_labels_are_short_and_can_be_printed():
+    named = kept(row(1, topic="\x1b[31mred\n" + "x" * 500, brokers=list(range(300)))).named
+    assert named.topic.startswith("\ufffd[31mred\ufffdxxx")
+    assert (len(named.topic), len(named.broker)) == (LONGEST, LONGEST)
+    assert kept(row(1, topic="t" * LONGEST)).named.topic == "t" * LONGEST
+    assert kept(row(1, topic=None, brokers=[])).named[3:5] == ("", "")
+    assert kept(row(1, brokers=[1, 2])).named.broker == "1, 2"

@@ -1,0 +1,50 @@
+"""The hall of incidents: each page has what it promises, and wirecheck says of each capture what its page says."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.roads import ROOT, frames, plain
+from wirecheck.dashboards.verdict import sentence
+
+PAGES = sorted(path for path in (ROOT / "docs/incidents").glob("*.md") if path.name != "README.md")
+SAID = re.compile(r"```\nwirecheck replay (?P<capture>\S+)\nVerdict   (?P<verdict>.+)\n```")
+HEADINGS = ("What happened", "On the wire", "What wirecheck says", "What to do", "Reproduced")
+
+
+def names(path):
+    return path.stem
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_a_page_says_who_was_hit_where_from_and_what_to_do(page):
+    text = page.read_text()
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(HEADINGS)
+    assert text.startswith("# ")
+    assert "**Who was hit.**" in text
+    sources = text.partition("**Sources.**")[2].partition("\n## ")[0]
+    assert re.findall(r"\]\((https://[^)\s]+)\)", sources)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if SAID.search(page.read_text())], ids=names)
+def test_the_verdict_begins_as_its_page_says(page, tmp_path):
+    said = SAID.search(page.read_text())
+    (capture,) = shlex.split(said["capture"])
+    assert sentence(plain([frames([ROOT / capture], tmp_path)])) == said["verdict"]
+
+
+def test_twelve_incidents_and_more_have_a_page_and_most_a_capture():
+    told = [page for page in PAGES if SAID.search(page.read_text())]
+    assert len(PAGES) >= 12
+    assert len(told) >= 8
+    silent = {page.stem for page in PAGES} - {page.stem for page in told}
+    assert silent == {"librdkafka-4796", "kafka-13132"}
+
+
+def test_the_index_lists_every_page_and_every_capture_has_one():
+    index = (ROOT / "docs/incidents/README.md").read_text()
+    assert set(re.findall(r"\]\((\S+?\.md)\)", index)) == {page.name for page in PAGES}
+    named = {Path(found["capture"]).name for page in PAGES if (found := SAID.search(page.read_text()))}
+    assert {path.name for path in (ROOT / "docs/incidents/captures").iterdir()} <= named
