@@ -37,7 +37,7 @@ NEW, EVERY_NS, LINGER = 20, 200_000_000, 3
 """Connections a batch, one each 0.2 s; so many batches later the follower lets them go."""
 BUILT = 500
 """Connections a batch while the earlier ones are made."""
-ROUNDS = 9
+ROUNDS = 21
 STEADY, STEP_NS, MINUTE, SETTLED = 2_000, 2_000_000_000, 30, 3
 """Connections that stay, what goes on per batch, batches a minute, and the first ones, which do not count."""
 BEFORE = 16_000
@@ -64,8 +64,8 @@ class Batch(NamedTuple):
 class Step:
     """The judge's step with its state."""
 
-    def __init__(self) -> None:
-        self.shards: dict[str, bytes] = {}
+    def __init__(self, shards: dict[str, bytes] | None = None) -> None:
+        self.shards = {} if shards is None else shards
 
     def batch(self, claims: Iterable[Claim], until_ns: int) -> Batch:
         cells = [Tagged("bench", 0, tagged.CLAIMS, to_cell(Claimed(pack(merged(claims)), None)))]
@@ -151,18 +151,24 @@ class Connections:
 
 
 def churn(connections: Connections) -> Iterator[tuple[int, Batch, int]]:
-    """Beside so many earlier connections: the median batch of NEW ones, and the process's memory in MB."""
-    step, made = Step(), 0
+    """Beside so many earlier connections: the median batch of NEW ones, and the process's memory in MB. What is known
+    after each number is kept, and all of them are measured by turns, so that a busy machine is as unfair to each.
+    """
+    step, made, states, memory = Step(), 0, dict[int, Step](), dict[int, int]()
     for earlier in EARLIER:
         while made < earlier:
             step.batch(connections.batch(made, BUILT), BEGIN_NS + (made + BUILT) * EVERY_NS)
             made += BUILT
-        batches = []
-        for _ in range(ROUNDS):
-            batches.append(step.batch(connections.batch(made, NEW), BEGIN_NS + (made + NEW) * EVERY_NS))
-            made += NEW
-        middle = Batch(*(median(column) for column in zip(*batches, strict=True)))
-        yield earlier, middle, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        states[earlier] = Step(dict(step.shards))
+        memory[earlier] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    measured: dict[int, list[Batch]] = {earlier: [] for earlier in EARLIER}
+    for turn in range(ROUNDS):
+        for earlier, state in states.items():
+            begin = earlier + turn * NEW
+            batch = state.batch(connections.batch(begin, NEW), BEGIN_NS + (begin + NEW) * EVERY_NS)
+            measured[earlier].append(batch)
+    for earlier, batches in measured.items():
+        yield earlier, Batch(*(median(column) for column in zip(*batches, strict=True))), memory[earlier]
 
 
 def steady(connections: Connections) -> Batch:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.topology.endpoint_history import Connections, births, cut, host_of, is_literal, unknown
+from wirecheck.judge.topology.joined_nodes import Joined
 from wirecheck.judge.topology.membership import Membership, Node, Nodes, carried
 
 ALWAYS = -(1 << 63)
@@ -184,7 +185,7 @@ class Clusters:
                     spans[endpoint, number] = (since_ns, last)
         return spans
 
-    def named(self, label: str, joined: "Joined", spans: Spans, facts: Spans) -> list[Group]:
+    def named(self, label: str, joined: Joined, spans: Spans, facts: Spans) -> list[Group]:
         """Groups with their names; `unknown` is where endpoints that nobody spoke of would go."""
         members: dict[Node, list[Node]] = defaultdict(list)
         for node in spans:
@@ -218,7 +219,7 @@ class Clusters:
         found = near if second or near else possible
         return found.pop() if len(found) == 1 else None
 
-    def placed(self, addresses: list[Claim], joined: "Joined") -> dict[str, list[Place]]:
+    def placed(self, addresses: list[Claim], joined: Joined) -> dict[str, list[Place]]:
         brokers: dict[tuple[int, str], tuple[int, int]] = {}
         named: dict[int, set[str]] = defaultdict(set)
         for claim in addresses:
@@ -246,31 +247,6 @@ class Clusters:
             and [place.facts() for place in places] != [place.facts() for place in self.places[endpoint]]
             for endpoint, places in before.places.items()
         ) or (before.unknown.key, before.unknown.cluster) != (self.unknown.key, self.unknown.cluster)
-
-
-class Joined:
-    """Union of nodes; a root may have a ClusterId, and roots with different ones stay apart, as do those that cannot be
-    of a cluster (`bars`) and those that are.
-    """
-
-    def __init__(self, known: dict[Node, str], bars: dict[Node, set[str]]) -> None:
-        self.parent: dict[Node, Node] = {}
-        self.cluster_id, self.bars = dict(known), dict(bars)
-
-    def root(self, node: Node) -> Node:
-        while (parent := self.parent.get(node, node)) != node:
-            node = parent
-        return node
-
-    def unite(self, one: Node, other: Node) -> None:
-        kept, lost = sorted((self.root(one), self.root(other)))
-        ids = {self.cluster_id[root] for root in (kept, lost) if root in self.cluster_id}
-        bars = self.bars.get(kept, set()) | self.bars.get(lost, set())
-        if kept == lost or len(ids) > 1 or not ids.isdisjoint(bars):
-            return
-        self.parent[lost], self.bars[kept] = kept, bars
-        if ids:
-            self.cluster_id[kept] = ids.pop()
 
 
 def touches(claim: Claim) -> bool:
