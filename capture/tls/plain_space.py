@@ -106,7 +106,8 @@ class PlainSpace:
         """Those within [begin, end), cut to it and counted from there."""
         found: list[Span] = []
         i = max(bisect_right(self._begins, begin) - 1, 0)
-        for span in self._spans[i:]:
+        for k in range(i, len(self._spans)):  # a slice would copy all that wait
+            span = self._spans[k]
             if span.begin >= end:
                 break
             first, last = max(span.begin, begin), min(span.end, end)
