@@ -104,6 +104,8 @@ class Connections:
             and (claim.kind in whole or f"{model['client']}>" in claim.first.connection)
         ]
         self.model = list({claim.kind: claim for claim in mine if claim.kind != "chunk"}.values())
+        for claim in self.model:
+            claim.peak.pop("over", None)  # as the capture ended
 
     def new(self, number: int) -> Iterator[Claim]:
         yield from (self.of(claim, number) for claim in self.model)
