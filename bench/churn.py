@@ -93,7 +93,8 @@ def captured() -> list[Claim]:
 class Connections:
     """Connections like one that was captured, one after the other."""
 
-    def __init__(self, claims: list[Claim]) -> None:
+    def __init__(self, told: list[Claim]) -> None:
+        claims = merged(told)
         model = next(claim for claim in claims if claim.kind == "connection")
         self.endpoint, self.host = model["endpoint"], model["host"]
         whole = {"advertised", "cluster_id", "address", "names"}
