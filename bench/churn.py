@@ -93,7 +93,8 @@ def captured() -> list[Claim]:
 class Connections:
     """Connections like one that was captured, one after the other."""
 
-    def __init__(self, claims: list[Claim]) -> None:
+    def __init__(self, told: list[Claim]) -> None:
+        claims = merged(told)
         model = next(claim for claim in claims if claim.kind == "connection")
         self.endpoint, self.host = model["endpoint"], model["host"]
         whole = {"advertised", "cluster_id", "address", "names"}
@@ -104,6 +105,8 @@ class Connections:
             and (claim.kind in whole or f"{model['client']}>" in claim.first.connection)
         ]
         self.model = list({claim.kind: claim for claim in mine if claim.kind != "chunk"}.values())
+        for claim in self.model:
+            claim.peak.pop("over", None)  # as the capture ended
 
     def new(self, number: int) -> Iterator[Claim]:
         yield from (self.of(claim, number) for claim in self.model)
