@@ -2,7 +2,8 @@
 
 Knows: how texts, a few numbers and blocks of connections are laid out in a blob, and which version of all that it is.
 Refuses to know: what any of it means.
-Rule: STATE_VERSION goes up whenever a column (attributes.py), a block's layout (parked.py), a text or a number changes.
+Rule: STATE_VERSION goes up whenever a column (attributes.py), a block's layout (parked.py), a text or a number changes;
+what the version before wrote goes on (older_states.py).
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wirecheck.decode.connection.state import older_states
 from wirecheck.decode.connection.state.parked import Block, Parked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 STATE_VERSION = 6
 MAGIC = b"wirecheck follower "
+BLOCKS: dict[bytes, Callable[[memoryview], Block]] = {b"%d" % STATE_VERSION: Block, b"5": older_states.of_5}
+"""By version, how a block of connections is read."""
 
 
 def pack(texts: dict[str, Any], numbers: Sequence[int], parked: Parked) -> bytes:
@@ -34,10 +38,11 @@ def pack(texts: dict[str, Any], numbers: Sequence[int], parked: Parked) -> bytes
 
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], list[int], Parked]:
-    """Texts, numbers and connections; ValueError for what another version wrote."""
+    """Texts, numbers and connections; ValueError for what a version wrote that is none of these."""
     line, _, _ = blob[:100].partition(b"\n")
     version, _, length = line.removeprefix(MAGIC).partition(b" ")
-    if not line.startswith(MAGIC) or version != b"%d" % STATE_VERSION:
+    block_of = BLOCKS.get(version) if line.startswith(MAGIC) else None
+    if block_of is None:
         found = version.decode(errors="replace") if line.startswith(MAGIC) else "none"
         raise ValueError(f"state of version {found}, this program reads {STATE_VERSION}: start a new checkpoint")
     memory, at = memoryview(blob), len(line) + 1
@@ -48,6 +53,6 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], list[int], Parked]:
     at += 8 + size
     blocks = []
     for size in head["blocks"]:
-        blocks.append(Block(memory[at : at + size]))
+        blocks.append(block_of(memory[at : at + size]))
         at += size
     return head["texts"], numbers, Parked(blocks)
