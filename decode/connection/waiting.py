@@ -99,6 +99,14 @@ class Message:
             self.data = b""
         return self.chunks
 
+    def stored_pieces(self) -> Chunk | None:
+        """The same as a checkpoint has them: where each piece came from, nobody asks of a message that is whole."""
+        chunk = self.pieces()
+        while chunk is not None:
+            chunk.unstamp()
+            chunk = chunk.next
+        return self.chunks
+
     def is_raw(self) -> bool:
         return self.flags & RAW != 0
 

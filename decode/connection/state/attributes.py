@@ -174,7 +174,7 @@ class Writer:
             message = queue.first
             while message is not None:
                 _message(self._row(MESSAGES, owner, which), message)
-                self._add_chunks(owner, number, message.pieces())
+                self._add_chunks(owner, number, message.stored_pieces())
                 number, message = number + 1, message.next
         for ts_ns, side, count in connection.gaps:
             row = self._row(GAPS, owner, ts_ns)

@@ -58,6 +58,12 @@ class Chunk:
         self.packet_begin = frame.offset
         self.packet_end = frame.offset + frame.length
 
+    def unstamp(self) -> None:
+        """Where it comes from is forgotten."""
+        self.ts_ns, self.ts_last_ns = 0, 0
+        self.number, self.number_last, self.source = 0, 0, 0
+        self.packet_begin, self.packet_end = 0, 0
+
     def stamp_as(self, other: Chunk) -> None:
         """It comes from where the other chunk does."""
         self.ts_ns, self.ts_last_ns = other.ts_ns, other.ts_last_ns
