@@ -30,12 +30,19 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("asked", FITTING, ids=str)
+def named(asked):
+    """The same in every process, which the order of a set is not."""
+    return "-".join(
+        f"{name}-{'-'.join([value] if isinstance(value, str) else sorted(value))}" for name, value in asked.items()
+    )
+
+
+@pytest.mark.parametrize("asked", FITTING, ids=named)
 def test_what_is_asked_for_fits(asked):
     assert Choice(**asked).fits(FINDING)
 
 
-@pytest.mark.parametrize("asked", OTHERS, ids=str)
+@pytest.mark.parametrize("asked", OTHERS, ids=named)
 def test_what_is_not_asked_for_does_not_fit_whatever_else_is(asked):
     assert not Choice(**asked).fits(FINDING)
     for also in FITTING:
