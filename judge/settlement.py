@@ -9,9 +9,11 @@ than any follower waits has left it, said or not. So the ledger holds open conne
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.judge.claims.claim import Claim, Key, Subject
+from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.connection_account import Advertised, account
 from wirecheck.judge.failures import SETTLING, Failures, failure
 from wirecheck.judge.ledger import busy_times
@@ -45,19 +47,27 @@ class Settlement:
         self.lacking.clear()
         advertised, known = self.advertised(), dict[Subject, Added]()
         for subject in connections:
-            try:
+            with self.contained(subject):
                 self.added_by(subject, advertised, known)
-                self.failures.judged((SETTLING, *subject), ())
-            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                self.failures.add(failure(SETTLING, (SETTLING, *subject), error))
         self.lacking -= lacking  # once more is enough: what is told comes with its answer
 
+    @contextmanager
+    def contained(self, about: Subject) -> Iterator[None]:
+        """Whatever foreign bytes bring about here is said of its subject, and ends nothing else."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - see above
+            self.failures.add(failure(SETTLING, (SETTLING, *about), error))
+        else:
+            self.failures.judged((SETTLING, *about), ())
+
     def advertised(self) -> dict[tuple[str, str], Ranges]:
-        return {
-            (claim["endpoint"], digest(claim["ranges"])): read(claim["ranges"])
-            for claim in self.ledger.claims_of("server").values()
-            if claim.kind == "advertised"
-        }
+        found = {}
+        for claim in self.ledger.claims_of("server").values():
+            if claim.kind == "advertised":
+                with self.contained(("server", str(claim.key[:1]))):
+                    found[claim["endpoint"], digest(claim["ranges"])] = read(claim["ranges"])
+        return found
 
     def added_by(self, subject: Subject, advertised: Advertised, known: dict[Subject, Added]) -> None:
         claims = list(self.ledger.claims_of(*subject).values())
@@ -78,7 +88,11 @@ class Settlement:
         if target not in known:
             found: Added = defaultdict(list)
             for claim in self.ledger.claims_of(*target).values():
-                if claim.kind in ADDED and (key := connection_of(claim)):
+                if (
+                    claim.kind in ADDED
+                    and len(claim.key) == len(KINDS[claim.kind].fields)
+                    and (key := connection_of(claim))
+                ):
                     found[key].append(claim)
             known[target] = found
         return known[target]
@@ -133,13 +147,17 @@ class Settlement:
         """What connections added becomes nameless; they themselves leave once their rows were told (`leave`)."""
         known = dict[Subject, Added]()
         for subject in sorted(subjects):
-            key = connection_key(self.ledger.claims_of(*subject).values())
-            for target in (link_of(subject), WIRE):
-                mine = self.added_before(target, known).pop(key, [])
-                if mine:
-                    self.ledger.remove(target, mine)
-                    for claim in mine:
-                        self.ledger.absorb(nameless(claim))
+            with self.contained(subject):
+                self.unname(subject, known)
+
+    def unname(self, connection: Subject, known: dict[Subject, Added]) -> None:
+        key = connection_key(self.ledger.claims_of(*connection).values())
+        for target in (link_of(connection), WIRE):
+            mine = self.added_before(target, known).pop(key, [])
+            if mine:
+                self.ledger.remove(target, mine)
+                for claim in mine:
+                    self.ledger.absorb(nameless(claim))
 
     def leave(self, connections: Iterable[Subject]) -> None:
         """Connections that have settled, once their rows were told."""
