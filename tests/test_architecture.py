@@ -268,3 +268,11 @@ def test_every_module_opens_with_what_it_knows():
 
 def test_every_room_has_a_page():
     assert [room for room in ROOMS if not (ROOT / room / "README.md").is_file()] == []
+
+
+def test_every_test_is_run_by_a_verb():
+    verbs = (ROOT / "Makefile").read_text()
+    tests = ROOT / "tests"
+    modules = [path.name for path in tests.glob("test_*.py")]
+    folders = [path.name for path in tests.iterdir() if any(path.rglob("test_*.py"))]
+    assert [name for name in sorted(modules + folders) if f"tests/{name}" not in verbs] == []
