@@ -37,6 +37,8 @@ class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
 
 GOES_ON = {"judge_state_version": ledger.READ}
 """Facts that may be another, as what they stand for is made into what this release keeps."""
+PLACED = "placed_buckets"
+"""Instead of `buckets` where Spark deals them out evenly: the keys of their state are others."""
 FIX = "begin anew with another --checkpoint and --out"
 NO_ACCESS = f"let this user read and write it, or {FIX}"
 
@@ -44,7 +46,7 @@ NO_ACCESS = f"let this user read and write it, or {FIX}"
 def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
     """What must be the same for ever. Spark writes down where its own folder is, and where each frames file was."""
     return {
-        "buckets": settings.buckets,
+        PLACED if settings.placed else "buckets": settings.buckets,
         "ports": sorted(settings.ports),
         "dialect": settings.dialect,
         "frames": absolute(plan.frames),
@@ -54,6 +56,17 @@ def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
         "judge_state_version": ledger.STATE_VERSION,
         "spark": pyspark.__version__,
     }
+
+
+def placed(checkpoint: str) -> bool:
+    """Whether its buckets are dealt out evenly; of one that is to be made, they will be. Raises CheckpointRefused."""
+    try:
+        at(checkpoint)
+    except (OSError, ValueError):  # said by `claim`
+        return True
+    with refused(checkpoint, NAME):
+        before = read(checkpoint)
+    return before is None or PLACED in before
 
 
 def absolute(place: str) -> str:

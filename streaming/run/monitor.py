@@ -37,6 +37,7 @@ from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import Told
+from wirecheck.streaming.spark.task_load import Loads, most_loaded
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
@@ -73,6 +74,8 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
     job, settings = prepared(plan, settings, page)
     if line := extension_modules.slow():
         say(line)
+    if not settings.placed:
+        say("its checkpoint is of before: buckets stay on the tasks they are on, unevenly; a new one spreads them")
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(
@@ -110,6 +113,7 @@ def outlive(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
     writable(plan.out)
+    settings = replace(settings, placed=manifest.placed(plan.checkpoint))
     checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan))
     older_checkpoints.bring_up(plan.checkpoint)
     manifest.readable(plan.checkpoint)
@@ -180,7 +184,7 @@ class Watch:
     stopping: Event
     say: Say
 
-    def told(self, feed: Feed, tables: Told, instead: bool) -> None:
+    def told(self, feed: Feed, tables: Told, instead: bool, loads: Loads) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
         feed.judged()
         if instead:
@@ -190,6 +194,7 @@ class Watch:
                 "a batch was repeated and says something else: a frames file had gone, or an agent come, meanwhile"
             )
         self.page.take(tables, time.time_ns())
+        self.page.loads = most_loaded(loads)
         for row in tables["coverage"].to_pylist() if "coverage" in tables else ():
             if row["measure"] == "quarantined_files" and not row["withdrawn"]:
                 self.say(f"set aside: {row['detail']}")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from wirecheck.streaming.spark import task_load
+from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store import batches
 from wirecheck.streaming.store.result_tables import from_ipc
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 QUERY_ID = "sql.streaming.queryId"  # Spark's name for the id a checkpoint keeps
 Told = Mapping[str, pa.Table]
-Listener = Callable[[Told, bool], None]
+Listener = Callable[[Told, bool, Loads], None]
 Before = Callable[[int], None]
 """Told of a batch before any of it is computed."""
 
@@ -36,10 +38,11 @@ def table_sink(
         if before:
             before(batch_id)
         run = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        loads: list[Tagged] = []
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
-        told, instead = write_batch(rows, out, str(run), batch_id)
+        told, instead = write_batch(task_load.set_aside(rows, loads), out, str(run), batch_id)
         if listener:
-            listener(told, instead)
+            listener(told, instead, task_load.loads(loads))
 
     return write
 
