@@ -19,7 +19,7 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store import batch_files, batches, checksums
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
@@ -125,7 +125,7 @@ def said(value: Any) -> str:
 def read(checkpoint: str) -> dict[str, Any] | None:
     """None where nothing is. Raises OSError and ValueError."""
     system, folder = at(checkpoint)
-    there = {name for name in batches.names(system, folder) if not name.startswith(".")}
+    there = {name for name in storage.names(system, folder) if not name.startswith(".")}
     if NAME in there:
         with system.open_input_file(f"{folder}/{NAME}") as file:
             return dict(json.loads(file.read()))
@@ -137,7 +137,7 @@ def read(checkpoint: str) -> dict[str, Any] | None:
 def write(checkpoint: str, now: dict[str, Any]) -> None:
     system, folder = at(checkpoint)
     system.create_dir(folder, recursive=True)
-    batches.put(system, f"{folder}/{NAME}", (json.dumps(now, indent=1) + "\n").encode())
+    storage.put(system, f"{folder}/{NAME}", (json.dumps(now, indent=1) + "\n").encode())
 
 
 def set_aside(checkpoint: str) -> dict[str, str]:
@@ -153,7 +153,7 @@ def remember(checkpoint: str, files: dict[str, str]) -> None:
     """Before the query goes on, so that no later start opens them either."""
     system, folder = at(checkpoint)
     checksums.forget(system, folder, SET_ASIDE)
-    batches.put(system, f"{folder}/{SET_ASIDE}", (json.dumps(files, indent=1) + "\n").encode())
+    storage.put(system, f"{folder}/{SET_ASIDE}", (json.dumps(files, indent=1) + "\n").encode())
 
 
 def run_of(checkpoint: str) -> str | None:
@@ -170,7 +170,7 @@ def run_of(checkpoint: str) -> str | None:
 def committed(checkpoint: str) -> int:
     """The last batch that Spark will not repeat; -1 before the first."""
     system, folder = at(checkpoint)
-    found = batches.names(system, f"{folder}/{QUERY}/commits")
+    found = storage.names(system, f"{folder}/{QUERY}/commits")
     return max((int(name) for name in found if name.isdigit()), default=-1)
 
 
@@ -189,7 +189,7 @@ def listed_last(checkpoint: str) -> list[str]:
 def numbered(checkpoint: str, log: str) -> dict[int, str]:
     """The files of one of Spark's logs by their batch. Raises OSError."""
     system, folder = at(checkpoint)
-    there = {name for name in batches.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
+    there = {name for name in storage.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
     return {int(name.partition(".")[0]): name for name in sorted(there)}
 
 

@@ -15,7 +15,7 @@ from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.arrivals import Agent
 from wirecheck.streaming.spark.operators import PARTS
 from wirecheck.streaming.steps.quarantine import whose
-from wirecheck.streaming.store import batch_files, batches, checksums
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.batch_files import BatchFiles, Positions
 from wirecheck.streaming.store.storage import at
 
@@ -85,4 +85,4 @@ def count(checkpoint: str, batch_id: int) -> None:
         checksums.forget(system, folder, name)
         with suppress(FileNotFoundError):  # Hadoop's sum of it
             system.delete_file(f"{folder}/{manifest.QUERY}/offsets/.{batch_id}.crc")
-        batches.put(system, f"{folder}/{name}", "\n".join([*head, now]).encode())
+        storage.put(system, f"{folder}/{name}", "\n".join([*head, now]).encode())
