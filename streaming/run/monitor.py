@@ -26,6 +26,7 @@ from wirecheck.streaming.run import manifest, older_checkpoints
 from wirecheck.streaming.run.failure import in_one_line, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.housekeeping import house_kept
+from wirecheck.streaming.run.lease import Lease, LeaseLost, fenced
 from wirecheck.streaming.run.manifest import CheckpointRefused
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
@@ -60,9 +61,9 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
     """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people. Raises MonitorError."""
     try:
         listed(plan.frames)
-        with taken(plan.checkpoint), stop_signals() as stopping, served(plan, front) as page:
-            begin(plan, settings, page, stopping, say)
-    except (CheckpointRefused, JavaMissing, SparkDidNotStart) as failure:
+        with taken(plan.checkpoint, say) as lease, stop_signals() as stopping, served(plan, front) as page:
+            begin(settings, Watch(plan, page, stopping, say, lease))
+    except (CheckpointRefused, JavaMissing, LeaseLost, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
         raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure
@@ -70,8 +71,10 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
         raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
 
 
-def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say) -> None:
-    job, settings = prepared(plan, settings, page)
+def begin(settings: Settings, watch: "Watch") -> None:
+    plan, say = watch.plan, watch.say
+    job, settings = prepared(plan, settings, watch.page)
+    job = replace(job, confirmed=fenced(watch.lease))
     if line := extension_modules.slow():
         say(line)
     if not settings.placed:
@@ -81,9 +84,11 @@ def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say)
             spark = open_session(
                 Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=True, verbose=settings.verbose)
             )
-            with house_kept(plan, say):
-                outlive(spark, job, settings, Watch(plan, page, stopping, say))
+            with house_kept(plan, say, watch.lease):
+                outlive(spark, job, settings, watch)
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
+            if watch.lease:
+                watch.lease.check()  # where it was lost that is why
             raise MonitorError(in_one_line(str(failure), plan)) from failure
         finally:
             close_session()
@@ -183,6 +188,7 @@ class Watch:
     page: Page
     stopping: Event
     say: Say
+    lease: Lease | None = None
 
     def told(self, feed: Feed, tables: Told, instead: bool, loads: Loads) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
@@ -218,6 +224,8 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
     """Until it ends, or is to end and a batch has."""
     shown, rounds, asked = -1, 0, False
     while not query.awaitTermination(LOOK_S):
+        if watch.lease:
+            watch.lease.check()
         progress, busy = query.lastProgress, query.status["isTriggerActive"]
         ended = bool(progress and progress["batchId"] != shown and progress["numInputRows"])
         if ended:

@@ -28,10 +28,15 @@ Told = Mapping[str, pa.Table]
 Listener = Callable[[Told, bool, Loads], None]
 Before = Callable[[int], None]
 """Told of a batch before any of it is computed."""
+Confirmed = Callable[[], Mapping[str, int]]
+"""Asked before a batch is written what its entries are to say; raises where it may not be."""
 
 
 def table_sink(
-    out: Path | str, listener: Listener | None = None, before: Before | None = None
+    out: Path | str,
+    listener: Listener | None = None,
+    before: Before | None = None,
+    confirmed: Confirmed | None = None,
 ) -> "Callable[[DataFrame, int], None]":
     """For foreachBatch: one batch of tagged rows, one folder per table."""
     places: dict[str, Tables] = {}
@@ -43,7 +48,8 @@ def table_sink(
         loads: list[Tagged] = []
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
         told = by_table(task_load.set_aside(rows, loads))
-        instead = places.setdefault(str(run), Tables(out, str(run))).write(told, batch_id)
+        said = confirmed() if confirmed else {}
+        instead = places.setdefault(str(run), Tables(out, str(run))).write(told, batch_id, said)
         if listener:
             listener(told, instead, task_load.loads(loads))
 
