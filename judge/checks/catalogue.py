@@ -9,7 +9,7 @@ is not built yet is listed as planned and is not counted.
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from textwrap import fill
 from types import ModuleType
 
@@ -71,7 +71,7 @@ class Check(Rule):
 
 
 def read() -> dict[str, Check]:
-    lines = resources.files(__package__).joinpath("catalogue.tsv").read_text("ascii").splitlines()
+    lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
     for code, name, kind, status, spaces, one_per, summary in (line.split("\t") for line in lines[1:]):
         function = None if status == "planned" else function_of(code, name)
