@@ -13,6 +13,7 @@ from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.checks.evaluate import UNHURRIED
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.agenda import Agenda
+from wirecheck.judge.ledger.emitted_rows import table_of
 from wirecheck.judge.settlement import SPACE as CONNECTION
 from wirecheck.judge.settlement import Settlement
 
@@ -42,8 +43,8 @@ class RowPace:
             self.due.wait(subject, 0)
         if table is None or over or subject in self.hurried or self.agents.over:
             return None
-        if not of_connection and not known:
-            return None  # a client that nobody knew of is news
+        if not of_connection and not any(table_of(name) == table for name in known):
+            return None  # a client that nobody knew of, or an id that nobody disputed, is news
         now_ns = self.agents.passed_ns if of_connection else self.agents.watermark_ns
         phase_ns = zlib.crc32("\0".join(subject).encode(errors="surrogatepass")) % 60 * SECOND_NS
         self.due.wait(subject, now_ns - (now_ns - phase_ns) % EVERY_NS + EVERY_NS)

@@ -7,8 +7,9 @@ is not built yet is listed as planned and is not counted.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from textwrap import fill
 from types import ModuleType
@@ -102,6 +103,19 @@ def page(code: str, remedy: str = "") -> str:
     related = "".join(f"\n{paragraph(words)}\n" for words in relations(code))
     todo = paragraph(f"**What to do.** {remedy}")
     return f"{head}\n{text}\n{related}" + (f"\n{todo}\n" if remedy else "")
+
+
+def explanations(codes: Iterable[str]) -> dict[str, dict[str, str]]:
+    """By code the parts of its page as plain words, heading to text; without codes that no check has."""
+    known = sorted({*codes} & CHECKS.keys())
+    return {code: parts(CHECKS[code].function.__doc__ or "") for code in known}
+
+
+def parts(text: str) -> dict[str, str]:
+    plain, found = " ".join(text.split()), {}
+    for heading, after in pairwise((*HEADINGS, "\0")):
+        found[heading.removesuffix(".")] = plain.partition(heading)[2].partition(after)[0].strip()
+    return found
 
 
 def relations(code: str) -> Iterator[str]:
