@@ -13,6 +13,10 @@ from wirecheck.judge.checks import catalogue
 from wirecheck.judge.results.causes import Linked
 
 MOST, LONGEST = 50, 200
+NOW_S = 120
+"""Findings that were seen within so long of the newest are alike: of one that goes on the last time is told once a
+minute (`row_pace.py`), and which are named does not change with whose turn it is.
+"""
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
 ALONE, CONSEQUENCE, AFTER_EVENT = "alone", "consequence", "after_event"
@@ -50,11 +54,17 @@ def label(text: str) -> str:
 
 
 def worst(findings: Mapping[str, Open], roles: Mapping[str, str]) -> Iterable[Named]:
-    """By kind; causes and what stands alone before what follows from them; then what was seen last."""
+    """By kind; causes and what stands alone before what follows from them; what is seen now, then what was last."""
+    now_s = max((one.last_seen_s for one in findings.values()), default=0) - NOW_S
 
     def rank(item: tuple[str, Open]) -> tuple[int, bool, float, str]:
         name, one = item
-        return KINDS.index(one.named.kind), roles.get(name) == CONSEQUENCE, -one.last_seen_s, one.named.id
+        return (
+            KINDS.index(one.named.kind),
+            roles.get(name) == CONSEQUENCE,
+            max(0, now_s - one.last_seen_s),
+            one.named.id,
+        )
 
     return [one.named for _, one in sorted(findings.items(), key=rank)[:MOST]]
 
