@@ -244,7 +244,7 @@ class Judge:
         self.pending.discard(subject)
         context.failed = []
         known = self.emitted.rows(subject)
-        later = self.pace.later(subject, known)
+        later = None if forget and subject[0] != CONNECTION else self.pace.later(subject, known)
         now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context, later)}
         self.failures.judged(subject, context.failed)
         failed = {one.check for one in context.failed}

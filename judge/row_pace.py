@@ -14,7 +14,7 @@ from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.checks.evaluate import UNHURRIED
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.agenda import Agenda
-from wirecheck.judge.ledger.emitted_rows import Revision
+from wirecheck.judge.ledger.emitted_rows import Revision, table_of
 from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.settlement import SPACE as CONNECTION
 from wirecheck.judge.settlement import Settlement
@@ -45,8 +45,8 @@ class RowPace:
             self.due.wait(subject, 0)
         if table is None or over or subject in self.hurried or self.agents.over:
             return None
-        if not of_connection and not known:
-            return None  # a client that nobody knew of is news
+        if not of_connection and not any(table_of(name) == table for name in known):
+            return None  # a client that nobody knew of, or an id that nobody disputed, is news
         self.waits(subject)
         return table
 

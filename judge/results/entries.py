@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 Row = Mapping[str, Any]
@@ -181,7 +181,7 @@ class CauseSentence(NamedTuple):
 
 @cache
 def cause_sentences() -> Mapping[str, CauseSentence]:
-    lines = resources.files("wirecheck.judge.checks").joinpath("cause_sentences.tsv").read_text("ascii").splitlines()
+    lines = (Path(__file__).parents[1] / "checks/cause_sentences.tsv").read_text("ascii").splitlines()
     return {
         code: CauseSentence(ends == "yes", template)
         for code, ends, template in (line.split("\t") for line in lines[1:])
