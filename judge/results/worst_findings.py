@@ -16,6 +16,10 @@ from wirecheck.judge.results.causes import Linked
 from wirecheck.judge.results.entries import cause_sentences
 
 MOST, LONGEST = 50, 200
+NOW_S = 120
+"""Findings that were seen within so long of the newest are alike: of one that goes on the last time is told once a
+minute (`row_pace.py`), and which are named does not change with whose turn it is.
+"""
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
 ALONE, CAUSE, CONSEQUENCE, AFTER_EVENT = "alone", "cause", "consequence", "after_event"
@@ -77,11 +81,17 @@ def label(text: str) -> str:
 
 
 def worst(findings: Mapping[str, Open], roles: Mapping[str, str]) -> Iterable[Named]:
-    """By kind; causes and what stands alone before what follows from them; then what was seen last."""
+    """By kind; causes and what stands alone before what follows from them; what is seen now, then what was last."""
+    now_s = max((one.last_seen_s for one in findings.values()), default=0) - NOW_S
 
     def rank(item: tuple[str, Open]) -> tuple[int, bool, float, str]:
         name, one = item
-        return KINDS.index(one.named.kind), roles.get(name) == CONSEQUENCE, -one.last_seen_s, one.named.id
+        return (
+            KINDS.index(one.named.kind),
+            roles.get(name) == CONSEQUENCE,
+            max(0, now_s - one.last_seen_s),
+            one.named.id,
+        )
 
     ranked = sorted(findings.items(), key=rank)[:MOST]
     return [one.named if roles.get(name) == CAUSE else one.named._replace(sentence="") for name, one in ranked]

@@ -10,7 +10,7 @@ T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 def row(number, kind="violation", **more):
     return {
         "label": "prod", "code": "TID002", "kind": kind, "topic": "orders", "brokers": [3], "id": f"f{number:03}",
-        "first_seen": T, "last_seen": T + dt.timedelta(seconds=number), "topic_ids": ["1kItcVyISSW2qinBWMWing"],
+        "first_seen": T, "last_seen": T + dt.timedelta(minutes=3 * number), "topic_ids": ["1kItcVyISSW2qinBWMWing"],
     } | more  # fmt: skip
 
 
@@ -21,6 +21,13 @@ def ids(rows, roles=()):
 def test_the_worst_come_first_and_then_what_was_seen_last():
     rows = [row(1, "visibility"), row(2, "information"), row(3, "anomaly"), row(4), row(5), row(6)]
     assert ids(rows, {"f006": "consequence", "f004": "cause"}) == ["f005", "f004", "f006", "f003", "f002", "f001"]
+
+
+def test_whose_turn_it_is_to_be_told_changes_nothing():
+    at = [T + dt.timedelta(seconds=second) for second in range(60)]
+    rows = [row(n, last_seen=at[n % 60]) for n in range(2 * MOST)]
+    assert ids(rows) == ids([row(n, last_seen=at[(n + 30) % 60]) for n in range(2 * MOST)])
+    assert ids([*rows, row(999, last_seen=T - dt.timedelta(hours=1))]) == ids(rows)
 
 
 def test_there_are_never_more_than_so_many():
