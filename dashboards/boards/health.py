@@ -4,7 +4,21 @@ Knows the metrics of agents and of the pipeline, in the order that bytes flow. R
 place where something can be lost has a panel, and says what the loss does to the verdict.
 """
 
-from wirecheck.dashboards.boards.panel import AGENT, CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number
+from wirecheck.dashboards.boards.panel import (
+    AGENT,
+    AGENT_RESTARTED,
+    ALERTED,
+    CLUSTER,
+    MONITOR_RESTARTED,
+    ON,
+    RATE,
+    Board,
+    Panel,
+    Query,
+    Row,
+    Variable,
+    number,
+)
 
 WHO = Variable("agent", "Agent", "label_values(wirecheck_agent_frames_total, instance)")
 
@@ -14,6 +28,13 @@ def quantile(share: float, metric: str, by: str = "", where: str = "") -> str:
     return f"histogram_quantile({share}, sum by ({labels}) (rate({metric}_bucket{where}{RATE})))"
 
 
+def spread(metric: str, where: str = "") -> tuple[Query, ...]:
+    """A histogram's buckets, by how many each gained."""
+    return (Query(f"sum by (le) (increase({metric}_bucket{where}{RATE}))", "{{le}}"),)
+
+
+LAG = ((60, "orange"), (300, "red"))
+LOSS_STEPS = ((1, "orange"), (100, "red"))
 NOW = (
     number(
         "Behind by",
@@ -57,10 +78,12 @@ NOW = (
     ),
     number(
         "Files set aside",
-        "Could a file not be read? It stays where it is and is named in the log and in the coverage table.",
+        "Could a file not be read, in this range? It stays where it is; log and coverage table name it.",
         "short",
-        f"sum(wirecheck_quarantined_files_total{{{ON}}})",
+        f"sum(increase(wirecheck_quarantined_files_total{{{ON}}}[$__range]))",
         steps=((1, "orange"),),
+        decimals=0,
+        runbook="WirecheckFileSetAside",
     ),
 )
 AGENTS = (
@@ -96,6 +119,8 @@ AGENTS = (
                 "{{instance}} {{reason}}",
             ),
         ),
+        steps=LOSS_STEPS,
+        runbook="WirecheckCaptureLoss",
     ),
     Panel(
         "Ring fill",
@@ -108,6 +133,8 @@ AGENTS = (
             ),
         ),
         upto=1,
+        steps=((0.5, "orange"), (0.8, "red")),
+        runbook="WirecheckRingNearlyFull",
     ),
     Panel(
         "Packets kept and skipped",
@@ -121,19 +148,17 @@ AGENTS = (
         ),
     ),
     Panel(
-        "Files made, and how long each took",
+        "Time to roll a file",
         "Is the disk fast enough? The time until a rolled file can be read adds to every verdict's age.",
         "s",
-        (
-            Query(
-                quantile(0.95, "wirecheck_agent_file_roll_seconds", "instance", f"{{{AGENT}}}"),
-                "roll p95 {{instance}}",
-            ),
-            Query(
-                f"1 / (sum by (instance) (rate(wirecheck_agent_files_total{{{AGENT}}}{RATE})) > 0)",
-                "between files {{instance}}",
-            ),
-        ),
+        spread("wirecheck_agent_file_roll_seconds", f"{{{AGENT}}}"),
+        "heatmap",
+    ),
+    Panel(
+        "Time between files",
+        "How often does an agent hand over a file? What lies in an open file is not judged yet.",
+        "s",
+        (Query(f"1 / (sum by (instance) (rate(wirecheck_agent_files_total{{{AGENT}}}{RATE})) > 0)", "{{instance}}"),),
     ),
     Panel(
         "Disk used by frames",
@@ -160,7 +185,7 @@ AGENTS = (
     ),
     Panel(
         "Silence of agents, as judged",
-        "Whose frames stopped arriving at the monitor? After 60 s an agent is counted as lost (VIS005).",
+        "Whose frames stopped arriving at the monitor, and when? A cell a time; after 60 s an agent counts as lost.",
         "s",
         (
             Query(
@@ -168,6 +193,9 @@ AGENTS = (
                 "{{cluster}} {{agent}}",
             ),
         ),
+        "history",
+        steps=LAG,
+        runbook="WirecheckAgentSilent",
     ),
 )
 PIPELINE = (
@@ -176,15 +204,15 @@ PIPELINE = (
         "Is there a backlog, and of what age?",
         "s",
         (Query(f"max by (cluster) (wirecheck_judged_lag_seconds{{{ON}}})", "{{cluster}}"),),
+        steps=LAG,
+        runbook="WirecheckFallingBehind",
     ),
     Panel(
         "Frame to verdict",
-        "How does the delay spread? p50 and p95 over all frames.",
+        "How does the delay spread over frames? A second band above is work that waits.",
         "s",
-        (
-            Query(quantile(0.5, "wirecheck_frame_to_judged_seconds", where=f"{{{ON}}}"), "p50"),
-            Query(quantile(0.95, "wirecheck_frame_to_judged_seconds", where=f"{{{ON}}}"), "p95"),
-        ),
+        spread("wirecheck_frame_to_judged_seconds", f"{{{ON}}}"),
+        "heatmap",
     ),
     Panel(
         "Backlog",
@@ -196,10 +224,8 @@ PIPELINE = (
         "Batch time",
         "Is a batch slower than the files that come meanwhile?",
         "s",
-        (
-            Query(quantile(0.5, "wirecheck_batch_duration_seconds"), "p50"),
-            Query(quantile(0.95, "wirecheck_batch_duration_seconds"), "p95"),
-        ),
+        spread("wirecheck_batch_duration_seconds"),
+        "heatmap",
     ),
     Panel(
         "State",
@@ -230,6 +256,7 @@ LOSS = (
         "How large are the gaps inside connections? What lies in a gap is judged by nobody and blamed on nobody.",
         "Bps",
         (Query(f"sum by (cluster) (rate(wirecheck_unseen_bytes_total{{{ON}}}{RATE}))", "{{cluster}}"),),
+        steps=LOSS_STEPS,
     ),
     Panel(
         "Messages not decoded, by reason",
@@ -239,18 +266,24 @@ LOSS = (
     ),
     Panel(
         "Input errors",
-        "Is input damaged? Files that could not be read, as counted since the monitor's run began.",
+        "Is input damaged? Files that could not be read to their end, and files set aside, as they came.",
         "short",
         (
-            Query(f"sum by (cluster) (wirecheck_input_errors_total{{{ON}}})", "input errors {{cluster}}"),
-            Query(f"sum by (cluster) (wirecheck_quarantined_files_total{{{ON}}})", "set aside {{cluster}}"),
+            Query(
+                f"sum by (cluster) (increase(wirecheck_input_errors_total{{{ON}}}{RATE}))", "input errors {{cluster}}"
+            ),
+            Query(
+                f"sum by (cluster) (increase(wirecheck_quarantined_files_total{{{ON}}}{RATE}))", "set aside {{cluster}}"
+            ),
         ),
+        "bars-over-time",
     ),
     Panel(
         "Checks that failed, by check",
         "Did a check end with an exception? It is our mistake (VIS006); what it had told stands, the rest is judged.",
         "short",
-        (Query(f"sum by (check) (wirecheck_check_failures_total{{{ON}}})", "{{check}}"),),
+        (Query(f"sum by (check) (increase(wirecheck_check_failures_total{{{ON}}}{RATE}))", "{{check}}"),),
+        "bars-over-time",
     ),
     Panel(
         "Versions of wirecheck",
@@ -266,6 +299,12 @@ BOARD = Board(
     "wirecheck-health",
     "wirecheck / Capture and pipeline health",
     "Is everything captured, read and judged in time, and where is it lost?",
-    (Row("Now", NOW), Row("Agents", AGENTS), Row("Monitor", PIPELINE), Row("What is missing", LOSS)),
+    (
+        Row("Now", NOW),
+        Row("Agents", AGENTS),
+        Row("Monitor", PIPELINE, folded=True),
+        Row("What is missing", LOSS, folded=True),
+    ),
     (CLUSTER, WHO),
+    events=(MONITOR_RESTARTED, AGENT_RESTARTED, ALERTED),
 )
