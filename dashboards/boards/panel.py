@@ -136,3 +136,13 @@ AGENT_RESTARTED = Event(
 ALERTED = Event(
     "Alerts", 'ALERTS{alertname=~"Wirecheck.+", alertstate="firing"}', "{{alertname}} {{cluster}} {{code}}", "red"
 )
+
+
+def spread(metric: str, where: str = "") -> tuple[Query, ...]:
+    """A histogram's buckets, by how many each gained."""
+    return (Query(f"sum by (le) (increase({metric}_bucket{where}{RATE}))", "{{le}}"),)
+
+
+LAG = ((60, "orange"), (300, "red"))
+"""Seconds; as the alerts on lag have them."""
+LOSS_STEPS = ((1, "orange"), (100, "red"))
