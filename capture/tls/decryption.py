@@ -19,7 +19,7 @@ import pyarrow as pa
 from wirecheck.capture import frames
 from wirecheck.capture.tls.plain_rows import plain
 from wirecheck.capture.tls.tls_connection import Sessions, TlsConnection
-from wirecheck.capture.tls.waiting_rows import Batch, Known, needs, plain_row
+from wirecheck.capture.tls.waiting_rows import Batch, Known, needs, oldest_offsets, plain_row
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 LATENESS_NS = 1 * SECOND  # as trim has it
 WAIT_NS = 10 * SECOND  # of a record that is being put together: slow links, and holes that are still to be filled
+KEY_NS = 5 * SECOND  # of a key that is still to be written
 MOST_BYTES = 64 << 20  # of all rows that wait
 
 
@@ -46,9 +47,11 @@ class Decryption:
         self._settled: set[int] = set()  # connections that stay as they are
         self._over: set[int] = set()
         self._batches: deque[Batch] = deque()
+        self._waiting_bytes = 0
         self._newest_ns = 0
         self._stamp = frames.Stamp("", "")
         self._told: Counter[str] = Counter()
+        self._lines = 0  # of the key logs, when keys were last looked for
         self.decrypted = 0
         """Connections of which a record was opened."""
         self.failures: Counter[str] = Counter()
@@ -60,6 +63,7 @@ class Decryption:
         return min((batch.oldest_ns for batch in self._batches), default=None)
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        self._use_new_keys()
         if (rows.column("kind").to_numpy() != frames.FRAME).any():
             for part, is_mark in _split(rows):
                 if is_mark:
@@ -73,6 +77,7 @@ class Decryption:
     def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:
         """The agent has shown everything up to now_ns."""
         self._newest_ns = max(self._newest_ns, now_ns)
+        self._use_new_keys()
         self._follower.advance(agent, self._newest_ns - LATENESS_NS)
         self._read()
         self._tell_failures()
@@ -87,10 +92,10 @@ class Decryption:
         ended = np.flatnonzero(rows.column("kind").to_numpy() == frames.ENDED)
         if len(ended):  # nothing comes behind it
             self._end_all()
-            self._batches.append(Batch(rows.slice(0, ended[0]), None, None))
+            self._wait(Batch(rows.slice(0, ended[0]), None, None))
             self._tell_failures()
             rows = rows.slice(ended[0])
-        self._batches.append(Batch(rows, None, None))
+        self._wait(Batch(rows, None, None))
 
     def _tell_failures(self) -> None:
         """As marks among the rows, for the job that judges them."""
@@ -98,12 +103,13 @@ class Decryption:
         self._told = self.failures.copy()
         marks = [frames.Mark(frames.UNDECRYPTED, self._newest_ns, None, n, why) for why, n in sorted(news.items())]
         if marks:
-            self._batches.append(Batch(frames.mark_rows(marks, self._stamp), None, None))
+            self._wait(Batch(frames.mark_rows(marks, self._stamp), None, None))
 
     def _end_all(self) -> None:
         self._follower.drain()
         self._read()
-        for serial in list(self._connections):
+        for serial, known in list(self._connections.items()):
+            known.tls.stop_waiting_for_key()
             self._end(serial)
 
     # --- bytes
@@ -113,7 +119,7 @@ class Decryption:
         self._follower.receive(table)
         placed = self._follower.placed
         self._begin_new(placed)
-        self._batches.append(Batch(rows, table, placed))
+        self._wait(Batch(rows, table, placed))
         self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
         self._read()
         self._learn_bases(table, placed)
@@ -131,13 +137,29 @@ class Decryption:
             known.tls.feed(run.side, run.begin, run.end, run.data)
             touched[run.serial] = known
         for serial, known in touched.items():
-            was_open = known.tls.is_open
-            known.tls.run()
-            if known.tls.is_open and not was_open:
-                self.decrypted += 1
-            self._let_go_if_failed(serial)
+            self._run(serial, known)
         for serial in self._follower.over:
             self._end(serial)
+
+    def _run(self, serial: int, known: Known) -> None:
+        was_open = known.tls.is_open
+        known.tls.run()
+        self._note(serial, known, was_open=was_open)
+
+    def _note(self, serial: int, known: Known, *, was_open: bool) -> None:
+        if known.tls.is_open and not was_open:
+            self.decrypted += 1
+        self._let_go_if_failed(serial)
+
+    def _use_new_keys(self) -> None:
+        """Of connections whose handshake came before their key."""
+        if self._lines != self._secrets.lines:
+            self._lines = self._secrets.lines
+            for serial, known in list(self._connections.items()):
+                if known.tls.waits_for_key:
+                    self._run(serial, known)
+                    if serial in self._over:
+                        self._end(serial)
 
     def _begin_new(self, placed: Placed) -> None:
         """Rows of connections that carry bytes wait until it is known what these are."""
@@ -147,11 +169,14 @@ class Decryption:
 
     def _end(self, serial: int) -> None:
         """Nothing more comes of it: what is not decided will not be."""
-        self._settled.discard(serial)
-        if serial in self._connections:
-            self._connections[serial].tls.end()
-            self._let_go_if_failed(serial)
+        known = self._connections.get(serial)
+        if known is not None:
             self._over.add(serial)
+            if known.tls.waits_for_key:  # a short one: its rows wait on
+                return
+            known.tls.end()
+            self._let_go_if_failed(serial)
+        self._settled.discard(serial)
 
     def _let_go_if_failed(self, serial: int) -> None:
         known = self._connections[serial]
@@ -160,8 +185,11 @@ class Decryption:
         if known.tls.failure:
             self.failures[known.tls.failure] += 1
         del self._connections[serial]
-        self._settled.add(serial)
-        self._follower.turn_off(known.key)
+        if serial in self._over:
+            self._over.discard(serial)  # its ends may be another connection's by now
+        else:
+            self._settled.add(serial)
+            self._follower.turn_off(known.key)
 
     def _learn_bases(self, table: Segments, placed: Placed) -> None:
         """Of each direction what its sequence numbers count from."""
@@ -186,12 +214,18 @@ class Decryption:
                 yield self._changed(batch, upto)
             if upto < len(batch.rows):
                 break
-            self._batches.popleft()
+            self._waiting_bytes -= self._batches.popleft().bytes
         self._forget()
 
+    def _wait(self, batch: Batch) -> None:
+        self._batches.append(batch)
+        self._waiting_bytes += batch.bytes
+
     def _is_tired(self, batch: Batch, row: int) -> bool:
+        assert batch.placed is not None
         age = self._newest_ns - int(batch.rows.column("ts_ns")[row].as_py())
-        return age > WAIT_NS or sum(each.bytes for each in self._batches) > MOST_BYTES
+        waits_for_key = self._connections[int(batch.placed.serial[row])].tls.waits_for_key
+        return age > (KEY_NS if waits_for_key else WAIT_NS) or self._waiting_bytes > MOST_BYTES
 
     def _ready(self, batch: Batch) -> int:
         """The first row that waits."""
@@ -210,6 +244,10 @@ class Decryption:
         assert batch.placed is not None
         serial = int(batch.placed.serial[row])
         known = self._connections[serial]
+        if known.tls.waits_for_key:
+            known.tls.stop_waiting_for_key()
+            self._note(serial, known, was_open=False)
+            return
         if not known.tls.is_open:
             known.tls.end()
             self._let_go_if_failed(serial)
@@ -233,16 +271,7 @@ class Decryption:
 
     def _forget(self) -> None:
         """What no row waits for."""
-        waiting: dict[int, int] = {}
-        for batch in self._batches:
-            if batch.placed is None:
-                continue
-            there = batch.taken + np.flatnonzero(batch.placed.serial[batch.taken :] >= 0)
-            stream = 2 * batch.placed.serial[there] + batch.placed.direction[there]
-            for name, offset in zip(stream.tolist(), batch.placed.offset[there].tolist(), strict=True):
-                waiting.setdefault(name, offset)
-                if 0 <= offset < waiting[name] or waiting[name] < 0:
-                    waiting[name] = offset
+        waiting = oldest_offsets(self._batches)
         for serial, known in list(self._connections.items()):
             mine = [2 * serial + side for side in (0, 1)]
             if serial in self._over and not any(name in waiting for name in mine):

@@ -10,6 +10,7 @@ fit is forgotten, the oldest first, and counted.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ EARLY = "CLIENT_EARLY_TRAFFIC_SECRET"
 HANDSHAKE = ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET")
 TRAFFIC = ("CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0")
 USED = {CLIENT_RANDOM, EARLY, *HANDSHAKE, *TRAFFIC}
+NO_KEY = "its keys are not in the key log"
+"""Why a connection stays encrypted, where nothing of it is there."""
 MOST_CONNECTIONS = 200_000
 """Whose secrets are kept: some 200 MB of memory at most."""
 LONGEST_LINE_BYTES = 1024
@@ -40,10 +43,12 @@ class KeyLogError(Exception):
 class Secrets:
     """What is known of connections, by the random of their ClientHello, and of TLS 1.2 sessions by their id."""
 
-    by_random: dict[bytes, dict[str, bytes]] = field(default_factory=dict)
-    masters: dict[bytes, bytes] = field(default_factory=dict)
+    by_random: OrderedDict[bytes, dict[str, bytes]] = field(default_factory=OrderedDict, repr=False)
+    masters: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, repr=False)
     wanted: bool = False
     """TLS is to be undone, whatever secrets there are."""
+    growing: bool = False
+    """A key may come later than the handshake it is of."""
     lines: int = 0
     """That hold a secret."""
     strange: int = 0
@@ -81,10 +86,37 @@ class Secrets:
         elif not _UNUSED.fullmatch(line):
             self.strange += 1
 
-    def _room(self, table: dict[bytes, Any], name: bytes) -> None:
+    def _room(self, table: OrderedDict[bytes, Any], name: bytes) -> None:
         if name not in table and len(table) >= MOST_CONNECTIONS:
-            del table[next(iter(table))]
+            table.popitem(last=False)
             self.forgotten += 1
+
+
+def need_cryptography(path: Path) -> None:
+    """Raises KeyLogError."""
+    if find_spec("cryptography") is None:
+        raise KeyLogError(f"{path}: TLS is undone by cryptography, which is not installed: {INSTALL}")
+
+
+class Lines:
+    """Of a file that comes in pieces, the last of which may end within a line."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._rest = b""  # a line that is not written to its end
+
+    def take(self, data: bytes) -> None:
+        whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        if newline:
+            self._secrets.read(whole)
+        self._rest = rest
+        if len(rest) > LONGEST_LINE_BYTES:  # no secret is that long
+            self._rest = b"?"
+
+    def end(self) -> None:
+        """Nothing more is written to the line at hand."""
+        self._secrets.read(self._rest)
+        self._rest = b""
 
 
 class KeyLog:
@@ -92,34 +124,24 @@ class KeyLog:
 
     def __init__(self, path: Path, secrets: Secrets) -> None:
         self.path, self._secrets = path, secrets
-        self._rest = b""  # a line that is not written to its end
         self.fault = ""
         """What is wrong with what was read of it, in one line."""
 
     def read(self) -> None:
         """All there is. Raises KeyLogError where it cannot be read."""
-        if find_spec("cryptography") is None:
-            raise KeyLogError(f"{self.path}: TLS is undone by cryptography, which is not installed: {INSTALL}")
+        need_cryptography(self.path)
         self._secrets.wanted = True
+        lines = Lines(self._secrets)
         before = self._secrets.lines, self._secrets.strange, self._secrets.forgotten
         try:
             with self.path.open("rb") as file:
                 while data := file.read(READ_BYTES):
-                    self._take(data)
+                    lines.take(data)
         except OSError as error:
             raise KeyLogError(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
-        self._secrets.read(self._rest)
-        self._rest = b""
+        lines.end()
         now = self._secrets.lines, self._secrets.strange, self._secrets.forgotten
         self.fault = _fault(*(after - earlier for after, earlier in zip(now, before, strict=True)))
-
-    def _take(self, data: bytes) -> None:
-        whole, newline, rest = (self._rest + data).rpartition(b"\n")
-        if newline:
-            self._secrets.read(whole)
-        self._rest = rest
-        if len(rest) > LONGEST_LINE_BYTES:  # no secret is that long
-            self._rest = b"?"
 
 
 def _fault(lines: int, strange: int, forgotten: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wirecheck.capture.tls import cipher_suites, hello
-from wirecheck.capture.tls.key_log import CLIENT_RANDOM, EARLY, HANDSHAKE, TRAFFIC
+from wirecheck.capture.tls.key_log import CLIENT_RANDOM, EARLY, HANDSHAKE, NO_KEY, TRAFFIC
 from wirecheck.capture.tls.record_keys import Tls13Key, tls12_keys
 from wirecheck.capture.tls.record_stream import RecordStream
 
@@ -27,7 +27,6 @@ MOST_FAILED = 16
 """Records that did not open, before any did: then the key is another connection's."""
 MOST_SESSIONS = 100_000
 NO_HELLO = "its handshake was not seen"
-NO_KEY = "its keys are not in the key log"
 WRONG_KEY = "the key log's keys do not open it"
 TOO_OLD = "its TLS is older than 1.2"
 
@@ -57,6 +56,9 @@ class TlsConnection:
         """Why it stays encrypted, once that is known."""
         self.foreign = False
         """It is no TLS."""
+        self.waits_for_key = False
+        """Both hellos are there, and the key log that has its secrets may still be written."""
+        self._tried_at_line = -1
         self._secrets, self._sessions = secrets, sessions
         self._streams: dict[int, RecordStream] = {}
         self._messages = (hello.Messages(), hello.Messages())
@@ -81,6 +83,8 @@ class TlsConnection:
 
     def run(self) -> None:
         """As far as it goes, both directions: one may wait for what the other says."""
+        if self.waits_for_key and self._tried_at_line != self._secrets.lines:
+            self._agree()
         moved = True
         while moved:
             moved = False
@@ -96,8 +100,16 @@ class TlsConnection:
         elif any(stream.failed >= MOST_FAILED for stream in streams):
             self._fail(WRONG_KEY)
 
+    def stop_waiting_for_key(self) -> None:
+        """With the secrets that are there, or none."""
+        if self.waits_for_key:
+            self.waits_for_key = False
+            self._agree(to_the_last=True)
+            self.run()
+
     def end(self) -> None:
         """Nothing more comes, or is waited for: whatever is not plain by now will not be."""
+        self.stop_waiting_for_key()
         for stream in self._streams.values():
             stream.give_up(stream.end)
         if not self._streams:
@@ -134,11 +146,13 @@ class TlsConnection:
         elif self._answered is not None and self._answered.version == hello.TLS_1_2 and self._master is not None:
             self._sessions.keep(hello.session_ticket(body), self._master)
 
-    def _agree(self) -> None:
-        """Both hellos are there: keys, or why there are none."""
+    def _agree(self, *, to_the_last: bool = False) -> None:
+        """Both hellos are there: keys, or why there are none; while they may still be written, some are not enough."""
         asked, answered = self._asked, self._answered
         if asked is None or answered is None:
             return
+        self._tried_at_line = self._secrets.lines
+        self.waits_for_key = False
         if answered.version not in {hello.TLS_1_2, hello.TLS_1_3}:
             self._fail(TOO_OLD)
             return
@@ -147,12 +161,15 @@ class TlsConnection:
         if suite is None:
             self._fail(f"its cipher suite 0x{answered.suite:04x} is not read")
         elif answered.version == hello.TLS_1_3:
-            self._use_1_3(suite, asked)
+            self._use_1_3(suite, asked, may_wait=self._secrets.growing and not to_the_last)
         else:
-            self._use_1_2(suite, asked, answered)
+            self._use_1_2(suite, asked, answered, may_wait=self._secrets.growing and not to_the_last)
 
-    def _use_1_3(self, suite: Suite, asked: Hello) -> None:
+    def _use_1_3(self, suite: Suite, asked: Hello, *, may_wait: bool) -> None:
         found = self._secrets.of(asked.random)
+        if may_wait and not found.keys() >= {*HANDSHAKE, *TRAFFIC}:
+            self.waits_for_key = True
+            return
         early = (EARLY,) if hello.EARLY_DATA in asked.extensions else ()
         client, server = (*early, HANDSHAKE[0], TRAFFIC[0]), (HANDSHAKE[1], TRAFFIC[1])
         for side, labels in ((self._client, client), (1 - self._client, server)):
@@ -161,7 +178,7 @@ class TlsConnection:
         if not any(stream.keys for stream in self._streams.values()):
             self._fail(NO_KEY)
 
-    def _use_1_2(self, suite: Suite, asked: Hello, answered: Hello) -> None:
+    def _use_1_2(self, suite: Suite, asked: Hello, answered: Hello, *, may_wait: bool) -> None:
         ticket = asked.extensions.get(hello.SESSION_TICKET, b"")
         resumed = answered.session and answered.session == asked.session
         self._master = self._secrets.of(asked.random).get(CLIENT_RANDOM) or self._secrets.masters.get(answered.session)
@@ -170,7 +187,9 @@ class TlsConnection:
         if self._master is None and ticket:
             self._master = self._sessions.of(ticket)
         if self._master is None:
-            self._fail(NO_KEY)
+            self.waits_for_key = may_wait
+            if not may_wait:
+                self._fail(NO_KEY)
             return
         self._sessions.keep(answered.session, self._master)
         mac_outside = hello.ENCRYPT_THEN_MAC in answered.extensions

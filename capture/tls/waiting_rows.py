@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wirecheck.capture import frames
 from wirecheck.capture.tls.plain_rows import PlainRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -48,6 +50,23 @@ class Batch:
     @property
     def oldest_ns(self) -> int:
         return int(self.rows.column("ts_ns").to_numpy()[self.taken :].min(initial=frames.LATEST_NS))
+
+
+def oldest_offsets(batches: Iterable[Batch]) -> dict[int, int]:
+    """Of each direction (twice the connection's number, and its side) that rows wait in, the least offset of theirs;
+    -1 where none of them has one.
+    """
+    waiting: dict[int, int] = {}
+    for batch in batches:
+        if batch.placed is None:
+            continue
+        there = batch.taken + np.flatnonzero(batch.placed.serial[batch.taken :] >= 0)
+        stream = 2 * batch.placed.serial[there] + batch.placed.direction[there]
+        for name, offset in zip(stream.tolist(), batch.placed.offset[there].tolist(), strict=True):
+            waiting.setdefault(name, offset)
+            if 0 <= offset < waiting[name] or waiting[name] < 0:
+                waiting[name] = offset
+    return waiting
 
 
 def needs(batch: Batch, row: int, known: Known) -> Iterator[tuple[RecordStream, int]]:
