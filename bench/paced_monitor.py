@@ -15,8 +15,8 @@ from threading import Event
 
 from wirecheck.door import main
 from wirecheck.streaming.run import housekeeping
-from wirecheck.streaming.run.lease import Lease
 from wirecheck.streaming.run.plan import Plan, Say
+from wirecheck.streaming.store.lease import Lease
 
 LOOK_S = 0.05
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from threading import Event, Thread
 
 from wirecheck.streaming.run import manifest
-from wirecheck.streaming.run.lease import Lease
 from wirecheck.streaming.run.plan import Plan, Say
 from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.store import compaction, retention
+from wirecheck.streaming.store.lease import Lease
 from wirecheck.streaming.store.storage import why
 
 EVERY_S = 600

@@ -26,7 +26,6 @@ from wirecheck.streaming.run import manifest, older_checkpoints
 from wirecheck.streaming.run.failure import in_one_line, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.housekeeping import house_kept
-from wirecheck.streaming.run.lease import Lease, LeaseLost, fenced
 from wirecheck.streaming.run.manifest import CheckpointRefused
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
@@ -43,6 +42,7 @@ from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, fenced
 from wirecheck.streaming.store.standing_rows import StandingRows
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
@@ -63,7 +63,7 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
         listed(plan.frames)
         with taken(plan.checkpoint, say) as lease, stop_signals() as stopping, served(plan, front) as page:
             begin(settings, Watch(plan, page, stopping, say, lease))
-    except (CheckpointRefused, JavaMissing, LeaseLost, SparkDidNotStart) as failure:
+    except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
         raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure

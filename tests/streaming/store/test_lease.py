@@ -8,9 +8,8 @@ from contextlib import ExitStack
 import pytest
 
 from tests import object_store
-from wirecheck.streaming.run import lease as leases
-from wirecheck.streaming.run.lease import NAME, Lease, LeaseLost, Terms, leased, store_of
-from wirecheck.streaming.run.manifest import CheckpointRefused
+from wirecheck.streaming.store import lease as leases
+from wirecheck.streaming.store.lease import NAME, Lease, LeaseLost, LeaseRefused, Terms, leased, store_of
 
 CHECKPOINT = "s3a://bucket/checkpoint"
 KEY = f"bucket/checkpoint/{NAME}"
@@ -37,7 +36,7 @@ def stands(store):
 
 def test_a_second_monitor_is_refused_in_one_line_while_the_first_renews(store):
     said = []
-    with held(QUICK) as first, pytest.raises(CheckpointRefused) as refused, held(QUICK, said):
+    with held(QUICK) as first, pytest.raises(LeaseRefused) as refused, held(QUICK, said):
         pass
     assert str(refused.value) == (
         f"{CHECKPOINT}: another monitor ({first.holder}) is at work on it; end that one first"
@@ -91,7 +90,7 @@ def test_of_many_that_begin_at_once_one_has_it(store):
         def begin():
             try:
                 found.append(stack.enter_context(held(QUICK)))
-            except CheckpointRefused as words:
+            except LeaseRefused as words:
                 refused.append(words)
 
         threads = [threading.Thread(target=begin) for _ in range(6)]
@@ -167,13 +166,13 @@ def test_on_a_disk_there_is_none_and_elsewhere_it_is_said(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"released": false, "holder": 1}'])
 def test_a_damaged_lease_is_refused_in_one_line(store, content):
     store.objects[KEY] = content
-    with pytest.raises(CheckpointRefused, match=f"{NAME} is damaged; remove it if no monitor is at work"), held(QUICK):
+    with pytest.raises(LeaseRefused, match=f"{NAME} is damaged; remove it if no monitor is at work"), held(QUICK):
         pass
 
 
 def test_a_store_that_cannot_be_reached_is_one_line(store):
     store.away = True
-    with pytest.raises(CheckpointRefused, match="no lease: ") as refused, held(QUICK):
+    with pytest.raises(LeaseRefused, match="no lease: ") as refused, held(QUICK):
         pass
     assert "\n" not in str(refused.value)
 

@@ -19,8 +19,6 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
-from wirecheck.streaming.run.manifest import CheckpointRefused
-from wirecheck.streaming.run.plan import Say
 from wirecheck.streaming.store.storage import is_local
 
 if TYPE_CHECKING:
@@ -29,6 +27,14 @@ if TYPE_CHECKING:
 
 NAME = ".lease.json"
 EXTRA = "wirecheck[objectstore]"
+
+
+Say = Callable[[str], None]
+"""Whoever is told, in lines for a person."""
+
+
+class LeaseRefused(Exception):  # noqa: N818 - reads as what happened
+    """Why it cannot be had, in one line with the way out."""
 
 
 class LeaseLost(Exception):  # noqa: N818 - reads as what happened
@@ -76,7 +82,7 @@ class Lease:
     # --- to have it
 
     def take(self, say: Say) -> None:
-        """Hold it. Raises CheckpointRefused where another monitor does."""
+        """Hold it. Raises LeaseRefused where another monitor does."""
         while not self._put(self._held(say)):
             pass
         self._thread.start()
@@ -95,7 +101,7 @@ class Lease:
                 return now
             if now.version != found.version:
                 taken = f"another monitor ({now.said['holder']}) is at work on it; end that one first"
-                raise CheckpointRefused(f"{self.checkpoint}: {taken}")
+                raise LeaseRefused(f"{self.checkpoint}: {taken}")
         return found
 
     def refuses_twice(self) -> bool:
@@ -185,7 +191,7 @@ class Lease:
 
 @contextmanager
 def leased(checkpoint: str, say: Say, terms: Terms = Terms()) -> Iterator["Lease | None"]:
-    """Meanwhile, where the checkpoint is on an object store. Raises CheckpointRefused.
+    """Meanwhile, where the checkpoint is on an object store. Raises LeaseRefused.
 
     None where nothing of the kind can be had, and that is said: then it is for people to see to it that there is one.
     """
@@ -226,13 +232,13 @@ def refusals(checkpoint: str) -> Iterator[None]:
         yield
     except unanswered() as wrong:
         said = str(wrong).strip().splitlines()[0]
-        raise CheckpointRefused(f"{checkpoint}: no lease: {said}; let this user read and write there") from wrong
+        raise LeaseRefused(f"{checkpoint}: no lease: {said}; let this user read and write there") from wrong
     except (ValueError, KeyError, TypeError) as wrong:
-        raise CheckpointRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
+        raise LeaseRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
 
 
 def store_of(checkpoint: str, say: Say) -> "ObjectStore | None":
-    """The folder, to `obstore`. Raises CheckpointRefused."""
+    """The folder, to `obstore`. Raises LeaseRefused."""
     if is_local(checkpoint):
         return None
     try:
