@@ -116,7 +116,8 @@ def explanations(codes: Iterable[str]) -> dict[str, dict[str, str]]:
 def in_a_sentence(check: Check) -> str:
     """The first of what it finds."""
     found = parts(check.function.__doc__ or "")["Finds"] if check.function else "Not looked for yet."
-    return SENTENCE.match(found)[0].replace("|", "\\|") if SENTENCE.match(found) else found
+    first = SENTENCE.match(found)
+    return (first[0] if first else found).replace("|", "\\|")
 
 
 def parts(text: str) -> dict[str, str]:
