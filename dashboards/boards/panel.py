@@ -116,7 +116,8 @@ def onto(uid: str, title: str) -> Link:
 def gained(metric: str, by: str, reach: str) -> str:
     """How much a counter gained; of one that was not there before, while its cluster was, all that it has."""
     counter = f"{metric}{{{ON}}}"
-    new = f"(({counter} unless {counter} offset {reach}) and on (cluster) (wirecheck_frames_total{{{ON}}} offset {reach}))"
+    there = f"wirecheck_frames_total{{{ON}}} offset {reach}"
+    new = f"(({counter} unless {counter} offset {reach}) and on (cluster) ({there}))"
     return f"sum by ({by}) ({new} or increase({counter}[{reach}]))"
 
 
