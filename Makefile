@@ -108,6 +108,10 @@ fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUEN
 evidence: $(SET_UP) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
 	@$(BIN)/python -m tools.evidence_of_captures $(FOLDERS)
 
+.PHONY: pictures
+pictures: $(SET_UP) ## take the pictures of the README anew (the page's by Chromium, where it is installed)
+	@$(BIN)/python -m tools.pictures
+
 .PHONY: pins
 pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
 	@$(BIN)/python -m tools.hashes
