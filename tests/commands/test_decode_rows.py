@@ -286,12 +286,16 @@ def test_following_a_capture_says_that_key_logs_are_not_used(tmp_path, talk):
 
 
 def test_lines_go_out_together_in_order_and_none_is_lost_where_the_rest_fails(capsys):
-    with pytest.raises(OSError, match="gone"), decode.printed(at_once=False) as put:
-        for number in range(decode.LINES_AT_ONCE + 2):
-            put(str(number))
-            shown = capsys.readouterr().out.split()
-            assert len(shown) == (decode.LINES_AT_ONCE if number == decode.LINES_AT_ONCE - 1 else 0)
-        raise OSError("gone")
+    def put_and_fail():
+        with decode.printed(at_once=False) as put:
+            for number in range(decode.LINES_AT_ONCE + 2):
+                put(str(number))
+                shown = capsys.readouterr().out.split()
+                assert len(shown) == (decode.LINES_AT_ONCE if number == decode.LINES_AT_ONCE - 1 else 0)
+            raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        put_and_fail()
     assert capsys.readouterr().out.split() == [str(decode.LINES_AT_ONCE), str(decode.LINES_AT_ONCE + 1)]
 
 
