@@ -92,6 +92,13 @@ METRICS = (
     Named("disk_size_bytes", "gauge", ("place",), "Size of these file systems."),
     Named("state_bytes", "gauge", ("step",), "Memory of the state stores, by step: follow or judge."),
     Named(
+        "task_cpu_seconds",
+        "gauge",
+        ("step", "task"),
+        "CPU seconds of Python in the last batch, by stateful step: of its most loaded task (`most_loaded`), and of "
+        "all its tasks together (`all`).",
+    ),
+    Named(
         "compiled",
         "gauge",
         (),
