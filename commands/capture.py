@@ -88,6 +88,7 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
       wirecheck capture -i eth0 --port 9092 --out /var/lib/wirecheck --cluster prod --retain 24h --max-disk 10G
       wirecheck capture -i eth0 --port 9092 --out /var/spool/wirecheck --ship s3://bucket/frames --cluster prod
       wirecheck capture -i lo -i eth0 --filter "tcp port 9092 and not host 10.0.0.7" --out frames/ --duration 60s
+      wirecheck capture -i eth0 --port 9093 --keylog /run/kafka/keys.log --out frames/
       wirecheck capture -r incident.pcapng --out frames/
     """
     first, more = choices.pop("first"), choices.pop("more")
@@ -104,8 +105,6 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
         raise click.UsageError(
             "--retain does not go with --ship: files leave when they are shipped; --max-disk bounds them"
         )
-    if interfaces and ctx.get_parameter_source("keylog") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--keylog goes with -r, not with -i: capture -r undoes TLS in what tcpdump wrote")
     if interfaces:
         click.echo(live(interfaces, **choices), err=True)
         return
@@ -158,6 +157,7 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
             else Limits(choices["max_disk"] or SPOOL_BYTES, ships=True),
             destination=None if ship is None else Destination(ship),
             keep_records=choices["keep_records"],
+            key_logs=tuple(options.key_logs(missing=True)),
         )
         stamp, counts = Stamp(cluster, agent or host_name()), Counts()
         with served(counts, choices["metrics_address"], choices["metrics_port"]):
@@ -174,6 +174,11 @@ def summary_line(counts: "Counts", out: Path) -> str:
     ]
     if counts.backlog is not None:
         parts.append(f"{counts.shipped_files:,} files shipped, {counts.lost_by('spool'):,} frames lost in the spool")
+    if counts.tls is not None:
+        tls = counts.tls
+        parts.append(
+            f"TLS connections: {tls.decrypted:,} decrypted, {tls.without_keys:,} without keys, {tls.failed:,} failed"
+        )
     if counts.skipped:
         parts.append("skipped " + ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.skipped.items())))
     return "; ".join(parts)
@@ -195,10 +200,11 @@ def host_name() -> str:
 @contextmanager
 def one_line_errors(out: Path) -> Iterator[None]:
     from wirecheck.capture.refusal import AgentNameError, DestinationError, ListenError
+    from wirecheck.capture.tls.key_log import KeyLogError
 
     try:
         yield
-    except (ListenError, AgentNameError, DestinationError) as error:
+    except (ListenError, AgentNameError, DestinationError, KeyLogError) as error:
         raise Stop(str(error)) from error
     except OSError as error:
         raise Stop(f"{error.filename or out}: {str(error.strerror or error).lower()}{fix(error, out)}") from error

@@ -84,13 +84,14 @@ def keylog() -> Decorator:
 def _keep_key_logs(ctx: click.Context, param: click.Parameter, value: tuple[Path, ...]) -> None:
     """One that only the environment names may be missing: who set it may have meant another program."""
     told = ctx.get_parameter_source(str(param.name)) is not ParameterSource.ENVIRONMENT
-    ctx.meta[KEY_LOGS] = [path for path in value if told or path.exists()]
+    ctx.meta[KEY_LOGS] = [(path, told) for path in value]
 
 
-def key_logs() -> list[Path]:
-    """What `--keylog` of the command that runs named."""
+def key_logs(*, missing: bool = False) -> list[Path]:
+    """What `--keylog` of the command that runs named; `missing`: also what only the environment names, there or not."""
     ctx = click.get_current_context(silent=True)
-    return list(ctx.meta.get(KEY_LOGS, [])) if ctx is not None else []
+    named = ctx.meta.get(KEY_LOGS, []) if ctx is not None else []
+    return [path for path, told in named if told or missing or path.exists()]
 
 
 def tables() -> Decorator:

@@ -208,7 +208,7 @@ def shown_of(found: "Result", files: list[Path]) -> Row:
 
 
 def message_time(ns: int) -> str:
-    from wirecheck.decode.show.message_lines import rfc3339
+    from wirecheck.decode.show.message_head import rfc3339
 
     return rfc3339(ns)
 

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from wirecheck import extension_modules
-from wirecheck.capture.agent.counts import ROLL_SECONDS, Counts
+from wirecheck.capture.agent.counts import ROLL_SECONDS, Counts, TlsCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,6 +48,8 @@ class AgentCollector:
         yield _gauge("ring_fill_ratio", "Most of the ring that waited for us lately.", ["interface"], fill)
         yield _gauge("connections", "Connections followed to redact records.", [], [((), counts.connections)])
         yield _gauge("disk_bytes", "Size of all files of this agent.", [], [((), counts.disk_bytes)])
+        if counts.tls is not None:
+            yield from self._tls(counts.tls)
         if counts.backlog is not None:
             yield from self._shipping(counts.backlog())
         last = [((), counts.last_frame_ns / 1e9)]
@@ -60,6 +62,13 @@ class AgentCollector:
             [((), 0 if extension_modules.PLAIN else 1)],
         )
         yield self._rolls()
+
+    def _tls(self, tls: TlsCounts) -> Iterator[Metric]:
+        outcomes = {"decrypted": tls.decrypted, "without_keys": tls.without_keys, "failed": tls.failed}
+        yield _counter("tls_connections", "TLS connections, by what became of them.", ["outcome"], _by_name(outcomes))
+        lines = {"secret": tls.secrets, "strange": tls.strange}
+        yield _counter("key_log_lines", "Lines of the key logs, by what they are.", ["kind"], _by_name(lines))
+        yield _gauge("key_logs_unreadable", "Key logs that cannot be read now.", [], [((), tls.unreadable)])
 
     def _shipping(self, backlog: Backlog) -> Iterator[Metric]:
         counts = self._counts

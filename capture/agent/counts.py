@@ -35,6 +35,22 @@ class Rolls:
 
 
 @dataclass
+class TlsCounts:
+    decrypted: int = 0
+    """Connections of which a record was opened."""
+    without_keys: int = 0
+    """That stay encrypted: their keys are in no key log."""
+    failed: int = 0
+    """That stay encrypted for any other reason."""
+    secrets: int = 0
+    """Lines of the key logs that hold one."""
+    strange: int = 0
+    """Lines that are none of a key log."""
+    unreadable: int = 0
+    """Key logs that cannot be read now."""
+
+
+@dataclass
 class Counts:
     # of the loop
     frames: Counter[str] = field(default_factory=Counter)
@@ -61,6 +77,8 @@ class Counts:
     """Followed now."""
     disk_bytes: int = 0
     """In all files of this agent now."""
+    tls: TlsCounts | None = None
+    """What became of TLS; None where no key log was given."""
     # of the shipping thread
     backlog: Callable[[], Backlog] | None = None
     """What waits to be shipped now; None where nothing is shipped."""

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Self
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent.counts import KERNEL, Counts
+from wirecheck.capture.agent.live_trim import trimming
 from wirecheck.capture.agent.shipper import Shipper
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
 from wirecheck.capture.agent.writer import ClockWentBack, Shown, Writer
 from wirecheck.capture.refusal import ListenError
 from wirecheck.capture.source import ring
 from wirecheck.capture.source.interface import BUFFER_BYTES, Interface, is_there, need_libpcap
-from wirecheck.capture.trim.trimmer import Trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +56,7 @@ class Listening:
     limits: Limits | None = None
     keep_records: bool = False
     destination: Destination | None = None
+    key_logs: tuple[Path, ...] = ()
 
     @property
     def filter(self) -> str:
@@ -106,7 +107,7 @@ def listen(
 
     `counts` grows meanwhile, for who wants to look. Records, secrets and all that is not known to be Kafka are left
     out unless `what` keeps them. Raises ListenError, or OSError when the folder cannot be used (FolderInUseError is
-    one).
+    one), or KeyLogError.
     """
     counts = Counts() if counts is None else counts
     if what.bpf is not None:
@@ -120,7 +121,8 @@ def listen(
         stack.callback(_close, interfaces)
         for name in what.interfaces:
             interfaces[name] = what.open(name)
-        writer = Writer(spool, stamp, counts, say, None if what.keep_records else Trim)
+        new_trim = trimming(what.key_logs, counts, say, stack, keep_records=what.keep_records)
+        writer = Writer(spool, stamp, counts, say, new_trim)
         loop = _Loop(what, stamp, interfaces, writer, counts)
         loop.say = say
         if line := extension_modules.slow():

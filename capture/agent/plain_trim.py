@@ -61,6 +61,16 @@ class TlsTrim:
     def connections(self) -> int:
         return self._trim.connections if self._trim is not None else 0
 
+    @property
+    def decrypted(self) -> int:
+        """Connections of which a record was opened."""
+        return self._undo.decrypted if self._undo is not None else 0
+
+    @property
+    def undecrypted(self) -> dict[str, int]:
+        """TLS connections that stay encrypted, by the reason."""
+        return dict(self._undo.failures) if self._undo is not None else {}
+
     def _trimmed(self, every: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in every:
             yield from map(on_the_wire, self._trim.add(rows) if self._trim is not None else [rows])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wirecheck.capture.agent.counts import Counts
+    from wirecheck.capture.agent.plain_trim import TlsTrim
     from wirecheck.capture.agent.spool import Spool
     from wirecheck.capture.trim.trimmer import Trim
 
@@ -59,7 +60,7 @@ class Writer(threading.Thread):
         stamp: frames.Stamp,
         counts: Counts,
         say: Callable[[str], None],
-        new_trim: Callable[[], Trim] | None,
+        new_trim: Callable[[], Trim | TlsTrim] | None,
     ) -> None:
         super().__init__(name="writer", daemon=True)
         self._spool, self._stamp, self._counts, self._say = spool, stamp, counts, say

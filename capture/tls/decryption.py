@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
-from wirecheck.capture.tls.plain_rows import plain
+from wirecheck.capture.tls.joining import Budget
+from wirecheck.capture.tls.row_places import UNKNOWN, Known, needs
 from wirecheck.capture.tls.tls_connection import Sessions, TlsConnection
-from wirecheck.capture.tls.waiting_rows import Batch, Known, needs, plain_row
+from wirecheck.capture.tls.waiting_rows import Batch, oldest_offsets
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 LATENESS_NS = 1 * SECOND  # as trim has it
 WAIT_NS = 10 * SECOND  # of a record that is being put together: slow links, and holes that are still to be filled
+KEY_NS = 5 * SECOND  # of a key that is still to be written
+JOIN_NS = 2 * SECOND  # of what opens a connection that is older than the capture
+WHOLE = 1 << 32
 MOST_BYTES = 64 << 20  # of all rows that wait
 
 
@@ -40,15 +44,19 @@ class Decryption:
     """One agent's rows. `add` gives back what is decided; `drain` the rest, when nothing more comes."""
 
     def __init__(self, secrets: Secrets) -> None:
-        self._secrets, self._sessions = secrets, Sessions()
+        self._secrets, self._sessions, self._budget = secrets, Sessions(), Budget()
+        self._joining: set[int] = set()  # connections that may be older than the capture
         self._follower = Follower(tapped=True)
         self._connections: dict[int, Known] = {}
         self._settled: set[int] = set()  # connections that stay as they are
         self._over: set[int] = set()
         self._batches: deque[Batch] = deque()
+        self._waiting_bytes = 0
+        self._drains = False  # nothing waits any more
         self._newest_ns = 0
         self._stamp = frames.Stamp("", "")
         self._told: Counter[str] = Counter()
+        self._lines = 0  # of the key logs, when keys were last looked for
         self.decrypted = 0
         """Connections of which a record was opened."""
         self.failures: Counter[str] = Counter()
@@ -60,6 +68,7 @@ class Decryption:
         return min((batch.oldest_ns for batch in self._batches), default=None)
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        self._use_new_keys()
         if (rows.column("kind").to_numpy() != frames.FRAME).any():
             for part, is_mark in _split(rows):
                 if is_mark:
@@ -73,6 +82,7 @@ class Decryption:
     def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:
         """The agent has shown everything up to now_ns."""
         self._newest_ns = max(self._newest_ns, now_ns)
+        self._use_new_keys()
         self._follower.advance(agent, self._newest_ns - LATENESS_NS)
         self._read()
         self._tell_failures()
@@ -80,6 +90,7 @@ class Decryption:
 
     def drain(self) -> Iterator[pa.RecordBatch]:
         self._end_all()
+        self._drains = True
         yield from self._decided()
 
     def _keep_marks(self, rows: pa.RecordBatch) -> None:
@@ -87,10 +98,10 @@ class Decryption:
         ended = np.flatnonzero(rows.column("kind").to_numpy() == frames.ENDED)
         if len(ended):  # nothing comes behind it
             self._end_all()
-            self._batches.append(Batch(rows.slice(0, ended[0]), None, None))
+            self._wait(Batch(rows.slice(0, ended[0]), None, None))
             self._tell_failures()
             rows = rows.slice(ended[0])
-        self._batches.append(Batch(rows, None, None))
+        self._wait(Batch(rows, None, None))
 
     def _tell_failures(self) -> None:
         """As marks among the rows, for the job that judges them."""
@@ -98,12 +109,13 @@ class Decryption:
         self._told = self.failures.copy()
         marks = [frames.Mark(frames.UNDECRYPTED, self._newest_ns, None, n, why) for why, n in sorted(news.items())]
         if marks:
-            self._batches.append(Batch(frames.mark_rows(marks, self._stamp), None, None))
+            self._wait(Batch(frames.mark_rows(marks, self._stamp), None, None))
 
     def _end_all(self) -> None:
         self._follower.drain()
         self._read()
-        for serial in list(self._connections):
+        for serial, known in list(self._connections.items()):
+            known.tls.stop_waiting_for_key()
             self._end(serial)
 
     # --- bytes
@@ -113,7 +125,7 @@ class Decryption:
         self._follower.receive(table)
         placed = self._follower.placed
         self._begin_new(placed)
-        self._batches.append(Batch(rows, table, placed))
+        self._wait(Batch(rows, table, placed))
         self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
         self._read()
         self._learn_bases(table, placed)
@@ -131,37 +143,68 @@ class Decryption:
             known.tls.feed(run.side, run.begin, run.end, run.data)
             touched[run.serial] = known
         for serial, known in touched.items():
-            was_open = known.tls.is_open
-            known.tls.run()
-            if known.tls.is_open and not was_open:
-                self.decrypted += 1
-            self._let_go_if_failed(serial)
+            self._run(serial, known)
         for serial in self._follower.over:
             self._end(serial)
+
+    def _run(self, serial: int, known: Known) -> None:
+        was_open = known.is_open
+        known.tls.run()
+        self._note(serial, known, was_open=was_open)
+
+    def _note(self, serial: int, known: Known, *, was_open: bool) -> None:
+        if known.tls.is_joining:
+            self._joining.add(serial)
+        else:
+            self._joining.discard(serial)
+        if known.is_open and not was_open:
+            self.decrypted += 1
+        self._let_go_if_failed(serial)
+
+    def _use_new_keys(self) -> None:
+        """Of connections whose handshake came before their key, or before the capture."""
+        self._budget.earn(self._newest_ns)
+        for serial in list(self._joining):
+            self._run(serial, self._connections[serial])
+        if self._lines != self._secrets.lines:
+            self._lines = self._secrets.lines
+            for serial, known in list(self._connections.items()):
+                if known.tls.waits_for_key:
+                    self._run(serial, known)
+                    if serial in self._over:
+                        self._end(serial)
 
     def _begin_new(self, placed: Placed) -> None:
         """Rows of connections that carry bytes wait until it is known what these are."""
         for serial in np.unique(placed.serial[placed.offset >= 0]).tolist():
             if serial not in self._connections and serial not in self._settled:
-                self._connections[serial] = Known("", TlsConnection(self._secrets, self._sessions), {})
+                tls = TlsConnection(self._secrets, self._sessions, self._budget)
+                self._connections[serial] = Known(tls, tls.streams)
 
     def _end(self, serial: int) -> None:
         """Nothing more comes of it: what is not decided will not be."""
-        self._settled.discard(serial)
-        if serial in self._connections:
-            self._connections[serial].tls.end()
-            self._let_go_if_failed(serial)
+        known = self._connections.get(serial)
+        if known is not None:
             self._over.add(serial)
+            if known.tls.waits_for_key:  # a short one: its rows wait on
+                return
+            known.tls.end()
+            self._let_go_if_failed(serial)
+        self._settled.discard(serial)
 
     def _let_go_if_failed(self, serial: int) -> None:
         known = self._connections[serial]
-        if known.tls.is_open or not (known.tls.failure or known.tls.foreign):
+        if known.is_open or not (known.tls.failure or known.tls.foreign):
             return
         if known.tls.failure:
             self.failures[known.tls.failure] += 1
         del self._connections[serial]
-        self._settled.add(serial)
-        self._follower.turn_off(known.key)
+        self._joining.discard(serial)
+        if serial in self._over:
+            self._over.discard(serial)  # its ends may be another connection's by now
+        else:
+            self._settled.add(serial)
+            self._follower.turn_off(known.key)
 
     def _learn_bases(self, table: Segments, placed: Placed) -> None:
         """Of each direction what its sequence numbers count from."""
@@ -170,87 +213,65 @@ class Decryption:
         names, first = np.unique(stream, return_index=True)
         for name, row in zip(names.tolist(), there[first].tolist(), strict=True):
             known = self._connections.get(name >> 1)
-            if known is not None:
-                known.base.setdefault(name & 1, int(table.seq[row]) - int(placed.offset[row]))
+            if known is not None and known.base[name & 1] == UNKNOWN:
+                known.base[name & 1] = (int(table.seq[row]) - int(placed.offset[row])) % WHOLE
 
     # --- rows
 
     def _decided(self) -> Iterator[pa.RecordBatch]:
         while self._batches:
             batch = self._batches[0]
-            upto = self._ready(batch)
+            upto = batch.ready(self._connections)
             if upto < len(batch.rows) and self._is_tired(batch, upto):
                 self._give_up(batch, upto)
                 continue
             if upto > batch.taken:
-                yield self._changed(batch, upto)
+                yield batch.take(upto, self._connections)
             if upto < len(batch.rows):
                 break
-            self._batches.popleft()
+            self._waiting_bytes -= self._batches.popleft().bytes
         self._forget()
 
-    def _is_tired(self, batch: Batch, row: int) -> bool:
-        age = self._newest_ns - int(batch.rows.column("ts_ns")[row].as_py())
-        return age > WAIT_NS or sum(each.bytes for each in self._batches) > MOST_BYTES
+    def _wait(self, batch: Batch) -> None:
+        self._batches.append(batch)
+        self._waiting_bytes += batch.bytes
 
-    def _ready(self, batch: Batch) -> int:
-        """The first row that waits."""
-        if batch.placed is None or not self._connections:
-            return len(batch.rows)
-        serials = np.fromiter(self._connections, np.int64, len(self._connections))
-        mine = batch.taken + np.flatnonzero(np.isin(batch.placed.serial[batch.taken :], serials))
-        for row in mine.tolist():
-            known = self._connections[int(batch.placed.serial[row])]
-            if not known.tls.is_open or any(stream.space.decided < end for stream, end in needs(batch, row, known)):
-                return row
-        return len(batch.rows)
+    def _is_tired(self, batch: Batch, row: int) -> bool:
+        assert batch.columns is not None
+        age = self._newest_ns - int(batch.rows.column("ts_ns")[row].as_py())
+        tls = self._connections[batch.columns.serial[row]].tls
+        patience = KEY_NS if tls.waits_for_key else JOIN_NS if tls.is_joining else WAIT_NS
+        return age > patience or self._waiting_bytes > MOST_BYTES or self._drains
 
     def _give_up(self, batch: Batch, row: int) -> None:
         """The row waits no longer."""
-        assert batch.placed is not None
-        serial = int(batch.placed.serial[row])
+        assert batch.columns is not None
+        serial = batch.columns.serial[row]
         known = self._connections[serial]
-        if not known.tls.is_open:
+        if known.tls.waits_for_key:
+            known.tls.stop_waiting_for_key()
+            self._note(serial, known, was_open=False)
+            return
+        if not known.is_open:
             known.tls.end()
             self._let_go_if_failed(serial)
             return
-        for stream, end in needs(batch, row, known):
-            stream.give_up(end)
-
-    def _changed(self, batch: Batch, upto: int) -> pa.RecordBatch:
-        """The rows up to this one that have not left."""
-        first, batch.taken = batch.taken, upto
-        rows = batch.rows.slice(first, upto - first)
-        if batch.placed is None or not self._connections:
-            return rows
-        serials = np.fromiter(self._connections, np.int64, len(self._connections))
-        mine = np.flatnonzero(np.isin(batch.placed.serial[first:upto], serials)).tolist()
-        if not mine:
-            return rows
-        return plain(
-            rows, {i: plain_row(batch, first + i, self._connections[int(batch.placed.serial[first + i])]) for i in mine}
-        )
+        for side, stream in enumerate(known.streams):
+            if stream is not None and (end := needs(batch.columns, row, known, side)) != UNKNOWN:
+                stream.give_up(end)
 
     def _forget(self) -> None:
         """What no row waits for."""
-        waiting: dict[int, int] = {}
-        for batch in self._batches:
-            if batch.placed is None:
-                continue
-            there = batch.taken + np.flatnonzero(batch.placed.serial[batch.taken :] >= 0)
-            stream = 2 * batch.placed.serial[there] + batch.placed.direction[there]
-            for name, offset in zip(stream.tolist(), batch.placed.offset[there].tolist(), strict=True):
-                waiting.setdefault(name, offset)
-                if 0 <= offset < waiting[name] or waiting[name] < 0:
-                    waiting[name] = offset
+        waiting = oldest_offsets(self._batches)
         for serial, known in list(self._connections.items()):
             mine = [2 * serial + side for side in (0, 1)]
-            if serial in self._over and not any(name in waiting for name in mine):
+            if serial in self._over and not any(serial in batch.connections for batch in self._batches):
                 del self._connections[serial]
                 self._over.discard(serial)
+                self._joining.discard(serial)
                 continue
             for side in (0, 1):
-                if (direction := known.tls.stream(side)) is not None:
+                if (direction := known.streams[side]) is not None:
                     oldest = waiting.get(mine[side], -1)
                     direction.space.forget(direction.space.decided if oldest < 0 else oldest)
 

@@ -10,11 +10,14 @@ fit is forgotten, the oldest first, and counted.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 CLIENT_RANDOM = "CLIENT_RANDOM"
@@ -22,12 +25,14 @@ EARLY = "CLIENT_EARLY_TRAFFIC_SECRET"
 HANDSHAKE = ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_HANDSHAKE_TRAFFIC_SECRET")
 TRAFFIC = ("CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0")
 USED = {CLIENT_RANDOM, EARLY, *HANDSHAKE, *TRAFFIC}
+NO_KEY = "its keys are not in the key log"
+"""Why a connection stays encrypted, where nothing of it is there."""
 MOST_CONNECTIONS = 200_000
 """Whose secrets are kept: some 200 MB of memory at most."""
 LONGEST_LINE_BYTES = 1024
 INSTALL = "pip install 'wirecheck[tls]'"
 READ_BYTES = 1 << 20
-_LINE = re.compile(rb"([A-Z0-9_]{3,64}) ([0-9a-fA-F]{64}) ([0-9a-fA-F]{64,256})\s*")
+_LINE = re.compile(rb"([A-Z0-9_]{3,64}) ([0-9a-fA-F]{64}) ((?:[0-9a-fA-F]{2}){32,128})\s*")
 _UNUSED = re.compile(rb"(RSA|PMS_CLIENT_RANDOM) [0-9a-fA-F]{16,64} [0-9a-fA-F]{96,128}\s*")  # NSS: premaster secrets
 _SESSION = re.compile(rb"RSA Session-ID:([0-9a-fA-F]{2,64}) Master-Key:([0-9a-fA-F]{96})\s*")
 
@@ -40,18 +45,39 @@ class KeyLogError(Exception):
 class Secrets:
     """What is known of connections, by the random of their ClientHello, and of TLS 1.2 sessions by their id."""
 
-    by_random: dict[bytes, dict[str, bytes]] = field(default_factory=dict)
-    masters: dict[bytes, bytes] = field(default_factory=dict)
+    by_random: OrderedDict[bytes, dict[str, bytes]] = field(default_factory=OrderedDict, repr=False)
+    masters: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, repr=False)
     wanted: bool = False
     """TLS is to be undone, whatever secrets there are."""
+    growing: bool = False
+    """A key may come later than the handshake it is of."""
     lines: int = 0
     """That hold a secret."""
     strange: int = 0
     """That are no comment, and no line of a key log."""
     forgotten: int = 0
 
+    claimed: set[bytes] = field(default_factory=set, repr=False)
+    """Randoms of connections that were found: no other connection has them."""
+
     def of(self, client_random: bytes) -> dict[str, bytes]:
-        return self.by_random.get(client_random, {})
+        """Of the connection that has this random, and of no other one."""
+        found = self.by_random.get(client_random)
+        if found is None:
+            return {}
+        self.claimed.add(client_random)
+        return found
+
+    def unclaimed(self, most: int) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """Of connections of TLS 1.3 that were not found yet, so many, the newest first."""
+        return islice(
+            (
+                (random, found)
+                for random, found in reversed(self.by_random.items())
+                if random not in self.claimed and TRAFFIC[0] in found
+            ),
+            most,
+        )
 
     def read_block(self, text: bytes) -> None:
         """A key log within a capture; without cryptography it is of no use."""
@@ -81,10 +107,37 @@ class Secrets:
         elif not _UNUSED.fullmatch(line):
             self.strange += 1
 
-    def _room(self, table: dict[bytes, Any], name: bytes) -> None:
+    def _room(self, table: OrderedDict[bytes, Any], name: bytes) -> None:
         if name not in table and len(table) >= MOST_CONNECTIONS:
-            del table[next(iter(table))]
+            self.claimed.discard(table.popitem(last=False)[0])
             self.forgotten += 1
+
+
+def need_cryptography(path: Path) -> None:
+    """Raises KeyLogError."""
+    if find_spec("cryptography") is None:
+        raise KeyLogError(f"{path}: TLS is undone by cryptography, which is not installed: {INSTALL}")
+
+
+class Lines:
+    """Of a file that comes in pieces, the last of which may end within a line."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._rest = b""  # a line that is not written to its end
+
+    def take(self, data: bytes) -> None:
+        whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        if newline:
+            self._secrets.read(whole)
+        self._rest = rest
+        if len(rest) > LONGEST_LINE_BYTES:  # no secret is that long
+            self._rest = b"?"
+
+    def end(self) -> None:
+        """Nothing more is written to the line at hand."""
+        self._secrets.read(self._rest)
+        self._rest = b""
 
 
 class KeyLog:
@@ -92,34 +145,24 @@ class KeyLog:
 
     def __init__(self, path: Path, secrets: Secrets) -> None:
         self.path, self._secrets = path, secrets
-        self._rest = b""  # a line that is not written to its end
         self.fault = ""
         """What is wrong with what was read of it, in one line."""
 
     def read(self) -> None:
         """All there is. Raises KeyLogError where it cannot be read."""
-        if find_spec("cryptography") is None:
-            raise KeyLogError(f"{self.path}: TLS is undone by cryptography, which is not installed: {INSTALL}")
+        need_cryptography(self.path)
         self._secrets.wanted = True
+        lines = Lines(self._secrets)
         before = self._secrets.lines, self._secrets.strange, self._secrets.forgotten
         try:
             with self.path.open("rb") as file:
                 while data := file.read(READ_BYTES):
-                    self._take(data)
+                    lines.take(data)
         except OSError as error:
             raise KeyLogError(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
-        self._secrets.read(self._rest)
-        self._rest = b""
+        lines.end()
         now = self._secrets.lines, self._secrets.strange, self._secrets.forgotten
         self.fault = _fault(*(after - earlier for after, earlier in zip(now, before, strict=True)))
-
-    def _take(self, data: bytes) -> None:
-        whole, newline, rest = (self._rest + data).rpartition(b"\n")
-        if newline:
-            self._secrets.read(whole)
-        self._rest = rest
-        if len(rest) > LONGEST_LINE_BYTES:  # no secret is that long
-            self._rest = b"?"
 
 
 def _fault(lines: int, strange: int, forgotten: int) -> str:

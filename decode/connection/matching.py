@@ -211,8 +211,18 @@ def answers_request(connection: Connection, correlation: i64) -> bool:
 
 
 def on_token(shared: Shared, connection: Connection, is_request: bool) -> None:
-    """A token is complete; one of the server answers the oldest of the client."""
+    """A token is complete; one of the server answers the oldest of the client.
+
+    A server's token that was captured before the client's it answers was taken for a response to a request that is
+    still to come: servers answer in order, so with nothing else in flight the oldest such response is that token.
+    """
     if is_request:
+        answer = connection.early_responses.first
+        if answer is not None and connection.in_flight.first is None:
+            connection.early_responses.remove(None, answer)
+            connection.responses().messages -= 1
+            connection.responses().raw_frames += 1
+            return
         token = Message(0, 0, 0, 0)
         token.flags = RAW
         on_request(shared, connection, token, True)

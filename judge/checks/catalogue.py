@@ -10,8 +10,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from textwrap import fill
 from types import ModuleType
 
@@ -74,7 +74,7 @@ class Check(Rule):
 
 
 def read() -> dict[str, Check]:
-    lines = resources.files(__package__).joinpath("catalogue.tsv").read_text("ascii").splitlines()
+    lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
     for code, name, kind, status, spaces, one_per, summary in (line.split("\t") for line in lines[1:]):
         function = None if status == "planned" else function_of(code, name)

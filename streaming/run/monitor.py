@@ -110,7 +110,10 @@ def outlive(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
     writable(plan.out)
-    checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan))
+    facts = manifest.facts(settings, plan)
+    if plan.moved:
+        older_checkpoints.relocate(plan.checkpoint, facts)
+    checkpoint = manifest.claim(plan.checkpoint, facts, moved=plan.moved)
     older_checkpoints.bring_up(plan.checkpoint)
     manifest.readable(plan.checkpoint)
     agents = present(plan.frames, plan.checkpoint)

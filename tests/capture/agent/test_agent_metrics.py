@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from wirecheck.capture.agent import agent_metrics
-from wirecheck.capture.agent.counts import DISK, KERNEL, Counts
+from wirecheck.capture.agent.counts import DISK, KERNEL, Counts, TlsCounts
 from wirecheck.capture.agent.spool_folder import Backlog
 
 NAMES = {
@@ -23,6 +23,8 @@ SHIPPING = {
     "shipped_files_total", "shipped_bytes_total", "ship_failures_total", "backlog_files",
     "backlog_oldest_timestamp_seconds",
 }  # fmt: skip
+
+TLS = {"tls_connections_total", "key_log_lines_total", "key_logs_unreadable"}
 
 
 @pytest.fixture
@@ -44,6 +46,24 @@ def page(counts):
     registry = CollectorRegistry()
     registry.register(agent_metrics.AgentCollector(counts))
     return generate_latest(registry).decode()
+
+
+def test_an_agent_with_key_logs_says_what_became_of_tls(counts):
+    shown = {line.split()[2] for line in page(counts).splitlines() if line.startswith("# TYPE")}
+    counts.tls = TlsCounts(decrypted=5, without_keys=2, failed=1, secrets=30, strange=4, unreadable=1)
+    text = page(counts)
+    assert {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} - shown == {
+        f"wirecheck_agent_{name}" for name in TLS
+    }
+    for line in (
+        'tls_connections_total{outcome="decrypted"} 5.0',
+        'tls_connections_total{outcome="without_keys"} 2.0',
+        'tls_connections_total{outcome="failed"} 1.0',
+        'key_log_lines_total{kind="secret"} 30.0',
+        'key_log_lines_total{kind="strange"} 4.0',
+        "key_logs_unreadable 1.0",
+    ):
+        assert f"wirecheck_agent_{line}" in text
 
 
 def test_an_agent_that_ships_says_what_waits(counts):
@@ -106,5 +126,5 @@ def test_scrapes_are_answered_until_the_agent_ends(counts, unused_port):
 
 def test_the_page_of_the_agent_lists_them_all():
     page = (Path(__file__).resolve().parents[3] / "docs/agent.md").read_text()
-    every = NAMES | {f"agent_{name}" for name in SHIPPING}
+    every = NAMES | {f"agent_{name}" for name in SHIPPING | TLS}
     assert set(re.findall(r"`wirecheck_(\w+)`", re.sub(r"(?m)^[^|].*", "", page))) == every

@@ -201,6 +201,19 @@ def test_tokens_that_say_something_in_both_directions_are_counted_in_whatever_pa
         assert (only(results).raw_frames, only(results).sasl) == (4, "SCRAM-SHA-256")
 
 
+@pytest.mark.parametrize("answer", [b"r=abcdef,s=QSXCR,i=4096", b""])
+def test_an_answer_captured_before_its_token_is_no_message(answer):
+    talk = shaken(b"SCRAM-SHA-256").request(sized(b"n,,n=alice,r=abc"))
+    place = len(talk.segments) - 1
+    frames = more(talk.response(sized(answer)), [2, 3]).segments
+    frames[place], frames[place + 1] = frames[place + 1], frames[place]
+    for way in (follow, stepwise):
+        results = way(frames)
+        assert answered(results) == [0, 1, 2, 3]
+        assert "orphan" not in [row[0] for row in told(results)]
+        assert only(results).raw_frames == 2
+
+
 def test_an_answer_to_a_token_that_is_not_waited_for_any_more_is_still_no_message():
     """Half of it is there when the client goes on, and more waits than may: the token is what is given up."""
     answer = sized(b"v=rmF9pqV8S7suAoZWja4")
