@@ -62,6 +62,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     "--checkpoint", metavar="DIR", callback=options.place_or_uri,
     help="What is remembered between starts.  [default: OUT/_checkpoint]",
 )  # fmt: skip
+@click.option("--moved", is_flag=True, help="Frames, results or checkpoint lie elsewhere than before: go on there.")
 @click.option("--once", is_flag=True, help="Judge what is there and end.")
 @click.option("--interval", type=duration, default="2s", show_default=True, help="A batch at most this often.")
 @click.option("--max-batch-bytes", type=size, default="32M", show_default=True, help="Frames files of one batch.")

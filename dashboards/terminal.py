@@ -180,9 +180,17 @@ def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -
         both = (topic["topic_id"] or "(no id)", hex_id(topic["topic_id"]))
         cells = [named_cluster(topic["cluster"])] if many else []
         cells += [topic["name"] or "(not named)", ("  " if wide else "\n").join(both).strip()]
-        cells += [topic["state"], clock(topic["first_seen"], axis)]
+        cells += [
+            topic["state"],
+            clock(topic["first_seen"], axis) if wide else to_the_second(topic["first_seen"], axis),
+        ]
         table.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
     return table
+
+
+def to_the_second(time: str | None, axis: Axis) -> str:
+    """Where 80 columns hold a name, an id and no milliseconds; evidence has them."""
+    return clock(time, axis).partition(".")[0] + "Z" if time else ""
 
 
 def tally_text(findings: Iterable[Row], coverage: Row, not_listed: int = 0) -> Text:

@@ -26,7 +26,7 @@ from mypy_extensions import i32, i64, u8
 from wirecheck.decode import errors
 from wirecheck.decode.interpret import interpreter
 from wirecheck.decode.interpret.interpreter import Interpreter
-from wirecheck.decode.interpret.kept_bytes import Kept, one_message
+from wirecheck.decode.interpret.kept_bytes import Kept, of_message, of_messages
 from wirecheck.decode.interpret.outcomes import Attempts, Outcomes, walk_all
 from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec64
 from wirecheck.decode.layouts.program import Dialect, form, programs
@@ -170,14 +170,14 @@ def decode(
 def kept(messages: Messages) -> Kept:
     """The messages as the interpreter takes them."""
     spans = vec64(messages.span_at), vec64(messages.span_offset), vec64(messages.span_length)
-    return Kept(bytes_of(messages.data), vec64(messages.at), *spans)
+    return of_messages(bytes_of(messages.data), vec64(messages.at), *spans)
 
 
 def kept_message(messages: Messages, row: int) -> Kept:
     """One of them alone."""
     spans = slice(messages.span_at[row], messages.span_at[row + 1])
     data = messages.data[messages.at[row] : messages.at[row + 1]].tobytes()
-    return one_message(data, vec[i64](messages.span_offset[spans]), vec[i64](messages.span_length[spans]))
+    return of_message(data, vec[i64](messages.span_offset[spans]), vec[i64](messages.span_length[spans]))
 
 
 def _run(messages: Messages, projection: Projection, plan: Plan) -> Decoded:

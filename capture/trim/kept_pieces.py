@@ -7,7 +7,7 @@ Rule: what no stretch names is left out, and the length of what is left out stay
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from librt.vecs import append, vec
 from mypy_extensions import i64
@@ -20,14 +20,12 @@ from wirecheck.capture.trim.stream_order import by_row, zeros
 class Payloads:
     """Of the rows of a batch: n+1 ends in their bytes, and what was left out before."""
 
-    def __init__(
-        self, at: vec[i64], length: vec[i64], left_at: vec[i64], left_offset: vec[i64], left_length: vec[i64]
-    ) -> None:
-        self.at = at
-        self.length = length  # on the wire
-        self.left_at = left_at
-        self.left_offset = left_offset
-        self.left_length = left_length
+    def __init__(self, at: Any, length: Any, left_at: Any, left_offset: Any, left_length: Any) -> None:
+        self.at: vec[i64] = at
+        self.length: vec[i64] = length  # on the wire
+        self.left_at: vec[i64] = left_at
+        self.left_offset: vec[i64] = left_offset
+        self.left_length: vec[i64] = left_length
 
 
 @final
@@ -53,16 +51,17 @@ class Pieces:
         self.left_at[row + 1] = i64(len(self.offset))
 
 
-def trimmed(first: i64, upto: i64, marked: Parts, payloads: Payloads, tls_bytes: vec[i64]) -> Pieces:
+def trimmed(first: i64, upto: i64, marked: Parts, payloads: Payloads, tls_bytes: Any) -> Pieces:
     """The rows from `first` up to `upto`; of one without a mark what says that it is TLS (`tls_bytes`, by row)."""
     marked_at, order = by_row(marked.row, marked.begin, first, upto)
     pieces = Pieces(upto - first)
     row = _Row(pieces, payloads)
+    tls: vec[i64] = tls_bytes
     for r in range(first, upto):
         m, m_end = marked_at[r - first], marked_at[r - first + 1]
         row.begin(r)
         if m == m_end and row.is_whole:
-            row.keep(0, min(tls_bytes[r - first], payloads.length[r]))
+            row.keep(0, min(tls[r - first], payloads.length[r]))
         while m < m_end:
             row.keep(marked.begin[order[m]], marked.end[order[m]])
             m += 1
@@ -128,16 +127,17 @@ class _Row:
 class MessageSpans:
     """Messages by the places of their sizes in their streams: how much of each may be kept, and spans that may not."""
 
-    def __init__(self, at: vec[i64], upto: vec[i64], span_at: vec[i64], offset: vec[i64], length: vec[i64]) -> None:
-        self.at = at
-        self.upto = upto
-        self.span_at = span_at
-        self.offset = offset
-        self.length = length
+    def __init__(self, at: Any, upto: Any, span_at: Any, offset: Any, length: Any) -> None:
+        self.at: vec[i64] = at
+        self.upto: vec[i64] = upto
+        self.span_at: vec[i64] = span_at
+        self.offset: vec[i64] = offset
+        self.length: vec[i64] = length
 
 
-def between(order: vec[i64], spans: MessageSpans) -> Parts:
+def between(messages: Any, spans: MessageSpans) -> Parts:
     """What lies between the spans, sizes included: (message, begin and end in its stream), messages in this order."""
+    order: vec[i64] = messages
     found = Parts()
     for k in range(i64(len(order))):
         i = order[k]

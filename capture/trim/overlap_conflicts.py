@@ -8,7 +8,7 @@ known of the first says nothing about it. This is the one place where that is de
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.vecs import extend, vec
 from mypy_extensions import i64
@@ -25,12 +25,12 @@ MOST_LOOKED_AT: Final = 512  # packets that may overlap one; of one that more ma
 class Carried:
     """Packets of one batch with the place of their payload; of what was left out of it nothing is compared."""
 
-    def __init__(self, rows: PlacedRows, at: vec[i64], load: Callable[[], bytes]) -> None:
+    def __init__(self, rows: PlacedRows, at: Any, load: Callable[[], bytes]) -> None:
         """As the rows are now, those that are given up later too; `at`: n+1 offsets into what `load` gives."""
         self.stream = extend(vec[i64](), rows.stream)
         self.offset = rows.offset
         self.order = rows.order
-        self.at = at
+        self.at: vec[i64] = at
         self.longest: i64 = rows.longest  # on the wire
         self._load = load
         self._bytes = b""  # copied only where packets overlap, which few do

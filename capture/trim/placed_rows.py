@@ -7,7 +7,7 @@ Rule: one loop over the rows for what is asked of all of them; what is asked of 
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.vecs import append, vec
 from mypy_extensions import i64
@@ -62,11 +62,13 @@ class Waiting:
 class Frontier:
     """Up to where each open stream is decided; of other streams everything is."""
 
-    def __init__(self, streams: vec[i64], offsets: vec[i64]) -> None:
+    def __init__(self, streams: Any, offsets: Any) -> None:
+        names: vec[i64] = streams
+        decided: vec[i64] = offsets
         self._streams = Streams()
-        self._offsets = zeros(i64(len(streams)))
-        for i in range(i64(len(streams))):
-            self._offsets[self._streams.place(streams[i])] = offsets[i]
+        self._offsets = zeros(i64(len(names)))
+        for i in range(i64(len(names))):
+            self._offsets[self._streams.place(names[i])] = decided[i]
 
     def of(self, stream: i64) -> i64:
         at = self._streams.find(stream)
@@ -77,20 +79,23 @@ class Frontier:
 class PlacedRows:
     """Rows in the order they came; `stream` is -1 where a row is of none or waits no more: nothing of it is kept."""
 
-    def __init__(self, stream: vec[i64], offset: vec[i64], length: vec[i64], ts_ns: vec[i64]) -> None:
-        self.stream = stream
-        self.offset = offset
-        self.length = length
-        self.ts_ns = ts_ns
+    def __init__(self, stream: Any, offset: Any, length: Any, ts_ns: Any) -> None:
+        self.stream: vec[i64] = stream
+        self.offset: vec[i64] = offset
+        self.length: vec[i64] = length
+        self.ts_ns: vec[i64] = ts_ns
         self.kept = Parts()
         self.excluded = Parts()  # of these nothing is kept, whoever says so
         self.longest: i64 = 0
-        for i in range(i64(len(length))):
-            self.longest = max(self.longest, length[i])
+        for i in range(i64(len(self.length))):
+            self.longest = max(self.longest, self.length[i])
         self.order = by_place(stream, offset)
 
-    def mark(self, stream: vec[i64], begin: vec[i64], end: vec[i64]) -> None:
+    def mark(self, names: Any, begins: Any, ends: Any) -> None:
         """These stretches of streams, sorted by stream and begin, are kept in every row that carries any of them."""
+        stream: vec[i64] = names
+        begin: vec[i64] = begins
+        end: vec[i64] = ends
         order, streams, offset, length, kept = self.order, self.stream, self.offset, self.length, self.kept
         rows = i64(len(order))
         if rows == 0:
@@ -131,11 +136,12 @@ class PlacedRows:
                 waiting.add(stream, length[r], self.ts_ns[r])
         return found
 
-    def give_up_waiting(self, frontier: Frontier, first: i64, tired: vec[i64]) -> Parts:
+    def give_up_waiting(self, frontier: Frontier, first: i64, tired: Any) -> Parts:
         """Rows from `first` on that wait in these streams wait for nothing any more: (stream, their end, bytes)."""
         names, gone = Streams(), Parts()
-        for k in range(i64(len(tired))):
-            names.place(tired[k])
+        waiting: vec[i64] = tired
+        for k in range(i64(len(waiting))):
+            names.place(waiting[k])
         for r in range(first, i64(len(self.stream))):
             stream, end = self.stream[r], self.offset[r] + self.length[r]
             if stream >= 0 and names.find(stream) >= 0 and end > frontier.of(stream):
@@ -166,8 +172,9 @@ class PlacedRows:
                     at += 1
             self.order = left
 
-    def carrier(self, stream: i64, at: i64, whole: vec[i64]) -> i64:
-        """The first row that carries this byte of a stream and is `whole`; -1 if none does."""
+    def carrier(self, stream: i64, at: i64, left_at: Any) -> i64:
+        """The first row that carries this byte of a stream and lacks nothing (`left_at`); -1 if none does."""
+        whole: vec[i64] = left_at
         place = self._first(stream, at - self.longest)
         for i in range(place, min(i64(len(self.order)), place + MOST_LOOKED_AT)):  # most often the first one decides
             row = self.order[i]

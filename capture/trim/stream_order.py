@@ -7,7 +7,7 @@ Rule: the same order as np.lexsort((place, stream)), rows that are equal stay as
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.vecs import append, extend, vec
 from mypy_extensions import i64
@@ -64,8 +64,10 @@ class Streams:
             self._at[self._slot(self.names[place])] = place + 1
 
 
-def by_place(stream: vec[i64], place: vec[i64]) -> vec[i64]:
+def by_place(names: Any, places: Any) -> vec[i64]:
     """Indices of the rows of streams (0 and up) by stream, then place; rows of no stream (-1) are left aside."""
+    stream: vec[i64] = names
+    place: vec[i64] = places
     streams = Streams()
     count = i64(len(stream))
     index = zeros(count)

@@ -19,7 +19,9 @@ from wirecheck.dashboards.boards.panel import (
     Query,
     Row,
     Variable,
+    gained,
     number,
+    or_zero,
     spread,
 )
 
@@ -73,11 +75,10 @@ NOW = (
     ),
     number(
         "Files set aside",
-        "Could a file not be read, in this range? It stays where it is; log and coverage table name it.",
+        "Could a file not be read, since the run began? It stays where it is; log and coverage table name it.",
         "short",
-        f"sum(increase(wirecheck_quarantined_files_total{{{ON}}}[$__range]))",
+        or_zero(f"sum(wirecheck_quarantined_files_total{{{ON}}})"),
         steps=((1, "orange"),),
-        decimals=0,
         runbook="WirecheckFileSetAside",
     ),
 )
@@ -152,12 +153,8 @@ LOSS = (
         "Is input damaged? Files that could not be read to their end, and files set aside, as they came.",
         "short",
         (
-            Query(
-                f"sum by (cluster) (increase(wirecheck_input_errors_total{{{ON}}}{RATE}))", "input errors {{cluster}}"
-            ),
-            Query(
-                f"sum by (cluster) (increase(wirecheck_quarantined_files_total{{{ON}}}{RATE}))", "set aside {{cluster}}"
-            ),
+            Query(gained("wirecheck_input_errors_total", "cluster", "$__rate_interval"), "input errors {{cluster}}"),
+            Query(gained("wirecheck_quarantined_files_total", "cluster", "$__rate_interval"), "set aside {{cluster}}"),
         ),
         "bars-over-time",
     ),
@@ -165,7 +162,7 @@ LOSS = (
         "Checks that failed, by check",
         "Did a check end with an exception? It is our mistake (VIS006); what it had told stands, the rest is judged.",
         "short",
-        (Query(f"sum by (check) (increase(wirecheck_check_failures_total{{{ON}}}{RATE}))", "{{check}}"),),
+        (Query(gained("wirecheck_check_failures_total", "check", "$__rate_interval"), "{{check}}"),),
         "bars-over-time",
     ),
     Panel(

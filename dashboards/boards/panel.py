@@ -113,11 +113,19 @@ def onto(uid: str, title: str) -> Link:
     return Link(title, f"/d/{uid}?${{cluster:queryparam}}&${{__url_time_range}}")
 
 
+def gained(metric: str, by: str, reach: str) -> str:
+    """How much a counter gained; of one that was not there before, while its cluster was, all that it has."""
+    counter = f"{metric}{{{ON}}}"
+    there = f"wirecheck_frames_total{{{ON}}} offset {reach}"
+    new = f"(({counter} unless {counter} offset {reach}) and on (cluster) ({there}))"
+    return f"sum by ({by}) ({new} or increase({counter}[{reach}]))"
+
+
 FINDING = Link("This finding, with its evidence", "http://${__data.fields.instance}/#f-${__data.fields.id}")
 """Of a row that has both as columns: the page of the monitor that told it."""
 RECREATED = Event(
     "Recreated topics",
-    f"sum by (cluster) (increase(wirecheck_topics_recreated_total{{{ON}}}[1m])) > 0",
+    gained("wirecheck_topics_recreated_total", "cluster", "1m") + " > 0",
     "topics recreated in {{cluster}}",
     "blue",
 )

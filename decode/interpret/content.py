@@ -7,16 +7,20 @@ it is too.
 
 from __future__ import annotations
 
+from typing import Any
+
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from librt.vecs import vec
 from mypy_extensions import i32, i64
 
 
-def numbered(data: bytes, at: vec[i64], length: vec[i32]) -> tuple[vec[i32], list[bytes]]:
+def numbered(data: bytes, places: Any, lengths: Any) -> tuple[vec[i32], list[bytes]]:
     """Codes of equal content in order of first sight, -1 for nothing; and the content of each code.
 
     A dict, as its hash is keyed: whoever names topics cannot make all of them fall into one place.
     """
+    at: vec[i64] = places
+    length: vec[i32] = lengths
     count = i64(len(length))
     codes = vec[i32]([-1] * count)
     seen: dict[bytes, int] = {}
@@ -36,8 +40,10 @@ def numbered(data: bytes, at: vec[i64], length: vec[i32]) -> tuple[vec[i32], lis
     return codes, unique
 
 
-def integers(data: bytes, at: vec[i64], count: vec[i64], width: i64) -> vec[i64]:
+def integers(data: bytes, places: Any, counts: Any, width: i64) -> vec[i64]:
     """The elements of all lists, one list after the other: big-endian, signed, of 1, 2, 4 or 8 bytes."""
+    at: vec[i64] = places
+    count: vec[i64] = counts
     total: i64 = 0
     for number in count:
         total += number

@@ -6,6 +6,8 @@ Does not know what lies around them. Rule: a search costs the logarithm of their
 
 from __future__ import annotations
 
+from typing import Any
+
 from librt.vecs import vec
 from mypy_extensions import i64
 
@@ -26,3 +28,8 @@ def hidden(holes: vec[i64], begin: i64, end: i64) -> i64:
         total += min(end, holes[at + 1]) - max(begin, holes[at])
         at += 2
     return total
+
+
+def hidden_in(holes: Any, begin: i64, end: i64) -> i64:
+    """The same, for who is not compiled."""
+    return hidden(holes, begin, end)

@@ -21,7 +21,7 @@ mypyc compiles; the source runs as it is too. No numpy in here: bytes and vecs c
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from librt.vecs import extend, vec
@@ -125,8 +125,8 @@ class Frame:
 class Interpreter:
     """Walks messages, one after the other; what it met in them gathers in its tokens."""
 
-    def __init__(self, wanted: vec[u8], levels: i64) -> None:
-        self.wanted = wanted
+    def __init__(self, wanted: Any, levels: i64) -> None:
+        self.wanted: vec[u8] = wanted
         """By field whether its tokens are kept."""
         self.rows: vec[i64] = vec[i64]([0] * levels)
         """By level how many there were."""

@@ -7,7 +7,7 @@ runs as it is too.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from librt.vecs import vec
 from mypy_extensions import i64
@@ -32,6 +32,16 @@ class Kept:
 def one_message(data: bytes, span_offset: vec[i64], span_length: vec[i64]) -> Kept:
     """All kept bytes of one message, and the spans (offset as on the wire, length) that are missing."""
     return Kept(data, vec[i64]([0, len(data)]), vec[i64]([0, len(span_offset)]), span_offset, span_length)
+
+
+def of_messages(data: bytes, at: Any, span_at: Any, span_offset: Any, span_length: Any) -> Kept:
+    """For who is not compiled."""
+    return Kept(data, at, span_at, span_offset, span_length)
+
+
+def of_message(data: bytes, span_offset: Any, span_length: Any) -> Kept:
+    """The same of `one_message`."""
+    return one_message(data, span_offset, span_length)
 
 
 @final

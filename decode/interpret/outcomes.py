@@ -9,7 +9,7 @@ too.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from librt.vecs import vec
 from mypy_extensions import i32, i64, u8
@@ -23,12 +23,12 @@ from wirecheck.decode.interpret.kept_bytes import Kept
 class Attempts:
     """How each message of a batch is to be read."""
 
-    def __init__(self, entry: vec[i32], second: vec[i32], spare: vec[i64]) -> None:
-        self.entry = entry
+    def __init__(self, entry: Any, second: Any, spare: Any) -> None:
+        self.entry: vec[i32] = entry
         """Place of the program, -1 if there is none."""
-        self.second = second
+        self.second: vec[i32] = second
         """Of another one to try, -1 if there is none."""
-        self.spare = spare
+        self.spare: vec[i64] = spare
         """Trailing bytes that are allowed."""
 
 
@@ -36,9 +36,9 @@ class Attempts:
 class Outcomes:
     """What became of each message of a batch; `status` stays as it was where there is no program."""
 
-    def __init__(self, status: vec[u8]) -> None:
-        count = i64(len(status))
-        self.status = status
+    def __init__(self, status: Any) -> None:
+        self.status: vec[u8] = status
+        count = i64(len(self.status))
         self.token_at: vec[i64] = vec[i64]([0] * (count + 1))
         self.error_at: vec[i64] = vec[i64]([-1] * count)
         self.error_field: vec[i32] = vec[i32]([-1] * count)

@@ -10,7 +10,7 @@ as it is too. No numpy in here: bytes and vecs come in, vecs go out.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from librt.vecs import extend, vec
@@ -26,29 +26,27 @@ BEGINS_ROWS: Final = -2  # in length_at: a slot whose tokens begin rows
 class RunParts:
     """The fields of all runs; run r has those at[r]:at[r + 1]. As decode/layouts/program_writer.py has them."""
 
-    def __init__(self, at: vec[i64], op: vec[i64], offset: vec[i64], stride: vec[i64]) -> None:
-        self.at = at
-        self.op = op
-        self.offset = offset
-        self.stride = stride
+    def __init__(self, at: Any, op: Any, offset: Any, stride: Any) -> None:
+        self.at: vec[i64] = at
+        self.op: vec[i64] = op
+        self.offset: vec[i64] = offset
+        self.stride: vec[i64] = stride
 
 
 @final
 class Columns:
     """All columns of one message kind, one behind the other."""
 
-    def __init__(
-        self, first: i64, at: vec[i64], length_at: vec[i64], part_at: vec[i64], part_length_at: vec[i64],
-    ) -> None:  # fmt: skip
+    def __init__(self, first: i64, at: Any, length_at: Any, part_at: Any, part_length_at: Any) -> None:
         self.first = first
         """Number of the kind's first slot."""
-        self.at = at
+        self.at: vec[i64] = at
         """By slot, where its column begins in the values; -1 if nobody wants it."""
-        self.length_at = length_at
+        self.length_at: vec[i64] = length_at
         """By slot, where it begins in the lengths; -1: it has none."""
-        self.part_at = part_at
+        self.part_at: vec[i64] = part_at
         """The same by part of a run."""
-        self.part_length_at = part_length_at
+        self.part_length_at: vec[i64] = part_length_at
         self.values: vec[i64] = vec[i64]()
         self.lengths: vec[i32] = vec[i32]()
 
@@ -73,10 +71,16 @@ class Columns:
                 lengths[i] = i32(length)
 
     def put(
-        self, data: bytes, messages: vec[i64], token_at: vec[i64],
-        field: vec[i32], row: vec[i32], value: vec[i64], length: vec[i32], runs: RunParts, slots: i64,
+        self, data: bytes, of: Any, tokens: Any, fields: Any, token_rows: Any, token_values: Any, token_lengths: Any,
+        runs: RunParts, slots: i64,
     ) -> None:  # fmt: skip
         """Every token of these messages into its column, a run's into several. `slots`: how many there are."""
+        messages: vec[i64] = of
+        token_at: vec[i64] = tokens
+        field: vec[i32] = fields
+        row: vec[i32] = token_rows
+        value: vec[i64] = token_values
+        length: vec[i32] = token_lengths
         first, at, length_at = self.first, self.at, self.length_at
         values, lengths = self.values, self.lengths
         run_at, ops, offsets, strides, part_at = runs.at, runs.op, runs.offset, runs.stride, self.part_at

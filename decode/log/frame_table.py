@@ -7,7 +7,7 @@ Rule: one row per record, a status each; nothing read in a hole (decode.holes) i
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.strings import read_i16_be
 from librt.vecs import vec
@@ -64,11 +64,11 @@ FOREIGN: Final = -2  # anything can
 class FrameTable:
     """Fills a row for each row of a record table (record_table.py), both with positions in `data`."""
 
-    def __init__(self, data: bytes, holes: vec[i64], records: vec[i64], rows: vec[i64]) -> None:
+    def __init__(self, data: bytes, holes: Any, records: Any, rows: Any) -> None:
         self.data = data
-        self.holes = holes
-        self.records = records
-        self.rows = rows
+        self.holes: vec[i64] = holes
+        self.records: vec[i64] = records
+        self.rows: vec[i64] = rows
 
     def fill(self, control: bool) -> None:
         records = self.records

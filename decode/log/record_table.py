@@ -8,7 +8,7 @@ structure is marked and stepped over, one whose own length is in a hole ends the
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.vecs import vec
 from mypy_extensions import i64
@@ -125,10 +125,10 @@ class Reader:
 class RecordTable:
     """Fills a row for each record of a field's bytes from `begin` on; the reader says where it ended, and why."""
 
-    def __init__(self, data: bytes, begin: i64, holes: vec[i64], rows: vec[i64]) -> None:
+    def __init__(self, data: bytes, begin: i64, holes: Any, rows: Any) -> None:
         self.begin = begin
-        self.holes = holes
-        self.rows = rows
+        self.holes: vec[i64] = holes
+        self.rows: vec[i64] = rows
         self.filled: i64 = 0
         self.reader = Reader(data, 0, i64(len(data)))
 

@@ -37,6 +37,8 @@ class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
 
 GOES_ON = {"judge_state_version": ledger.READ}
 """Facts that may be another, as what they stand for is made into what this release keeps."""
+PLACES = frozenset({"frames", "out", "checkpoint"})
+"""Facts that may be another where somebody says that it was moved."""
 PLACED = "placed_buckets"
 """Instead of `buckets` where Spark deals them out evenly: the keys of their state are others."""
 FIX = "begin anew with another --checkpoint and --out"
@@ -73,8 +75,10 @@ def absolute(place: str) -> str:
     return str(local(place)) if is_local(place) else place.rstrip("/")
 
 
-def claim(checkpoint: str, now: dict[str, Any]) -> str:
-    """Take the checkpoint, new or fitting; where Spark is to keep its part. Raises CheckpointRefused."""
+def claim(checkpoint: str, now: dict[str, Any], *, moved: bool = False) -> str:
+    """Take the checkpoint, new or fitting; where Spark is to keep its part. `moved`: folders are elsewhere than they
+    were. Raises CheckpointRefused.
+    """
     try:
         at(checkpoint)
     except (OSError, ValueError) as wrong:
@@ -85,13 +89,21 @@ def claim(checkpoint: str, now: dict[str, Any]) -> str:
             write(checkpoint, now)
             before = now
     for name, value in now.items():
-        if before.get(name) != value and before.get(name) not in GOES_ON.get(name, ()):
+        if not (fits(name, before.get(name), value) or (moved and name in PLACES)):
             words = name.replace("_", " ")
             other = f"made with {words} {said(before.get(name))}, this is {said(value)}"
-            raise CheckpointRefused(f"{checkpoint}: {other}; go on as before or {FIX}")
+            way_out = "go on as before, say --moved if that was moved," if name in PLACES else "go on as before"
+            raise CheckpointRefused(f"{checkpoint}: {other}; {way_out} or {FIX}")
     if before != now:
         brought_up(checkpoint, now)
     return f"{checkpoint.rstrip('/')}/{QUERY}"
+
+
+def fits(name: str, before: Any, now: Any) -> bool:
+    """Whether a checkpoint that was made with the one goes on with the other."""
+    if name == "spark":  # patch versions write the same files
+        return str(before).split(".")[:2] == str(now).split(".")[:2]
+    return bool(before == now or before in GOES_ON.get(name, ()))
 
 
 def brought_up(checkpoint: str, now: dict[str, Any]) -> None:

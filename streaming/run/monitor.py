@@ -119,7 +119,10 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
     writable(plan.out)
     settings = replace(settings, placed=manifest.placed(plan.checkpoint))
-    checkpoint = manifest.claim(plan.checkpoint, manifest.facts(settings, plan))
+    facts = manifest.facts(settings, plan)
+    if plan.moved:
+        older_checkpoints.relocate(plan.checkpoint, facts)
+    checkpoint = manifest.claim(plan.checkpoint, facts, moved=plan.moved)
     older_checkpoints.bring_up(plan.checkpoint)
     manifest.readable(plan.checkpoint)
     agents = present(plan.frames, plan.checkpoint)

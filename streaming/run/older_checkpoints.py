@@ -1,9 +1,10 @@
-"""A checkpoint in which Spark listed the frames itself, made into one in which each batch's files are written down.
+"""A checkpoint as an earlier release, or another place, left it, made into one that goes on here.
 
 Knows: how Spark kept the names of all files it had ever seen (FileStreamSourceLog of Spark 4.x: JSON lines, now and
-then put together in N.compact) and where a batch says how far it went in that list. Knows nothing of Spark's state.
+then put together in N.compact), where a batch says how far it went in that list, and that Spark writes down where the
+schemas of its state are. Knows nothing of what the state holds, nor of how folders were moved.
 Rule: nothing that was read is read again, and nothing that was not is left out. It may be cut off at any step and begun
-anew: the newest batch says whether it was done, and is altered last.
+anew: the newest batch says whether it was done, and is altered last; of what was moved the manifest (`manifest.claim`).
 """
 
 import json
@@ -13,11 +14,13 @@ from urllib.parse import unquote
 
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.arrivals import Agent
+from wirecheck.streaming.run.manifest import QUERY, CheckpointRefused
+from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.spark.operators import PARTS
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.batch_files import BatchFiles, Positions
-from wirecheck.streaming.store.storage import at
+from wirecheck.streaming.store.storage import at, is_local
 
 LISTED = "sources/0"
 TICK_MS = 1000
@@ -86,3 +89,34 @@ def count(checkpoint: str, batch_id: int) -> None:
         with suppress(FileNotFoundError):  # Hadoop's sum of it
             system.delete_file(f"{folder}/{manifest.QUERY}/offsets/.{batch_id}.crc")
         storage.put(system, f"{folder}/{name}", "\n".join([*head, now]).encode())
+
+
+def relocate(checkpoint: str, now: dict[str, Any]) -> None:
+    """Nothing happens to one that is new, or where it was. Raises CheckpointRefused."""
+    with manifest.refused(checkpoint, manifest.NAME):
+        before = manifest.read(checkpoint)
+    if before is None or all(before.get(place) == now[place] for place in manifest.PLACES):
+        return
+    manifest.unaltered(checkpoint)
+    if before.get("out") != now["out"]:
+        need_results(checkpoint, now["out"])
+    system, folder = at(checkpoint)
+    state = f"{folder}/{QUERY}/state"
+    root = f"file:{state}" if is_local(checkpoint) else f"{checkpoint.rstrip('/')}/{QUERY}/state"
+    with manifest.refused(checkpoint, "Spark's state"):
+        for name, content in state_files.moved(system, state, root):
+            path, _, number = name.rpartition("/")
+            checksums.forget(system, folder, f"{QUERY}/{name}")
+            with suppress(FileNotFoundError):  # Hadoop's sum of it
+                system.delete_file(f"{folder}/{QUERY}/{path}/.{number}.crc")
+            storage.put(system, f"{folder}/{QUERY}/{name}", content)
+
+
+def need_results(checkpoint: str, out: str) -> None:
+    """A later start reads them back, and later revisions follow theirs."""
+    run = manifest.run_of(checkpoint)
+    with manifest.refused(checkpoint, out):
+        system, folder = at(out)
+        if run and f"run={run}" not in storage.names(system, f"{folder}/totals"):
+            wrong = f"{out} holds no results of it (totals/run={run} is missing); move them, too"
+            raise CheckpointRefused(f"{checkpoint}: {wrong}, or {manifest.FIX}")

@@ -36,5 +36,7 @@ class Plan:
     """The most that Java's heap may take."""
     metrics_port: int | None = None
     metrics_address: str = "127.0.0.1"
+    moved: bool = False
+    """Go on with a checkpoint whose folders were elsewhere."""
     page: bool = False
     """Show the page for people at an address that is not this machine's own, too."""

@@ -75,6 +75,26 @@ def description(system: fs.FileSystem, path: str) -> tuple[int, list[str]]:
     return max(int(store["numPartitions"]) for store in stores), schemas
 
 
+def moved(system: fs.FileSystem, state: str, now: str) -> Iterator[tuple[str, bytes]]:
+    """The descriptions that name a folder which is no longer theirs, by path below the query's folder, and what they
+    are to say. `now`: where the state is, as Spark writes it. Raises OSError, and what is in UNREADABLE.
+    """
+    for operator in sorted(name for name in storage.names(system, state) if name.isdigit()):
+        for number in sorted(storage.names(system, f"{state}/{operator}/_metadata/v2")):
+            if not number.isdigit():
+                continue
+            name = f"{operator}/_metadata/v2/{number}"
+            version, _, text = content(system, f"{state}/{name}").partition(b"\n")
+            said = json.loads(text)
+            for store in said["stateStoreInfo"]:
+                schemas = [str(path).rpartition("/")[2] for path in store["stateSchemaFilePaths"]]
+                store["stateSchemaFilePaths"] = [
+                    f"{now}/{operator}/_stateSchema/default/{schema}" for schema in schemas
+                ]
+            if said != json.loads(text):
+                yield f"state/{name}", version + b"\n" + json.dumps(said, separators=(",", ":")).encode()
+
+
 def parts_of(snapshot: zipfile.ZipFile) -> dict[str, int]:
     """The SST files that a snapshot names, and their sizes."""
     said: dict[str, Any] = json.loads(snapshot.read("metadata").partition(b"\n")[2])

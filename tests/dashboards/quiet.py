@@ -94,6 +94,15 @@ QUIET = {
         {'wirecheck_unseen_bytes_total{cluster="prod"}': FALLS},
         ({'{cluster="prod"}': 1},),
     ),
+    "Input errors": Quiet(
+        "all input can be read, or the one that cannot came before anybody looked",
+        {
+            'wirecheck_input_errors_total{cluster="prod"}': "_x120 1x60",
+            'wirecheck_quarantined_files_total{cluster="prod"}': FALLS,
+        },
+        ({'{cluster="prod"}': 1}, {'{cluster="prod"}': 300}),
+        {'wirecheck_frames_total{cluster="prod"}': FALLS},
+    ),
     "Bytes lost before us": Quiet(
         "the same",
         {'wirecheck_unseen_bytes_total{cluster="prod"}': FALLS},

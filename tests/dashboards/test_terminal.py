@@ -41,6 +41,13 @@ def test_both_forms_of_an_id_are_shown():
     assert "75adae0b-2a8f-4fee-af3f-8c8320c7034b" in row
 
 
+def test_topics_fit_on_80_columns_and_no_time_goes_on_below():
+    lines = page(RESULT | {"topics": [TOPIC, {**TOPIC, "name": "__consumer_offsets", "state": "replaced"}]}, width=80)
+    rows = [line.rstrip() for line in lines if line.startswith(("shipments", "__consumer_offsets"))]
+    assert len(rows) == 2
+    assert [row for row in rows if len(row) > 80 or not row.endswith("Z")] == []
+
+
 def test_a_narrow_terminal_cuts_no_id():
     text = "\n".join(page(RESULT, width=80))
     assert "da2uCyqPT-6vP4yDIMcDSw" in text

@@ -1,6 +1,7 @@
 """Exchanges to claims: a step that runs for months keeps nothing of a batch that is over."""
 
 import gc
+import tracemalloc
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from wirecheck.streaming.steps.pack_step import pack_files
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES
 
+PASSES, LEFT_BYTES = 5, 4096
+"""A batch takes megabytes; of Python's own caches so much may grow."""
+
 
 def test_nothing_of_a_batch_outlives_it(frames_files):
     settings = Settings(buckets=1, agents={"a": AgentFiles()})
@@ -25,6 +29,28 @@ def test_nothing_of_a_batch_outlives_it(frames_files):
     gc.collect()
     assert CLAIMS in routes
     assert Batch not in map(type, gc.get_objects())  # isinstance would look through weak proxies of what is gone
+
+
+def test_batches_leave_no_memory_behind(frames_files):
+    """Not even of what Python does not count as objects: the numbers that compiled code works with."""
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+
+    def batch():
+        cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+        assert [decode_row(row, settings) for row in Bucket("L", 0, settings).receive(cells)]
+        gc.collect()
+
+    batch()
+    tracemalloc.start()
+    try:
+        batch()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(PASSES):
+            batch()
+        held = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert held < PASSES * LEFT_BYTES
 
 
 def claims_of(row, settings):
