@@ -30,20 +30,19 @@ ROOT = Path(__file__).resolve().parent.parent
 CAPTURES = ROOT / "tests" / "scenarios" / "captures"
 PROMISED = re.compile(r"wirecheck_(?!judged_lag|frame_to|batch_d|last_b|state_b|build|backlog|disk)")
 PATIENCE_S = 180
+OURS = (sys.executable, "-m", "wirecheck")
 
 
 class Monitor:
-    """One process of `wirecheck monitor`."""
+    """One process of `wirecheck monitor`; `command`: what runs it, where that is another."""
 
-    def __init__(self, folder: Path, port: int, *switches: str) -> None:
+    def __init__(self, folder: Path, port: int, *switches: str, command: tuple[str, ...] = OURS) -> None:
         self.folder, self.port = folder, port
-        command = [sys.executable, "-m", "wirecheck", "monitor", "--frames", str(folder / "frames")]
+        command = [*command, "monitor", "--frames", str(folder / "frames")]
         command += ["--out", str(folder / "out"), "--interval", "200ms", "--max-batch-bytes", "200K"]
         command += ["--metrics-port", str(port), *switches]
         with (folder / "words").open("ab") as words:
-            self.process = subprocess.Popen(
-                [*command, "--metrics-port", str(port)], cwd=ROOT, stdout=words, stderr=words
-            )
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=words, stderr=words)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)

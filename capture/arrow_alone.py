@@ -9,14 +9,13 @@ owner's. Where a DataFrame is asked for after all, pyarrow imports pandas then.
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from typing import Any
 
 LEFT_OUT = "pandas"
 _ours = False
 
 
-class Refuses(MetaPathFinder):
+class Refuses:
     """Says of pandas that it is not installed."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002 - importlib's shape

@@ -5,7 +5,8 @@ agent's own mark looks.
 Refuses to know: where frames come from (pcap.py), how files are named and rolled (spool.py), how a file of them is read
 and what it is believed (frames_file.py), what TCP or Kafka is.
 Rule: a change here changes the contract with every file already on disk. No uint16 and no timestamp[ns]: Spark reads
-the first as negative numbers and refuses the second. Ports are int32, times are int64 nanoseconds since 1970.
+the first as negative numbers and refuses the second. Ports are int32, times are int64 nanoseconds since 1970, and
+beside them, for whoever reads these files with other tools, a timestamp of microseconds.
 """
 
 from __future__ import annotations
@@ -89,6 +90,11 @@ COLUMNS = (
     Column("count", pa.int64(), "Of a mark: how many packets were dropped or skipped.", 0, MOST_COUNT),
     Column("reason", pa.string(), "Of a mark: why."),
 )
+TIME = Column(
+    "time",
+    pa.timestamp("us", tz="UTC"),
+    "`ts_ns` as a timestamp, for other tools; nothing of wirecheck's reads it. Absent in older files.",
+)
 FRAMES = pa.schema([pa.field(column.name, column.type) for column in COLUMNS])
 STRINGS = tuple(column.name for column in COLUMNS if column.type == pa.string())
 CODED = pa.dictionary(pa.int32(), pa.string())
@@ -144,6 +150,19 @@ def no_overhead(n: int) -> pa.ListArray:
 
 def constant(text: str, n: int) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), pa.array([text], pa.string()))
+
+
+def times(ts_ns: pa.ChunkedArray) -> pa.Array:
+    """TIME of these rows."""
+    return pa.array(ts_ns.to_numpy() // 1000).view(TIME.type)
+
+
+def leaves(name: str) -> list[str]:
+    """What Parquet calls the columns that hold the values of this one."""
+    kind = FRAMES.field(name).type if name != TIME.name else TIME.type
+    if not pa.types.is_list(kind):
+        return [name]
+    return [f"{name}.list.element.{field.name}" for field in kind.value_type]
 
 
 def with_file_seq(table: pa.Table, file_seq: int) -> pa.Table:

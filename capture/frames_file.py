@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from wirecheck.capture import frames
+from wirecheck.capture import file_metadata, frames
 from wirecheck.capture.frames import NotFramesError
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from wirecheck.capture.file_metadata import Said
 
 LARGEST_ROWS = 10_000_000  # an agent's file rolls at 512 MB at most, and a row counts for 64 bytes
 LARGEST_BYTES = 1 << 30  # unpacked
@@ -46,8 +48,9 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     """
     wanted = list(columns) if columns is not None else frames.FRAMES.names
     try:
-        table = _read(path, wanted)
+        of_itself, table = _read(path, wanted)
         look(table, wanted)
+        file_metadata.agree(of_itself, table)
     except (NotFramesError, FileNotFoundError):
         raise
     except KeyError as lacking:  # Arrow looks a column up by its name's bytes
@@ -63,14 +66,24 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     return table
 
 
-def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> pa.Table:
+def of_itself(path: Path | str | pa.NativeFile) -> Said | None:
+    """What its footer says; None for a file from before footers did. Raises NotFramesError, or OSError."""
+    try:
+        with _open(path, ()) as file:
+            return file_metadata.said(file.metadata.metadata)
+    except pa.ArrowException as wrong:
+        raise NotFramesError(next(iter(str(wrong).splitlines()), "no Parquet")) from wrong
+
+
+def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[Said | None, pa.Table]:
     with _open(path, frames.STRINGS) as file:  # read_table would take folders for columns
+        of_itself = file_metadata.said(file.metadata.metadata)
         _probe(file)
         _fits(file.metadata)
         if "payload" not in wanted or not _repeats(file.metadata):
-            return _with_overhead(file.read(wanted), wanted)
+            return of_itself, _with_overhead(file.read(wanted), wanted)
     with _open(path, [*frames.STRINGS, "payload"]) as file:
-        return _with_overhead(_written_out(file.read(wanted)), wanted)
+        return of_itself, _with_overhead(_written_out(file.read(wanted)), wanted)
 
 
 def _with_overhead(table: pa.Table, wanted: list[str]) -> pa.Table:

@@ -6,6 +6,7 @@ Knows: which options go together, how people paste bytes. Refuses to know layout
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 OF_FILES = (
     "connection", "ports", "topic", "frames", "limit", "strict", "client", "since", "until", "error", "follow",
 )  # fmt: skip
+LINES_AT_ONCE = 64
+"""That go into a pipe or a file together: handing one over costs as much as making it."""
 POLL_S = 0.5
 """How often a file that grows is looked at."""
 OPTION = {"apis": "api", "frames": "frame", "ports": "port"}
@@ -95,10 +98,33 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
         first = [*islice(found, 1)]
     malformed = False
     shown = printer(form, several=len(files) > 1)
-    for line in chain(first, found):
-        click.echo(shown(line))
-        malformed = malformed or "malformed" in line
+    with printed(at_once=follow or sys.stdout.isatty()) as put:
+        for line in chain(first, found):
+            put(shown(line))
+            malformed = malformed or "malformed" in line
     sys.exit(FOUND if malformed and digits is not None else 0)
+
+
+@contextmanager
+def printed(*, at_once: bool) -> Iterator[Callable[[str], None]]:
+    """Give what prints lines: each as it comes, or where nobody waits for it, with others."""
+    held: list[str] = []
+
+    def put(text: str) -> None:
+        held.append(text)
+        if at_once or len(held) >= LINES_AT_ONCE:
+            show()
+
+    def show() -> None:
+        text = "\n".join(held)
+        held.clear()
+        click.echo(text)
+
+    try:
+        yield put
+    finally:
+        if held:
+            show()
 
 
 def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:

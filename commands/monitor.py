@@ -113,16 +113,19 @@ def monitor(
 
 def front(plan: "Plan", agents: "list[Agent]") -> str:
     """The page for people: what stands in the tables now. Raises LookupError where no batch is written yet."""
-    from wirecheck.dashboards.report.page import page
+    from wirecheck.dashboards.report.page import Attached, page
+    from wirecheck.judge.checks import catalogue
     from wirecheck.streaming.run import manifest
     from wirecheck.streaming.store.run_result import Result
 
     run = manifest.run_of(plan.checkpoint)
     if run is None:
         raise LookupError("no batch is written")
-    result = Result.read(plan.out, run).json()
+    found = Result.read(plan.out, run)
+    result = found.json()
     result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
-    return page(legible(result))
+    explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
+    return page(legible(result), Attached(statements=legible(found.statements()), explanations=explanations))
 
 
 def moment(ns: int) -> str:

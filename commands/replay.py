@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
+Row = dict[str, Any]
 SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
@@ -91,7 +92,7 @@ def replay(
     choice = options.choice_of(choices)
     engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
-        found, ports = judged(inputs, engine, **choices)
+        found, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
         from wirecheck.dashboards.verdict import sentence
 
         result = found.json(choice)
@@ -99,9 +100,7 @@ def replay(
         if form != "text":
             result |= for_programs(result, inputs)
         if report is not None:
-            from wirecheck.dashboards.report.page import page
-
-            write(page(legible(result), legible(found.connections())))
+            write(page_of(result | for_programs(result, inputs), found, beside))
     if form != "text":
         click.echo(as_json(result) if form == "json" else ticket(result, form))
         for line in result["coverage"]["input_errors"]:
@@ -169,9 +168,10 @@ def judged(
     cluster: str,
     ports: tuple[int, ...],
     keep_records: bool,
+    looked_into: bool,
     **switches: Any,
-) -> "tuple[Result, str]":
-    """What the frames of all inputs say; where none was Kafka's, which ports were busy."""
+) -> "tuple[Result, str, Row]":
+    """What the frames of all inputs say; where none was Kafka's, which ports were busy; what a page shows of them."""
     from wirecheck.streaming.steps.settings import Settings
 
     settings = Settings(ports=frozenset(ports), **switches)
@@ -187,7 +187,40 @@ def judged(
             found = run.result()
             if out is not None:
                 run.write(tables)
-        return found, busy(found, files_of(frames), ports)
+        files = files_of(frames)
+        return found, busy(found, files, ports), shown_of(found, files) if looked_into else {}
+
+
+def shown_of(found: "Result", files: list[Path]) -> Row:
+    """What the frames show besides the verdict: how much was captured when, and the messages behind findings."""
+    with progress("decoding evidence"):
+        from wirecheck.capture.traffic import traffic
+        from wirecheck.streaming.run.evidence_messages import evidence_messages
+
+        result, slots = found.json(), traffic(files)
+        told = {finding["id"]: finding for finding in result["findings"]}
+        leading = [told[one["findings"][0]] for entry in result["entries"] for one in (entry, *entry["consequences"])]
+        shown: Row = {"exchanges": evidence_messages(files, leading)}
+        if slots is not None:
+            ends = {"first": message_time(slots.first_ns), "last": message_time(slots.last_ns)}
+            shown["traffic"] = {**ends, "payload_bytes": slots.payload_bytes}
+        return shown
+
+
+def message_time(ns: int) -> str:
+    from wirecheck.decode.show.message_head import rfc3339
+
+    return rfc3339(ns)
+
+
+def page_of(result: Row, found: "Result", shown: Row) -> str:
+    """The page for a browser."""
+    from wirecheck.dashboards.report.page import Attached, page
+    from wirecheck.judge.checks import catalogue
+
+    explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
+    attached = {"connections": found.connections(), "statements": found.statements(), **shown}
+    return page(legible(result), Attached(**legible(attached), explanations=explanations))
 
 
 def by_spark(frames: Frames, tables: Path, work: Path, settings: "Settings") -> "Result":

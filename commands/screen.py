@@ -75,6 +75,8 @@ def legible(value: Any) -> Any:
     Inside lists and objects too, and there tabs and newlines as well: no name begins a line of its own.
     """
     if isinstance(value, str):
+        if value.isprintable():  # as almost all is; no order is
+            return value
         return ORDERS.sub(lambda found: written_out(found[0]), value)
     return inside(value)
 

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -84,5 +84,5 @@ def read_by_tshark(side: Row) -> bool:
 
 @cache
 def last_versions() -> dict[str, int]:
-    text = resources.files("wirecheck.dashboards").joinpath("tshark_versions.tsv").read_text("ascii")
+    text = Path(__file__).with_name("tshark_versions.tsv").read_text("ascii")
     return {api: int(last) for api, last in (line.split("\t") for line in text.splitlines()[1:])}

@@ -6,13 +6,13 @@ Rule: every check has its line, and no line throws data away before it says how 
 """
 
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 
 @cache
 def remedies() -> dict[str, str]:
     """By code, in the order of the catalogue."""
-    lines = resources.files("wirecheck.dashboards").joinpath("remedies.tsv").read_text("ascii").splitlines()[1:]
+    lines = Path(__file__).with_name("remedies.tsv").read_text("ascii").splitlines()[1:]
     return dict(line.split("\t") for line in lines)
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -201,8 +200,7 @@ def _always_said(entry: int) -> frozenset[int]:
     entry: one of `Programs.entries`.
     """
     said, behind = set(), None
-    program = programs().instructions[entry:]
-    for now in takewhile(lambda now: now.op != instruction.END, program):
+    for now in programs().program(entry):
         if behind is not None and now is not behind:
             continue
         behind = now.target if now.op in {instruction.TAGS, instruction.NULLABLE_STRUCT} else None

@@ -9,7 +9,6 @@ request's header is called structure too. The interpreter's programs are never c
 from __future__ import annotations
 
 from functools import cache
-from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -92,9 +91,8 @@ def _cut_short(entry: int) -> Instruction:
 
 def _with(entry: int, other: dict[int, int]) -> Instruction:
     """A copy of a program in which other operations stand for these."""
-    program = programs().instructions[entry:]
-    end = next(now for now in program if now.op == op.END)
-    copies = {now: now.copy() for now in (*takewhile(lambda now: now is not end, program), end)}
+    program = programs().program(entry)
+    copies = {now: now.copy() for now in program}
     for now in copies.values():
         now.op = other.get(now.op, now.op)
         now.next, now.target, now.after = copies[now.next], copies[now.target], copies[now.after]

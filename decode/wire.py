@@ -12,10 +12,13 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "DATA",
@@ -29,6 +32,7 @@ __all__ = [
     "known",
     "pack",
     "short_header",
+    "together",
     "wire_offset",
 ]
 
@@ -83,6 +87,14 @@ class Messages:
             span_at, self.span_offset[span_pick], self.span_length[span_pick],
             self.side[rows], self.key[rows], self.version[rows], self.correlation_id[rows],
         )  # fmt: skip
+
+
+def together(parts: Sequence[Messages]) -> Messages:
+    """Several batches as one, in the order given."""
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Messages.__slots__}
+    for name in ("at", "span_at"):
+        columns[name] = _offsets(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+    return Messages(**columns)
 
 
 def _gathered(at: Ints, rows: Ints) -> tuple[Ints, Ints]:
@@ -164,7 +176,7 @@ def _without(payload: bytes, cuts: list[tuple[int, int]]) -> bytes:
     return b"".join([*kept, payload[at:]])
 
 
-def _offsets(lengths: list[int]) -> Ints:
+def _offsets(lengths: list[int] | Ints) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.array(lengths, np.int64))])
 
 

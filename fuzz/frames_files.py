@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from fuzz.capture_files import bent
 from tests import traffic as t
 from tests.build import plain
-from wirecheck.capture import frames, frames_file, pcapng_export
+from wirecheck.capture import file_metadata, frames, frames_file, pcapng_export
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.show import message_lines
 
@@ -69,18 +69,34 @@ def make(rng: np.random.Generator) -> bytes:
 
 def stored(table: pa.Table, rng: np.random.Generator) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        table,
+    writer = pq.ParquetWriter(
         sink,
+        table.schema,
         compression=str(rng.choice(COMPRESSIONS)),
         use_dictionary=bool(rng.integers(2)),
-        row_group_size=int(rng.choice([1, 7, 1000])),
         data_page_version=str(rng.choice(["1.0", "2.0"])),
         data_page_size=int(rng.choice([64, 1 << 20])),
         write_statistics=bool(rng.integers(2)),
         store_schema=bool(rng.integers(2)),
     )
+    if rng.integers(2):
+        writer.add_key_value_metadata(of_itself(rng))
+    writer.write_table(table, row_group_size=int(rng.choice([1, 7, 1000])))
+    writer.close()
     return bytes(sink.getvalue())
+
+
+def of_itself(rng: np.random.Generator) -> dict[str, str]:
+    """What an honest file says, or something else in one place."""
+    ts_ns = [ns for ns, kind in zip(honest()["ts_ns"], honest()["kind"], strict=True) if kind == frames.FRAME]
+    stamp = frames.Stamp(honest()["cluster"][0], honest()["agent"][0])
+    said = file_metadata.entries(stamp, honest()["file_seq"][0], file_metadata.Span(min(ts_ns), max(ts_ns)))
+    if rng.integers(2):
+        name = str(rng.choice(list(said)))
+        said[name] = str(NUMBERS[int(rng.integers(len(NUMBERS)))]) if rng.integers(2) else str(rng.choice(TEXTS))
+        if rng.random() < 0.3:
+            del said[name]
+    return said
 
 
 def of_columns(columns: dict[str, list[Any]]) -> pa.Table:

@@ -23,7 +23,7 @@ from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failur
 from wirecheck.judge.ledger import ageing, bounds, migration
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
-from wirecheck.judge.ledger.ledger import STATE_VERSION, Ledger, Load, stored, unversioned, version_of
+from wirecheck.judge.ledger.ledger import Ledger, Load, stored, unversioned, version_of
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.row_pace import RowPace
@@ -58,7 +58,7 @@ class Judge:
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
-        if (blob := self.load(MAIN)) and version_of(blob) < STATE_VERSION:
+        if (blob := self.load(MAIN)) and version_of(blob) < migration.CONNECTIONS_APART:
             migration.by_space(self.overflow.sizes)
             migration.connections_apart(self.ledger, self.emitted)
             migration.ids_in_sets(self.ledger)
@@ -244,7 +244,7 @@ class Judge:
         self.pending.discard(subject)
         context.failed = []
         known = self.emitted.rows(subject)
-        later = self.pace.later(subject, known)
+        later = None if forget and subject[0] != CONNECTION else self.pace.later(subject, known)
         now = {f"{row.table}|{row.id}": row for row in evaluate.rows_of(subject, context, later)}
         self.failures.judged(subject, context.failed)
         failed = {one.check for one in context.failed}
@@ -262,8 +262,11 @@ class Judge:
                 continue
             body = row.body if row else withdrawn(before.body)
             if (row or before.open) and body != before.body:
+                if row and not forget and self.pace.held(subject, before, row):
+                    continue
                 before = before if before.open else before._replace(stranger=stranger)
-                number = self.emitted.emit(subject, name, before, body, is_open=row is not None)
+                news = row.news if row else None
+                number = self.emitted.emit(subject, name, before, body, is_open=row is not None, news=news)
                 table, _, key = name.partition("|")
                 yield EmittedRow(table, key, number, body)
 

@@ -1,4 +1,5 @@
-"""When rows are told: most of them with the batch that changes them, those that grow with every message once a minute.
+"""When rows are told: most of them with the batch that changes them; those that grow with every message once a minute,
+and so findings of which only the count, the last time and later evidence have changed.
 
 Knows: which subjects have news that cannot wait, and until when the others wait. Does not know what a row says.
 Rule: a row that was held back is told within EVERY_NS of capture time, when its connection ends, and when the capture
@@ -13,6 +14,8 @@ from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.checks.evaluate import UNHURRIED
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.agenda import Agenda
+from wirecheck.judge.ledger.emitted_rows import Revision, table_of
+from wirecheck.judge.results.result_table import ResultRow
 from wirecheck.judge.settlement import SPACE as CONNECTION
 from wirecheck.judge.settlement import Settlement
 
@@ -42,9 +45,29 @@ class RowPace:
             self.due.wait(subject, 0)
         if table is None or over or subject in self.hurried or self.agents.over:
             return None
-        if not of_connection and not known:
-            return None  # a client that nobody knew of is news
-        now_ns = self.agents.passed_ns if of_connection else self.agents.watermark_ns
+        if not of_connection and not any(table_of(name) == table for name in known):
+            return None  # a client that nobody knew of, or an id that nobody disputed, is news
+        self.waits(subject)
+        return table
+
+    def held(self, subject: Subject, before: Revision, row: ResultRow) -> bool:
+        """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
+        that it may leave with this batch is not held back.
+        """
+        if row.news is None or not before.open or row.news != before.news or subject in self.hurried:
+            return False
+        if self.agents.over or row.body["last_seen"] < self.now_ns(subject) - EVERY_NS:
+            return False
+        if subject[0] == CONNECTION and self.settlement.over(subject):
+            return False
+        self.waits(subject)
+        return True
+
+    def waits(self, subject: Subject) -> None:
+        """Until its second of the minute."""
+        now_ns = self.now_ns(subject)
         phase_ns = zlib.crc32("\0".join(subject).encode(errors="surrogatepass")) % 60 * SECOND_NS
         self.due.wait(subject, now_ns - (now_ns - phase_ns) % EVERY_NS + EVERY_NS)
-        return table
+
+    def now_ns(self, subject: Subject) -> int:
+        return self.agents.passed_ns if subject[0] == CONNECTION else self.agents.watermark_ns

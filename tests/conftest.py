@@ -5,6 +5,7 @@ HYPOTHESIS_PROFILE=deep make laws. `plain` looks at fewer, where nothing was com
 """
 
 import os
+import signal
 import sys
 
 import pytest
@@ -19,6 +20,11 @@ settings.register_profile("deep", settings.get_profile("quick"), derandomize=Fal
 settings.register_profile("plain", settings.get_profile("quick"), max_examples=30)
 ONLY_PLAIN = not extension_modules.DIGEST.exists()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("plain" if ONLY_PLAIN else "quick"))
+
+
+def pytest_configure():
+    """A job in a shell's background ignores Ctrl-C, and so would the processes that tests start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ Knows: the names of the subcommands, in the order people need them. So the captu
 `--help` starts at once. Rule: nothing is decided here.
 """
 
+import gc
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +27,9 @@ COMMANDS = (
     "completion",
 )
 
+COLLECT_RARELY = 50_000, 10, 10
+"""What is imported and read at a start stays: searching it for garbage again and again is a tenth of a replay."""
+
 
 class Rooms(click.Group):
     """Subcommands by name: `replay` is `commands.replay.replay`."""
@@ -44,6 +48,7 @@ class Rooms(click.Group):
         from wirecheck.capture.arrow_alone import process_is_ours
 
         process_is_ours()
+        gc.set_threshold(*COLLECT_RARELY)
         with orderly(), in_one_line():
             return super().invoke(ctx)
 

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirecheck.capture import frames, frames_file
+from wirecheck.capture.agent.frames_writer import FramesWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 REASON = "no room in the spool before it was shipped"
-_SAID = b"wirecheck.emptied"
+_SAID = "wirecheck.emptied"
 
 
 def empty(file: Path, into: Path) -> Counter[str] | None:
@@ -44,15 +45,14 @@ def empty(file: Path, into: Path) -> Counter[str] | None:
     said = frames.mark_rows(
         [frames.Mark(frames.DROPPED, at_ns, source, n, REASON) for source, n in lost.items()], stamp
     )
-    losses = frames.with_file_seq(pa.Table.from_batches([said]), progress["file_seq"][0].as_py())
-    kept = [marks.slice(0, marks.num_rows - 1), losses, progress]
+    kept = [marks.slice(0, marks.num_rows - 1), pa.Table.from_batches([said]), progress]
     whole = pa.concat_tables([part.select(frames.FRAMES.names).cast(frames.FRAMES) for part in kept])
-    with pq.ParquetWriter(into, frames.FRAMES, compression="lz4", store_schema=False) as writer:
-        writer.add_key_value_metadata({_SAID: str(lost.total())})
-        writer.write_table(whole)
+    writer = FramesWriter(into, stamp, progress["file_seq"][0].as_py())
+    writer.write(whole.cast(frames.FRAMES_CODED))
+    writer.close({_SAID: str(lost.total())})
     return lost
 
 
 def is_emptied(file: Path) -> bool:
     """Whether a file is what was left of one."""
-    return _SAID in (pq.read_metadata(file).metadata or {})
+    return _SAID.encode() in (pq.read_metadata(file).metadata or {})

@@ -40,6 +40,7 @@ class Shipper(threading.Thread):
         self._news = threading.Event()
         self._ending = threading.Event()
         self._failures = 0  # in a row
+        self._jitter = random.Random()  # noqa: S311 - no secret; its own: whoever seeds the module's stays undisturbed
         counts.backlog = folder.backlog
 
     def wake(self) -> None:
@@ -94,7 +95,7 @@ class Shipper(threading.Thread):
             words = str(error.strerror or error).splitlines()[0]
             self._say(f"cannot ship to {self._destination.name}: {words}; files wait in the spool")
         self._failures += 1
-        until_s = time.monotonic() + random.uniform(0, longest_wait_s(self._failures))  # noqa: S311  # no secret
+        until_s = time.monotonic() + self._jitter.uniform(0, longest_wait_s(self._failures))
         while (left_s := until_s - time.monotonic()) > 0 and not self._ending.is_set():
             self._ending.wait(left_s)
         if self._ending.is_set():

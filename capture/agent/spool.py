@@ -1,8 +1,9 @@
-"""Rows in, Parquet files out: where a file ends and how its rows are encoded.
+"""Rows in, Parquet files out: where a file ends.
 
 Knows: files roll by size, each ends with a PROGRESS row, and what is lost when a file cannot be written. A PROGRESS
 row says the time of the newest row, unless another time was promised.
-Refuses to know: names, numbers and room (spool_folder.py), where rows come from and what they say.
+Refuses to know: names, numbers and room (spool_folder.py), encodings (frames_writer.py), where rows come from and what
+they say.
 Rule: where a file ends depends on its rows alone, never on how they were batched. A file that failed leaves nothing
 behind, and the next one has its number.
 """
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from wirecheck.capture import frames
 from wirecheck.capture.agent.emptied_file import empty
+from wirecheck.capture.agent.frames_writer import FramesWriter
 from wirecheck.capture.agent.spool_folder import Folder
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 ROLL_BYTES = 64 << 20
 ROW_BYTES = 64  # what a row counts for beside its kept bytes when files are rolled
 _GROUP_BYTES = 16 << 20
-# Strings and ports repeat; sequence numbers, times and payload do not, and a dictionary of them costs time and memory.
-_REPEATING = [*frames.STRINGS, "kind", "file_seq", "src_port", "dst_port", "tcp_flags", "count"]
-_RISING = ["frame_no", "ts_ns", "tcp_seq", "tcp_ack"]  # of interleaved connections, but cheaper so than compressed
 
 
 class Spool:
@@ -53,7 +51,7 @@ class Spool:
         self.written: Counter[str] = Counter()  # frames in files that readers can see, by source
         self.newest_ns = 0
         self._promised_ns: int | None = None
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: FramesWriter | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -141,18 +139,8 @@ class Spool:
     def _write_group(self) -> None:
         if self._writer is None:
             self._make_room()
-            self._writer = pq.ParquetWriter(
-                self.folder.begin(),
-                frames.FRAMES_CODED,
-                compression="lz4",
-                use_dictionary=_REPEATING,
-                column_encoding=dict.fromkeys(_RISING, "DELTA_BINARY_PACKED"),
-                write_statistics=["ts_ns", "frame_no"],
-                store_schema=False,  # readers see plain strings, the contract
-            )
-        table = pa.concat_tables(self._pending).unify_dictionaries()
-        table = frames.with_file_seq(table, self.folder.last + 1)
-        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+            self._writer = FramesWriter(self.folder.begin(), self._stamp, self.folder.last + 1)
+        self._writer.write(pa.concat_tables(self._pending).unify_dictionaries())
         self._pending, self._pending_bytes = [], 0
 
     def _make_room(self) -> None:

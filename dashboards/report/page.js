@@ -1,5 +1,5 @@
 "use strict";
-// The page reads whole without this: it adds a filter, opens what a link points into, and opens evidence for print.
+// The page reads whole without this: it adds a filter and buttons that copy, opens what a link points into, and opens evidence for print.
 const findings = Array.from(document.querySelectorAll(".finding"), (node) => ({ node, text: null }));
 const form = document.getElementById("filter");
 
@@ -25,6 +25,9 @@ function apply() {
 
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let around = target; around; around = around.parentElement) {
+    if (around.tagName === "DETAILS") around.open = true;
+  }
   const details = target && target.querySelector(":scope > details");
   if (details) details.open = true;
 }
@@ -49,4 +52,17 @@ addEventListener("afterprint", () => {
     delete details.dataset.forPrint;
   }
 });
+for (const text of navigator.clipboard ? document.querySelectorAll(".copied") : []) {
+  const button = document.createElement("button"), name = text.dataset.copy || "Copy";
+  button.type = "button";
+  button.textContent = name;
+  button.addEventListener("click", () => navigator.clipboard.writeText(text.textContent).then(() => {
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = name; }, 2000);
+  }));
+  const line = document.createElement("div");
+  line.className = "copy";
+  text.replaceWith(line);
+  line.append(text, button);
+}
 openTarget();

@@ -1,23 +1,23 @@
 """The report: a replay's result as one page that needs no network.
 
-Knows: jinja2, the template and its style and script, and that all three are one file in the end. Refuses to know
-Spark, packets and how a finding was made: it reads the replay's JSON object and, if given, the coverage of each
-connection.
+Knows: jinja2, the templates and their style and script, and that all of it is one file in the end. Refuses to know
+Spark, packets and how a finding was made: it reads the replay's JSON object and what is attached to it.
 Rule: every text passes jinja's escaping; style and script are allowed by their hash, and nothing else runs or loads.
 """
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from wirecheck.dashboards import verdict
+from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.remedies import remedy
-from wirecheck.dashboards.report import coverage_tiles, matrix, timeline
+from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, timeline, who_says
 from wirecheck.dashboards.topic_id import hex_id
 
 Row = Mapping[str, Any]
@@ -25,12 +25,43 @@ CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000
 OPEN_EVIDENCE = 8
 """As many findings show their evidence at once; the others on request."""
 SIDES_SHOWN = 40
+IN_TICKET = 20
+"""Findings that the page's Markdown has."""
+
+LIMITS = {
+    "clients": CLIENTS_SHOWN,
+    "topics": TOPICS_SHOWN,
+    "connections": coverage_tiles.CONNECTIONS_SHOWN,
+    "sides": SIDES_SHOWN,
+    "open": OPEN_EVIDENCE,
+    "lanes": lanes.DRAWN,
+    "folded": lanes.FOLDED,
+    "rows": who_says.FOLDED,
+}
 
 
-def page(result: Row, connections: Iterable[Row] = ()) -> str:
-    """The whole page as text. `connections`: {"connection": "ip:port>ip:port", "protocol", measure: count}."""
-    counted = list(connections)
-    axis = timeline.axis_of(result)
+@dataclass(frozen=True)
+class Attached:
+    """What a page shows besides the replay's JSON object; without any of it the page is whole, and says less."""
+
+    connections: Sequence[Row] = ()
+    """{"connection": "ip:port>ip:port", "protocol", measure: count}"""
+    statements: Sequence[Row] = ()
+    """Rows of the table of statements, times as in the JSON."""
+    traffic: Row | None = None
+    """{"first", "last", "payload_bytes": by slot}"""
+    exchanges: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    """By finding: {"connection", "api", "version", "correlation_id", "request": lines, "response": lines}"""
+    explanations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By code the parts of its check's page: heading to text."""
+
+
+NOTHING = Attached()
+
+
+def page(result: Row, attached: Attached = NOTHING) -> str:
+    """The whole page as text."""
+    axis = timeline.axis_of(result, attached.traffic)
     told = {finding["id"]: finding for finding in result["findings"]}
     style, script = asset("page.css"), asset("page.js")
     return (
@@ -42,6 +73,9 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
                 "engine": "",
                 "not_listed": 0,
                 "agents": [],
+                "inputs": [],
+                "wirecheck": "",
+                "grace_s": None,
                 **result,
                 "verdict": verdict.sentence(result),
             },
@@ -55,19 +89,38 @@ def page(result: Row, connections: Iterable[Row] = ()) -> str:
             tiles=coverage_tiles.tiles(result["coverage"]),
             axis=axis,
             timeline=timeline.rows(result, axis),
+            lanes=lanes.topics(result, attached.statements, axis),
+            entry_lanes=lanes.entries(result, axis),
+            traffic=lanes.traffic(attached.traffic, axis),
+            who=who_says.who_says(result, attached.statements),
+            exchanges=attached.exchanges,
+            explanations=explained(result, attached.explanations),
+            ticket=ticket(result),
             names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
             matrix=matrix.matrix(result),
-            endpoints=coverage_tiles.endpoints(counted),
-            incomplete=coverage_tiles.incomplete(counted),
-            limits={
-                "clients": CLIENTS_SHOWN,
-                "topics": TOPICS_SHOWN,
-                "connections": coverage_tiles.CONNECTIONS_SHOWN,
-                "sides": SIDES_SHOWN,
-                "open": OPEN_EVIDENCE,
-            },
+            endpoints=coverage_tiles.endpoints(attached.connections),
+            incomplete=coverage_tiles.incomplete(attached.connections),
+            limits=LIMITS,
         )
     )
+
+
+def explained(result: Row, explanations: Mapping[str, Mapping[str, str]]) -> dict[str, Row]:
+    """Of the codes that findings have, in their order: name and parts."""
+    names = {finding["code"]: finding["name"] for finding in result["findings"]}
+    return {code: {"name": names[code], "parts": explanations[code]} for code in sorted(names) if code in explanations}
+
+
+def ticket(result: Row) -> str:
+    """The verdict as Markdown, as `--output markdown` has it, of the first findings; empty for an older result."""
+    findings = result["findings"]
+    if not {"inputs", "wirecheck", "verdict"} <= result.keys() or any("commands" not in one for one in findings):
+        return ""
+    first = [name for entry in result["entries"] for under, _ in lanes.flat(entry) for name in under["findings"]]
+    told = {finding["id"]: finding for finding in findings}
+    text = tickets.markdown({**result, "findings": [told[name] for name in first[:IN_TICKET]]})
+    left = len(findings) - IN_TICKET
+    return text + (f"\n\nand {verdict.plural(left, 'more finding')} in the report" if left > 0 else "")
 
 
 def environment(axis: timeline.Axis) -> jinja2.Environment:
@@ -88,6 +141,7 @@ def environment(axis: timeline.Axis) -> jinja2.Environment:
         "beyond": verdict.beyond,
         "cluster": verdict.named_cluster,
         "heading": verdict.heading,
+        "size": verdict.size,
         "counted": lambda count, kind: verdict.counted(kind, count),
     }
     return made

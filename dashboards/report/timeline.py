@@ -56,10 +56,11 @@ def moment(time: str) -> dt.datetime:
     return dt.datetime.fromisoformat(time)
 
 
-def axis_of(result: Row) -> Axis:
+def axis_of(result: Row, traffic: Row | None = None) -> Axis:
     """Over everything that has a time, so that every part of the page speaks of the same span."""
     rows = (*result["clusters"], *result["topics"], *result["clients"], *result["findings"])
-    return Axis(row[end] for row in rows for end in ("first_seen", "last_seen") if row.get(end))
+    times = [row[end] for row in rows for end in ("first_seen", "last_seen") if row.get(end)]
+    return Axis([*times, traffic["first"], traffic["last"]] if traffic else times)
 
 
 def rows(result: Row, axis: Axis) -> list[dict[str, Any]]:

@@ -8,12 +8,17 @@ Rule: an exchange appears once, when its outcome is known; a connection appears 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wirecheck.decode.wire import together
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wirecheck.decode.wire import Messages
 
 Ints = NDArray[np.int64]
@@ -77,6 +82,10 @@ def endpoint(end: tuple[str, int]) -> str:
     return f"[{end[0]}]:{end[1]}" if ":" in end[0] else f"{end[0]}:{end[1]}"
 
 
+PER_MESSAGE = ("connection", "ts_ns", "ts_last_ns", "source", "frame_first", "frame_last", "stream_offset",
+               "gap_bytes", "serial", "direction")  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Exchanges:
     """Exchanges of one call: n messages, m exchanges that point to them."""
@@ -121,12 +130,10 @@ class Exchanges:
         rows = np.unique(np.concatenate(halves))
         rows = rows[rows >= 0]
         request, response = (np.where(half >= 0, np.searchsorted(rows, half), -1) for half in halves)
-        per_message = ("connection", "ts_ns", "ts_last_ns", "source", "frame_first", "frame_last", "stream_offset",
-                       "gap_bytes", "serial", "direction")  # fmt: skip
         return replace(
             self,
             messages=self.messages.take(rows),
-            **{name: getattr(self, name)[rows] for name in per_message},
+            **{name: getattr(self, name)[rows] for name in PER_MESSAGE},
             request=request, response=response,
             outcome=self.outcome[numbers], out_of_order=self.out_of_order[numbers],
         )  # fmt: skip
@@ -138,3 +145,27 @@ class Exchanges:
         for half in (self.request, self.response):
             found[half[half >= 0]] = numbers[half >= 0]
         return found
+
+
+def joined(parts: Sequence[Exchanges]) -> Exchanges:
+    """What several calls of one follower gave, as one; a connection that several of them name is there as often."""
+    if len(parts) == 1:
+        return parts[0]
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    connections = [0, *accumulate(len(part.connections) for part in parts)]
+    messages = [0, *accumulate(len(part.messages) for part in parts)]
+    columns = {name: [getattr(part, name) for part in parts] for name in (*PER_MESSAGE, "outcome", "out_of_order")}
+    columns["connection"] = [part.connection + np.int32(at) for part, at in zip(parts, connections, strict=False)]
+    columns["source"] = [np.array([names.index(name) for name in part.names], np.int32)[part.source] for part in parts]
+    for half in ("request", "response"):
+        columns[half] = [_moved(getattr(part, half), at) for part, at in zip(parts, messages, strict=False)]
+    return Exchanges(
+        parts[0].label, names, tuple(connection for part in parts for connection in part.connections),
+        messages=together([part.messages for part in parts]),
+        **{name: np.concatenate(pieces) for name, pieces in columns.items()},
+        refused_connections=parts[-1].refused_connections,
+    )  # fmt: skip
+
+
+def _moved(half: Ints, at: int) -> Ints:
+    return np.where(half >= 0, half + at, half)

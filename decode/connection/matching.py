@@ -213,8 +213,8 @@ def answers_request(connection: Connection, correlation: i64) -> bool:
 def on_token(shared: Shared, connection: Connection, is_request: bool) -> None:
     """A token is complete; one of the server answers the oldest of the client.
 
-    A server's token that was captured before the client's it answers was taken for a response to a request that is still
-    to come: servers answer in order, so with nothing else in flight the oldest such response is that token.
+    A server's token that was captured before the client's it answers was taken for a response to a request that is
+    still to come: servers answer in order, so with nothing else in flight the oldest such response is that token.
     """
     if is_request:
         answer = connection.early_responses.first

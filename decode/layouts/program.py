@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wirecheck.decode.interpret.instruction import END
 from wirecheck.decode.layouts.form import Form, Slot, number
 from wirecheck.decode.layouts.program_writer import Runs, Writer
 from wirecheck.decode.layouts.readings import Dialect, readings
@@ -47,6 +48,11 @@ class Programs:
     levels: int
     """How many there are."""
     runs: Runs
+
+    def program(self, entry: int) -> list[Instruction]:
+        """The instructions of one program, END the last; entry: one of `entries`."""
+        end = next(at for at in range(entry, len(self.instructions)) if self.instructions[at].op == END)
+        return self.instructions[entry : end + 1]
 
 
 @cache

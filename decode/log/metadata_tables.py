@@ -51,6 +51,7 @@ JUDGED: Wanted = {
     ("UnregisterControllerRecord", "record"): ("controller_id",),
     ("LeaderChangeMessage", "data"): ("leader_id",),
     ("KRaftVersionRecord", "data"): ("kraft_version",),
+    ("VotersRecord", "data"): ("voters.voter_id", "voters.endpoints.host", "voters.endpoints.port"),
 }  # fmt: skip
 
 

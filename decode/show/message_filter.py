@@ -117,9 +117,11 @@ class Filter:
         if self.frames:
             first, last = exchanges.frame_first[:, None], exchanges.frame_last[:, None]
             passing &= ((first <= np.array(self.frames)) & (last >= np.array(self.frames))).any(axis=1)
-        for i in np.flatnonzero(passing).tolist():
-            said = [(int(messages.key[i]), int(messages.version[i]))]
-            said += [(layer["key"], layer["version"]) for layer in layers(inside.get(i))]
+        rows = np.flatnonzero(passing)
+        for i, key, version in zip(
+            rows.tolist(), *(m[rows].tolist() for m in (messages.key, messages.version)), strict=True
+        ):
+            said = [(key, version), *((layer["key"], layer["version"]) for layer in layers(inside.get(i)))]
             if any((not keys or key in keys) and self.version in {None, version} for key, version in said):
                 yield i
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +26,11 @@ from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show.learned_names import Names, TopicNames, noting
-from wirecheck.decode.show.message_filter import Filter, api_names
+from wirecheck.decode.show.message_filter import Filter
+from wirecheck.decode.show.message_head import Heads, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries
 from wirecheck.decode.show.waiting_lines import Waiting
-from wirecheck.decode.wire import REQUEST, SIDES, client_id
+from wirecheck.decode.wire import REQUEST, client_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.learned_names import Places
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped", "facts", "of", "verdict"]
+__all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped", "of", "verdict"]
 
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version
@@ -115,18 +115,18 @@ def told(
             topic_names.learn(decoded)
         answered = answers(exchanges)
         clients, inside = client_ids(exchanges), enveloped(decoded, answered, reading, topic_names)
-        told_of, sizes = Told(decoded, reading, topic_names), rows_of(decoded)
+        told_of, head = Told(decoded, reading, topic_names), Heads(exchanges)
+        times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), answered))
         for i in wanted.rows(exchanges, inside):
             if not wanted.names(clients.get(i), inside.get(i)):
                 continue
-            found = line(exchanges, i, clients.get(i)) | told_of(i)
+            found = head(i, clients.get(i)) | told_of(i)
             if reading.summary:
-                asked = int(answered[i])
-                found["latency_ns"] = int(exchanges.ts_ns[i] - exchanges.ts_ns[asked]) if asked >= 0 else None
+                found["latency_ns"] = times[i] - times[asked[i]] if asked[i] >= 0 else None
             if i in inside:
                 found["enveloped"] = inside[i]
             kept = wanted.keeps(found, names.said, noticed.frames)
-            yield int(exchanges.ts_ns[i]), int(sizes[i]), found if kept else None
+            yield times[i], sizes[i], found if kept else None
         if len(exchanges.messages) and reading.at_once:
             newest_ns = max(newest_ns, int(exchanges.ts_ns.max()))
             yield newest_ns + WAIT_NS + 1, 0, None
@@ -225,42 +225,10 @@ def without_ids(messages: Messages, i: int) -> Line:
     return {"undecoded": f"left-out at byte {first[0]}"} if first and first[0] < IDS_BYTES else {}
 
 
-def line(exchanges: Exchanges, i: int, client: str | None) -> Line:
-    """Message i as one JSON object, but for what it says."""
-    messages = exchanges.messages
-    ends = exchanges.connections[exchanges.connection[i]].name.split(">")
-    src, dst = ends if messages.side[i] == REQUEST else ends[::-1]
-    return {
-        "time": rfc3339(int(exchanges.ts_ns[i])),
-        "src": src,
-        "dst": dst,
-        **facts(messages, i),
-        "client_id": client,
-        "size": int(messages.size[i]),
-        "frame": {
-            "source": exchanges.names[exchanges.source[i]],
-            "first": int(exchanges.frame_first[i]),
-            "last": int(exchanges.frame_last[i]),
-        },
-    }
-
-
 def alone(messages: Messages, reading: Reading) -> Decoded:
     """Messages of which nothing is known that was said before or after."""
     each = np.arange(len(messages))
     return read(messages, hear(messages, each, each, {}), reading.dialect)
-
-
-def facts(messages: Messages, i: int) -> Line:
-    """What is known of a message whether it decodes or not."""
-    key, version = int(messages.key[i]), int(messages.version[i])
-    return {
-        "side": SIDES[messages.side[i]],
-        "key": key if key >= 0 else None,
-        "api": api_names().get(key),
-        "version": version if version >= 0 else None,
-        "correlation_id": int(messages.correlation_id[i]),
-    }
 
 
 def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:
@@ -283,9 +251,3 @@ def carried(body: Line) -> Line:
     """Of an Envelope the bytes that carry a message, as a length: they may hold secrets, and are shown decoded."""
     here = {name: body[name] for name in CARRIED if isinstance(body.get(name), str)}
     return {name: {"left_out": len(base64.b64decode(data))} for name, data in here.items()}
-
-
-def rfc3339(ts_ns: int) -> str:
-    """UTC with microseconds."""
-    seconds, rest = divmod(ts_ns, 1_000_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"

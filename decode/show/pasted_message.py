@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wirecheck.decode.show.message_filter import api_names, key_of
-from wirecheck.decode.show.message_lines import PLAIN, alone, enveloped, facts, verdict
+from wirecheck.decode.show.message_head import facts
+from wirecheck.decode.show.message_lines import PLAIN, alone, enveloped, verdict
 from wirecheck.decode.wire import REQUEST, SIDES, known, pack
 
 if TYPE_CHECKING:

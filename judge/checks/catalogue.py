@@ -7,9 +7,10 @@ is not built yet is listed as planned and is not counted.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
+from itertools import pairwise
+from pathlib import Path
 from textwrap import fill
 from types import ModuleType
 
@@ -71,7 +72,7 @@ class Check(Rule):
 
 
 def read() -> dict[str, Check]:
-    lines = resources.files(__package__).joinpath("catalogue.tsv").read_text("ascii").splitlines()
+    lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
     for code, name, kind, status, spaces, one_per, summary in (line.split("\t") for line in lines[1:]):
         function = None if status == "planned" else function_of(code, name)
@@ -102,6 +103,19 @@ def page(code: str, remedy: str = "") -> str:
     related = "".join(f"\n{paragraph(words)}\n" for words in relations(code))
     todo = paragraph(f"**What to do.** {remedy}")
     return f"{head}\n{text}\n{related}" + (f"\n{todo}\n" if remedy else "")
+
+
+def explanations(codes: Iterable[str]) -> dict[str, dict[str, str]]:
+    """By code the parts of its page as plain words, heading to text; without codes that no check has."""
+    known = sorted({*codes} & CHECKS.keys())
+    return {code: parts(CHECKS[code].function.__doc__ or "") for code in known}
+
+
+def parts(text: str) -> dict[str, str]:
+    plain, found = " ".join(text.split()), {}
+    for heading, after in pairwise((*HEADINGS, "\0")):
+        found[heading.removesuffix(".")] = plain.partition(heading)[2].partition(after)[0].strip()
+    return found
 
 
 def relations(code: str) -> Iterator[str]:

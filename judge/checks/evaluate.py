@@ -19,7 +19,7 @@ from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
 from wirecheck.judge.ledger.ledger import Ledger
-from wirecheck.judge.results.finding import Evidence, finding, identity
+from wirecheck.judge.results.finding import Evidence, finding, identity, news_of
 from wirecheck.judge.results.judged_tables import FINDINGS, JUDGED
 from wirecheck.judge.results.result_table import Body, ResultRow
 from wirecheck.judge.topology.clusters import Group
@@ -40,7 +40,7 @@ ROWS: Mapping[str, list[tuple[str, Rows]]] = {
 """By space of the ledger: the tables that its subjects make rows of, and how."""
 
 
-UNHURRIED: Mapping[str, str] = {"connection": "coverage", "client": "clients"}
+UNHURRIED: Mapping[str, str] = {"connection": "coverage", "client": "clients", "id": "statements"}
 """By space the table whose rows grow with every message: they are told once in a while (`judge.py`)."""
 
 
@@ -99,7 +99,8 @@ def findings(
     for (cluster, name), evidence in found.items():
         row = finding(check, cluster, evidence)
         kind = evidence.kind or check.kind
-        yield ResultRow(FINDINGS.name, name, {"state": "open", **row, "kind": kind if cluster else lesser(kind)})
+        row |= {"state": "open", "kind": kind if cluster else lesser(kind)}
+        yield ResultRow(FINDINGS.name, name, row, news_of(check, evidence, row))
 
 
 def lesser(kind: str) -> str:

@@ -119,6 +119,7 @@ STATED: Mapping[str, Kind] = {
     "server": kind("endpoint", "server:", "{endpoint} answers in Kafka's protocol"),
     "cluster_id": kind("endpoint cluster_id how", "server:", "{endpoint} belongs to cluster {cluster_id} ({how})"),
     "address": kind("endpoint address broker", "server:", "{endpoint} says that broker {broker} is at {address}"),
+    "registered": kind("endpoint address node", "server:", "{endpoint} holds that node {node} is at {address}"),
     "carries": kind("endpoint", "server:", "{endpoint} speaks of topic ids"),
     "names": kind("endpoint", "server:", "{endpoint} tells the ids of topics"),
     "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),

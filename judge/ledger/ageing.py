@@ -24,7 +24,18 @@ from wirecheck.judge.ledger import busy_times
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
-LASTING = {"creation", "deletion", "server", "cluster_id", "address", "carries", "advertised", "log_order", "mark"}
+LASTING = {
+    "creation",
+    "deletion",
+    "server",
+    "cluster_id",
+    "address",
+    "registered",
+    "carries",
+    "advertised",
+    "log_order",
+    "mark",
+}
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
 Raised = Callable[[Subject, Exception], None]
 """Told of a subject that could not be looked through; it stays as it is."""

@@ -29,6 +29,8 @@ class Revision(NamedTuple):
     body: dict[str, Any]
     stranger: bool = False
     """A finding about what was never answered without error when it was emitted (`overflow.py`)."""
+    news: int | None = None
+    """As the row had it (`result_table.py`)."""
 
 
 NEVER = Revision(0, open=False, body={})
@@ -56,11 +58,20 @@ class EmittedRows:
         findings = (row for name, row in self.rows(subject).items() if table_of(name) == FINDINGS)
         return any(row.open and row.body["kind"] in BLAMED for row in findings)
 
-    def emit(self, subject: Subject, name: str, before: Revision, body: dict[str, Any], *, is_open: bool) -> int:
+    def emit(
+        self,
+        subject: Subject,
+        name: str,
+        before: Revision,
+        body: dict[str, Any],
+        *,
+        is_open: bool,
+        news: int | None = None,
+    ) -> int:
         """The number of a row's new revision."""
         shard = self.shard(subject, changing=True)
         number = (before.number or shard["floors"].get(table_of(name), 0)) + 1
-        shard["cells"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger)
+        shard["cells"].setdefault(key_of(subject), {})[name] = (number, is_open, body, before.stranger, news)
         return number
 
     def forget(self, subject: Subject, name: str) -> None:

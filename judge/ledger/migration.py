@@ -7,6 +7,9 @@ in tests/judge/states. What is not moved is read as it lies, and written anew wh
 6 to 7 (November 2026): what is said of a connection is filed under the connection, no longer under its endpoint or the
 wire, and its rows with it; the topic ids that an endpoint spoke of are a set in one claim; what waits for a time has
 shards of its own; sizes are counted by space.
+
+7 to 8 (November 2026): an emitted finding has the number of its news beside it; one without is told once more when it
+grows.
 """
 
 from collections import Counter
@@ -18,6 +21,8 @@ from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import EmittedRows, key_of
 from wirecheck.judge.ledger.ledger import Ledger, space_of
 
+CONNECTIONS_APART = 7
+"""Since this version."""
 CONNECTION = "connection"
 SERVERS: Subject = ("server",)
 WITH_CONNECTIONS = ("link", "wire")

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 Row = Mapping[str, Any]
@@ -158,7 +158,7 @@ is enough.
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    lines = resources.files("wirecheck.judge.checks").joinpath("causes.tsv").read_text("ascii").splitlines()[1:]
+    lines = (Path(__file__).parents[1] / "checks/causes.tsv").read_text("ascii").splitlines()[1:]
     found = [line.split("\t") for line in lines]
     return tuple(
         Rule(cause, after, int(rank[0]), rank[1:] == "", span == "while", tuple(relations.split(",")), why)

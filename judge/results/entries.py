@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 Row = Mapping[str, Any]
@@ -22,7 +22,7 @@ CROWD = 12
 TIME = re.compile(r"(?:about )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: UTC)?")
 NUMBERS = re.compile(r"(?<![\w.:(/-])\d[\d,]*(?:, \d+)*(?![\w/-]|[.:]\d)")
 """Counts, offsets, epochs, partitions; not part of a name, an address, a version, or an error in parentheses."""
-PLURAL_S = re.compile(r"\b(partition|time)s\b")
+PLURAL_S = re.compile(r"\b(partition|time|broker|answer)s\b")
 ASIDE = re.compile(r" ?\([^()]*\)")
 ADDRESS = re.compile(
     r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-f:.%]+\](?::\d+)?|(?<!\w)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]+"
@@ -181,7 +181,7 @@ class CauseSentence(NamedTuple):
 
 @cache
 def cause_sentences() -> Mapping[str, CauseSentence]:
-    lines = resources.files("wirecheck.judge.checks").joinpath("cause_sentences.tsv").read_text("ascii").splitlines()
+    lines = (Path(__file__).parents[1] / "checks/cause_sentences.tsv").read_text("ascii").splitlines()
     return {
         code: CauseSentence(ends == "yes", template)
         for code, ends, template in (line.split("\t") for line in lines[1:])

@@ -8,6 +8,7 @@ in the row. Times in rows are nanoseconds of capture time; people's formats are 
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,10 @@ from wirecheck.judge.claims.claim import Claim, Sighting
 
 SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""
+GROWING = frozenset({"count", "last", "told", "connections", "bytes", "gaps"})
+"""Words of summaries that go on while the same is seen again: how often, and when last."""
+SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")
+"""Columns of a finding of which each change is news."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,7 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
     sides = sorted(set(evidence.sides), key=lambda side: (side.sighting, side.claim))
     times = [side.sighting.ts_ns for side in sides]
     brokers = sorted({broker for broker in evidence.brokers if broker is not None})
-    words = {
-        "topic": evidence.topic or "(not named)",
-        "topic_id": evidence.topic_ids[0] if evidence.topic_ids else "",
-        "client": ", ".join(client or "(no client id)" for client in evidence.client_ids),
-        "brokers": ", ".join(map(str, brokers)),
-        "count": evidence.count,
-        **evidence.words,
-    }
+    words = words_of(evidence, brokers)
     return {
         "code": rule.code,
         "name": rule.name,
@@ -114,3 +112,23 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
         "count": evidence.count,
         "sides": [side.row() for side in sides[: SIDES // 2] + sides[SIDES // 2 :][-SIDES // 2 :]],
     }
+
+
+def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
+    """What a summary may name."""
+    return {
+        "topic": evidence.topic or "(not named)",
+        "topic_id": evidence.topic_ids[0] if evidence.topic_ids else "",
+        "client": ", ".join(client or "(no client id)" for client in evidence.client_ids),
+        "brokers": ", ".join(map(str, brokers)),
+        "count": evidence.count,
+        **evidence.words,
+    }
+
+
+def news_of(rule: Rule, evidence: Evidence, row: Mapping[str, Any]) -> int:
+    """A number that changes with all of a finding but how often it was seen, when last, and by what since the first."""
+    words = words_of(evidence, row["brokers"])
+    steady = rule.summary.format(**{name: "" if name in GROWING else word for name, word in words.items()})
+    said = [steady, row["sides"][0], *(row[column] for column in SAME)]
+    return zlib.crc32(json.dumps(said).encode())

@@ -118,6 +118,25 @@ DESCRIPTIONS = ResultTable(
     ),
     rows={"name": "description_rows.wholes", "id": "description_rows.wholes"},
 )
+STATEMENTS = ResultTable(
+    "statements",
+    "Who says, uses or refuses a topic id that shared its name with another, was deleted or was refused. One row each.",
+    (
+        *REVISION,
+        MOVED,
+        CLUSTER,
+        Column("name", TEXT, "Topic name; null where nothing named the id."),
+        Column("topic_id", TEXT, "Topic id."),
+        Column("speaker", TEXT, "broker, controller, metadata-log or client."),
+        Column("who", TEXT, "A broker's ip:port, controller@epoch, a client id; empty for the metadata log."),
+        Column("does", TEXT, "says (in answers, or as the log), orders (a controller), uses (a client) or refuses."),
+        Column("broker", pa.int32(), "Broker id of a broker, where it is known."),
+        *SPAN,
+        Column("count", pa.int64(), "How often it was seen."),
+    ),
+    rows={"id": "statement_rows.statements_of_id"},
+)
+"""The page for a browser draws them; they grow with every message, and are told as clients are (`row_pace.py`)."""
 CLIENTS = ResultTable(
     "clients",
     "Who speaks what. One row per client id and address.",
@@ -175,4 +194,4 @@ COVERAGE = ResultTable(
 )
 """The JSON has its sums."""
 
-JUDGED = (FINDINGS, TOPICS, PARTITIONS, DESCRIPTIONS, CLIENTS, CLUSTERS, COVERAGE)
+JUDGED = (FINDINGS, TOPICS, PARTITIONS, DESCRIPTIONS, STATEMENTS, CLIENTS, CLUSTERS, COVERAGE)

@@ -28,6 +28,8 @@ class ResultRow(NamedTuple):
     table: str
     id: str
     body: Body
+    news: int | None = None
+    """Of what is told at once when it changes; None where that is all of it."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Who is of a cluster: whom its brokers name, and what speaks against joining an endpoint to it.
 
-Knows: which addresses each endpoint hands out as its cluster's brokers, which topic ids it tells under which names, and
-which ClusterId it states. Does not know how endpoints are joined (`clusters.py`).
+Knows: which addresses each endpoint hands out as its cluster's brokers, or shows in voter sets and registrations,
+which topic ids it tells under which names, and which ClusterId it states. Does not know how endpoints are joined.
 Rule: a ClusterId is no secret, so stating it makes nobody a member. The cluster is whom most name, and whom those name
 in turn. An endpoint that complete lists of literal addresses leave out has to tell the ids that the cluster tells;
 host names, and controllers' endpoints, are in no list, and only ids that differ speak against them.
@@ -30,6 +30,8 @@ class Words:
 
     lists: set[str] = field(default_factory=set)
     """Addresses of brokers that it hands out."""
+    registered: set[str] = field(default_factory=set)
+    """Addresses of nodes in voter sets and registrations that it shows: controllers too, on any listener."""
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By the hash of a topic's name the ids it tells under it."""
     ids: set[str] = field(default_factory=set)
@@ -41,7 +43,7 @@ class Words:
 
     @property
     def hosts(self) -> set[str]:
-        return {host_of(address) for address in self.lists if is_literal(address)}
+        return {host_of(address) for address in self.lists | self.registered if is_literal(address)}
 
     @property
     def literal(self) -> bool:
@@ -58,6 +60,7 @@ class Words:
 
     def add(self, other: "Words") -> None:
         self.lists |= other.lists
+        self.registered |= other.registered
         self.ids |= other.ids
         for name, ids in other.names.items():
             self.names[name] |= ids
@@ -158,6 +161,9 @@ def words_of(claims: dict[str, list[Claim]], node: Nodes) -> dict[Node, Words]:
     for claim in claims["address"]:
         for ts_ns in (claim.first.ts_ns, claim.last.ts_ns):
             found[node(claim["endpoint"], ts_ns)].lists.add(claim["address"])
+    for claim in claims["registered"]:
+        for ts_ns in (claim.first.ts_ns, claim.last.ts_ns):
+            found[node(claim["endpoint"], ts_ns)].registered.add(claim["address"])
     for claim in claims["names"]:
         words = found[node(claim["endpoint"], claim.first.ts_ns)]
         for name, topic_id in pairs(claim.peak):

@@ -1,7 +1,7 @@
 """What servers say about who is who: which hosts are named, and which servers are not.
 
-Knows: broker lists, registrations, ClusterIds and topic ids, by endpoint. Does not know how endpoints are joined
-(`clusters.py`), nor what a client did.
+Knows: broker lists, voter sets, registrations, ClusterIds and topic ids, by endpoint. Does not know how endpoints are
+joined (`clusters.py`), nor what a client did.
 Rule: who names itself is not named by others; a server that does may be a member all the same.
 """
 
@@ -13,13 +13,16 @@ from wirecheck.judge.topology.endpoint_history import host_of, is_literal
 from wirecheck.judge.topology.membership import carried
 from wirecheck.judge.topology.releases import Ranges, digest, read
 
+ADDRESSES = ("address", "registered")
+"""Kinds of claims that name a node's address: broker lists, and the quorum's voters and registrations."""
+
 
 class Servers:
     """What the servers' own subject says about who is named and who serves what."""
 
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
         self.named: set[str] = set()
-        """Hosts that a server on another host names as a broker's."""
+        """Hosts that a server on another host names as a node's."""
         self.by_itself: set[str] = set()
         """Hosts that name themselves: perhaps as members whose others were not asked on that listener."""
         self.raft: set[str] = set()
@@ -36,12 +39,12 @@ class Servers:
         self.advertised: dict[str, dict[str, Ranges]] = defaultdict(dict)
         """Ranges by endpoint and their digest."""
         for claim in claims:
-            if claim.kind == "address" and not is_literal(claim["address"]):
+            if claim.kind in ADDRESSES and not is_literal(claim["address"]):
                 self.by_name = True
             match claim.kind:
-                case "address" if host_of(claim["address"]) != host_of(claim["endpoint"]):
+                case "address" | "registered" if host_of(claim["address"]) != host_of(claim["endpoint"]):
                     self.named.add(host_of(claim["address"]))
-                case "address":
+                case "address" | "registered":
                     self.by_itself.add(host_of(claim["address"]))
                 case "log_order":
                     self.raft.add(claim["endpoint"])

@@ -41,12 +41,12 @@ def keep_house(plan: Plan, say: Say, stopping: Event) -> None:
         tidy(plan, say)
 
 
-def tidy(plan: Plan, say: Say) -> None:
-    """One pass over all tables."""
+def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
+    """One pass over all tables, as at that time; now, where none is said."""
     try:
         run = manifest.run_of(plan.checkpoint)
         if run:
-            terms = compaction.Terms(time.time_ns() / 1e9, plan.retain_s)
+            terms = compaction.Terms(time.time_ns() / 1e9 if now_s is None else now_s, plan.retain_s)
             compaction.compact(plan.out, run, terms, manifest.committed(plan.checkpoint))
             if plan.retain_results_s is not None:
                 retention.retire(

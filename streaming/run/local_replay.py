@@ -19,21 +19,24 @@ from wirecheck.streaming.store.standing_rows import StandingRows
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are judged together, at most: each batch has a price of its own, and is held as a whole."""
+FEW_BYTES = 1 << 20
+"""Frames files that are followed as one bucket: each bucket has a price of its own. Some 50,000 frames, and a follower
+lets go of nothing before it has twice as many connections."""
 
 
 class LocalReplay:
     """One run: give it files of frames, as they come, and ask it for the result behind the last."""
 
     def __init__(self, settings: Settings) -> None:
-        self._loop = Loop(settings)
+        self.loop = Loop(settings)
         self._standing = StandingRows()
 
     def judge(self, files: Iterable[Path]) -> None:
         """Files that are judged together."""
-        self._loop.batch(files)
-        for row in self._loop.told:
+        self.loop.batch(files)
+        for row in self.loop.told:
             self._standing.add(row.route, from_ipc(row.cell))
-        self._loop.told.clear()
+        self.loop.told.clear()
 
     def result(self) -> Result:
         return self._standing.result()
@@ -45,7 +48,8 @@ class LocalReplay:
 
 def of_files(files: list[Path], settings: Settings) -> LocalReplay:
     """A run over files that are all there: so it is known whose they are, and which are missing."""
-    return LocalReplay(replace(settings, agents=labelled_in(agents_of(files), files)))
+    buckets = 1 if sum(age_name_size(file)[2] for file in files) <= FEW_BYTES else settings.buckets
+    return LocalReplay(replace(settings, buckets=buckets, agents=labelled_in(agents_of(files), files)))
 
 
 def batches_of(files: list[Path]) -> Iterator[list[Path]]:

@@ -15,7 +15,7 @@ from operator import methodcaller
 import numpy as np
 
 from wirecheck.capture import frames
-from wirecheck.decode.connection.exchanges import Exchanges
+from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.dialect import Heard, hear
 from wirecheck.judge.failures import described
@@ -28,6 +28,7 @@ from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
 STATE_VERSION = 6
 TOO_LATE = "it came after later files of its agent had been judged"
+MESSAGES_A_CELL = 10_000  # from here on, what a cell costs is little beside what its messages cost
 Call = Callable[[Follower], Exchanges]
 Turns = dict[str, deque[bytes]]
 """The files to follow by agent, in order, as they came."""
@@ -97,17 +98,21 @@ class Bucket:
         refused = self.follower.refused
         self.expect([*self.agents])
         ready: list[FrameFile] = []
-        for files in rounds(turns):
-            yield from self.exchanges(self.followed(files))
-            ready += [replace(file, segments=None) for file in files]
-            del files
-        if self.all_ended():
-            yield from self.exchanges(self.tried(Follower.drain, *turns))
+        yield from self.exchanges(some_together(self.learned(turns, ready)))
         yield from self.progress(ready)
         yield from self.marks(ready, missing)
         yield from self.passed_over(late)
         yield from self.set_aside()
         yield from self.not_followed(ready, self.follower.refused - refused)
+
+    def learned(self, turns: Turns, ready: list[FrameFile]) -> Iterator[Exchanges]:
+        """What the files tell, and the end of all agents if this is it; those followed are added to `ready`."""
+        for files in rounds(turns):
+            yield from self.followed(files)
+            ready += [replace(file, segments=None) for file in files]
+            del files
+        if self.all_ended():
+            yield from self.tried(Follower.drain, *turns)
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
@@ -188,14 +193,13 @@ class Bucket:
     def exchanges(self, learned: Iterable[Exchanges]) -> Iterator[Tagged]:
         """Each with the draft that its messages' connections were heard to speak by then."""
         for exchanges in learned:
-            if len(exchanges.connections):
-                try:
-                    spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
-                except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                    spoken = np.zeros(len(exchanges.messages), np.int8)  # as released
-                    why = f"drafts not looked for in bucket {self.number}: {described(error)}"
-                    self.left_out.append((exchanges.names[0] if exchanges.names else "", why))
-                yield Tagged(self.label, self.number, EXCHANGES, to_cell((exchanges, spoken)))
+            try:
+                spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
+            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                spoken = np.zeros(len(exchanges.messages), np.int8)  # as released
+                why = f"drafts not looked for in bucket {self.number}: {described(error)}"
+                self.left_out.append((exchanges.names[0] if exchanges.names else "", why))
+            yield Tagged(self.label, self.number, EXCHANGES, to_cell((exchanges, spoken)))
 
     def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
         for name in sorted({file.agent for file in ready}):
@@ -241,6 +245,19 @@ class Bucket:
         self.agents, self.heard = from_cell(known, Agent)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
         self.before, self.done = follower, []
+
+
+def some_together(learned: Iterable[Exchanges]) -> Iterator[Exchanges]:
+    """Without those that tell nothing; small ones as one, for a cell costs more than a thousand messages."""
+    parts: list[Exchanges] = []
+    for exchanges in learned:
+        if exchanges.connections:
+            if parts and sum(len(part.messages) for part in (*parts, exchanges)) > MESSAGES_A_CELL:
+                yield joined(parts)
+                parts = []
+            parts.append(exchanges)
+    if parts:
+        yield joined(parts)
 
 
 def rounds(turns: Turns) -> Iterator[list[FrameFile]]:

@@ -51,7 +51,9 @@ def label_in(path: str) -> str | None:
     try:
         system, inside = at(path)
         with system.open_input_file(inside) as file:
-            return str(frames_file.read(file, ["cluster"])["cluster"][0].as_py())
+            if (said := frames_file.of_itself(file)) is not None:
+                return said.cluster
+            return str(frames_file.read(file, ["cluster"])["cluster"][0].as_py())  # a file of before says it in rows
     except (OSError, ValueError, KeyError, IndexError):
         return None
 

@@ -29,6 +29,7 @@ ALWAYS = (  # measures that are shown even where there is nothing to count
     "encrypted_connections",
     "undecoded_messages",
 )
+UNSAID = frozenset({"id", "revision", "label", "withdrawn"})
 IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
 BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
 """Tables whose row `others` is about none in particular; that of findings says which check, and is a finding."""
@@ -99,6 +100,11 @@ class Result:
         """`others`: of each table and label how many more there were than are kept; nothing where all are."""
         found = [more(row) for row in self.others if row["table"] in tables]
         return {"others": found} if found else {}
+
+    def statements(self) -> list[Row]:
+        """Who says, uses or refuses which disputed topic id, in the form of the JSON."""
+        rows = by_columns(self.rows["statements"], "cluster", "name", "topic_id", "speaker", "broker", "who", "does")
+        return [{name: plain(value) for name, value in row.items() if name not in UNSAID} for row in rows]
 
     def connections(self) -> list[Row]:
         """One row per connection: its protocol and every measure that was counted on it, without details."""

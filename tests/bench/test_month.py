@@ -1,11 +1,29 @@
-"""The month's traffic: every few hours other connections, every day other clients and a topic created again."""
+"""The month's traffic: every step other connections, every day other clients and a topic created again."""
+
+import itertools
+import json
+import time
+from threading import Thread
 
 import pyarrow.compute as pc
 import pytest
 
-from bench import month
-from bench.month import ID, PORTS, STEP_S, STEPS_A_DAY, Traffic
-from wirecheck.capture import frames_file
+from bench import paced_monitor
+from bench.month_traffic import (
+    BETWEEN,
+    CONNECTIONS,
+    DAY_S,
+    ID,
+    MEASURED,
+    PORTS,
+    Traffic,
+    begun_anew,
+    plan,
+    planted,
+    stale,
+)
+
+STEPS = list(plan(30))
 
 
 @pytest.fixture(scope="module")
@@ -18,42 +36,61 @@ def clients(table):
     return {pair for pair in pairs if pair[1] >= PORTS}
 
 
+def test_two_days_are_measured_and_both_have_a_fault_planted():
+    counts = [sum(step.day == day for step in STEPS) for day in range(30)]
+    assert [day for day, count in enumerate(counts) if count == MEASURED] == [1, 29]
+    assert set(counts) == {MEASURED, BETWEEN}
+    assert stale(1)
+    assert stale(29)
+    assert [(a.end_s - b.begin_s) for a, b in itertools.pairwise(STEPS) if a.day == b.day] == [0] * 194
+    assert all(step.end_s - step.begin_s == DAY_S // counts[step.day] for step in STEPS)
+
+
 def test_no_connection_of_one_file_is_there_in_another(traffic):
-    seen = [clients(traffic.frames_of(step)) for step in (0, 1, STEPS_A_DAY, 29 * STEPS_A_DAY)]
-    assert [len(some) for some in seen] == [month.CONNECTIONS] * 4
-    assert len(set().union(*seen)) == 4 * month.CONNECTIONS
+    seen = [clients(traffic.frames_of(STEPS[at])) for at in (0, 1, 60, -1)]
+    assert [len(some) for some in seen] == [CONNECTIONS] * 4
+    assert len(set().union(*seen)) == 4 * CONNECTIONS
 
 
 def test_frames_lie_within_their_time(traffic):
-    for step in (0, 7, 230):
+    for step in (STEPS[0], STEPS[7], STEPS[90], STEPS[-1]):
         found = pc.min_max(traffic.frames_of(step)["ts_ns"]).as_py()
-        begin_ns = (month.BEGUN_S + step * STEP_S) * 10**9
-        assert begin_ns <= found["min"] < found["max"] < begin_ns + STEP_S * 10**9
+        assert step.begin_s * 10**9 <= found["min"] < found["max"] < step.end_s * 10**9
 
 
 def test_clients_are_new_every_day_and_a_topic_has_another_id(traffic):
-    today, tomorrow = (traffic.payload(day * STEPS_A_DAY, day) for day in (0, 2))
-    assert len(today) == len(tomorrow)
-    assert b"con02mer-" in tomorrow
+    first, third = (next(step for step in STEPS if step.day == day) for day in (0, 2))
+    today, later = traffic.payload(first), traffic.payload(third)
+    assert len(today) == len(later)
+    assert b"con02mer-" in later
     assert b"con02mer-" not in today
     for topic in (0, 1, 2):
-        assert ID + bytes([topic]) not in tomorrow
-    assert ID + bytes([3]) in tomorrow
+        assert ID + bytes([topic]) not in later
 
 
-def test_on_some_days_clients_keep_the_old_id_of_what_the_servers_have_anew(traffic):
-    said = traffic.payload(STEPS_A_DAY + 5, 1)
+def test_what_is_planted_is_there(traffic):
+    late = next(step for step in STEPS if step.day == 1 and step.late)
+    said = traffic.payload(late)
+    fresh = ID[:-1] + bytes([0xE1, 1])
+    assert b"orders-1" + fresh in said  # what servers say
+    assert ID + bytes([1]) in said  # what clients fetch by
     assert b"orders-1" + ID + bytes([1]) not in said
-    assert ID + bytes([1]) in said
+    assert begun_anew(said.replace(b"orders-1" + fresh, b"o" * 8 + fresh), b"orders-1" + fresh) != said
+    assert {("TID001", "orders-1"), ("TID005", "orders-1")} <= planted(2)
 
 
-def test_both_agents_files_are_files_of_frames(traffic, tmp_path):
-    files = traffic.publish(3, tmp_path)
-    tables = [frames_file.read(file) for file in files]
-    assert [file.name for file in files] == ["a-0000000004.parquet", "b-0000000004.parquet"]
-    between_brokers = pc.and_(
-        pc.is_in(traffic.table["src_ip"], pc.unique(traffic.table["dst_ip"])),
-        pc.starts_with(traffic.table["src_ip"], "10.0.0."),
-    )
-    seen = sum(table.num_rows for table in tables) - 2
-    assert traffic.table.num_rows <= seen < traffic.table.num_rows + pc.sum(between_brokers).as_py()
+def test_a_monitor_keeps_house_when_it_is_asked_to_and_as_at_that_time(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(paced_monitor.housekeeping, "tidy", lambda *about: asked.append(about))
+    clock = tmp_path / "clock"
+    stopping = paced_monitor.Event()
+    thread = Thread(target=paced_monitor.keep_house, args=(clock, "plan", "say", stopping))
+    thread.start()
+    paced_monitor.at(clock, 1234.5)
+    until = time.monotonic() + 20
+    while clock.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    stopping.set()
+    thread.join()
+    assert asked == [("plan", "say", 1234.5)]
+    assert json.loads(clock.with_suffix(".done").read_text()) >= 0

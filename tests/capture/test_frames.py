@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests import traffic as t
 from wirecheck.capture import frames, frames_file
@@ -30,6 +31,7 @@ CONTRACT = {
     "count": "int64",
     "reason": "string",
 }
+ON_DISK = CONTRACT | {"time": "timestamp[us, tz=UTC]"}
 
 
 def written_file(tmp_path, written):
@@ -45,13 +47,14 @@ def test_the_schema_is_the_contract():
 
 def test_files_on_disk_are_the_contract(tmp_path, written):
     schema = pq.read_schema(written_file(tmp_path, written))
-    assert {f.name: str(f.type).replace("item:", "element:") for f in schema} == CONTRACT
+    assert {f.name: str(f.type).replace("item:", "element:") for f in schema} == ON_DISK
 
 
 def test_no_type_that_spark_misreads_is_in_the_table(tmp_path, written):
     for schema in (frames.FRAMES, frames.FRAMES_CODED, pq.read_schema(written_file(tmp_path, written))):
         assert not any(
-            pa.types.is_unsigned_integer(field.type) or pa.types.is_timestamp(field.type) for field in schema
+            pa.types.is_unsigned_integer(field.type) or (pa.types.is_timestamp(field.type) and field.type.unit == "ns")
+            for field in schema
         )
 
 
@@ -90,3 +93,23 @@ def test_columns_can_be_read_alone(tmp_path, written):
     table = frames_file.read(written_file(tmp_path, written), ["ts_ns", "src_ip"])
     assert table.column_names == ["ts_ns", "src_ip"]
     assert pa.types.is_dictionary(table["src_ip"].type)
+
+
+def test_other_tools_find_the_time_of_each_row(tmp_path, written):
+    found = pq.read_table(written_file(tmp_path, written), columns=["ts_ns", "time"])
+    assert found["time"].cast(pa.int64()).to_pylist() == [ns // 1000 for ns in found["ts_ns"].to_pylist()]
+
+
+@pytest.mark.parametrize(("ns", "us"), [(0, 0), (1_999, 1), (-1, -1), (frames.LATEST_NS, frames.LATEST_NS // 1000)])
+def test_a_time_is_the_microsecond_it_lies_in(ns, us):
+    made = frames.times(pa.chunked_array([[ns]], pa.int64()))
+    assert (made.type, made.cast(pa.int64()).to_pylist()) == (frames.TIME.type, [us])
+
+
+def test_payload_is_compressed_by_zstd_and_all_else_by_lz4(tmp_path, written):
+    group = pq.ParquetFile(written_file(tmp_path, written)).metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    assert {c.path_in_schema: c.compression for c in columns} == {
+        c.path_in_schema: "ZSTD" if c.path_in_schema == "payload" else "LZ4" for c in columns
+    }
+    assert group.num_columns > len(frames.FRAMES)  # nested ones, too

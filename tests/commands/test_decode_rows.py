@@ -16,6 +16,7 @@ from tests.build import plain
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.tls_traffic import TlsTalk, certificate
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.commands import decode
 
 IDS = {"correlationId": 7, "clientId": "billing-1"}
 
@@ -295,3 +296,25 @@ def test_a_growing_capture_of_tls_is_read_with_keys_that_come_later(tmp_path, ta
         ended(process)
     finally:
         process.kill()
+
+
+def test_lines_go_out_together_in_order_and_none_is_lost_where_the_rest_fails(capsys):
+    shown = []
+
+    def put_and_fail():
+        with decode.printed(at_once=False) as put:
+            for number in range(decode.LINES_AT_ONCE + 2):
+                put(str(number))
+                shown.append(len(capsys.readouterr().out.split()))
+            raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        put_and_fail()
+    assert shown == [*[0] * (decode.LINES_AT_ONCE - 1), decode.LINES_AT_ONCE, 0, 0]
+    assert capsys.readouterr().out.split() == [str(decode.LINES_AT_ONCE), str(decode.LINES_AT_ONCE + 1)]
+
+
+def test_a_line_that_somebody_waits_for_goes_out_at_once(capsys):
+    with decode.printed(at_once=True) as put:
+        put("one")
+        assert capsys.readouterr().out == "one\n"

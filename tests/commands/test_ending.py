@@ -24,13 +24,9 @@ EVIL = "app\x1b]0;owned\x07\x9b31m\u202e"
 def started(*arguments, tmp):
     command = [sys.executable, "-m", "wirecheck", *map(str, arguments)]
     environment = {**os.environ, "TMPDIR": str(tmp)}
-    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's child would ignore Ctrl-C
-    try:
-        return subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-    finally:
-        signal.signal(signal.SIGINT, heard)
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 INTERRUPTED = {130, -signal.SIGINT}

@@ -19,7 +19,7 @@ BROWSER = (CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-lo
 
 
 def page(result, connections=()):
-    return report.page(read(result), connections)
+    return report.page(read(result), report.Attached(connections))
 
 
 class Document(HTMLParser):

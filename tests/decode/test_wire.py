@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wirecheck.decode.wire import DATA, RECORD, REQUEST, RESPONSE, client_id, pack, wire_offset
+from wirecheck.decode.wire import DATA, RECORD, REQUEST, RESPONSE, client_id, pack, together, wire_offset
 
 BATCH = pack(
     [b"\0\1\0\2" + b"\0\0\0\7" + b"rest", b"\0\0\0\x09abcdef", b"xyz", b""],
@@ -29,6 +29,12 @@ def test_rows_can_be_taken_in_any_order():
     assert taken.key.tolist() == [2, 1]
     masked = BATCH.take(np.array([False, True, False, False]))
     assert (masked.data.tobytes(), masked.span_length.tolist()) == (b"\0\0\0\x09aef", [3])
+
+
+def test_batches_are_put_together_as_if_they_had_been_one():
+    first, second = np.array([0]), np.array([1, 2, 3])
+    whole = together([BATCH.take(first), BATCH.take(second)])
+    assert all(np.array_equal(getattr(whole, name), getattr(BATCH, name)) for name in BATCH.__slots__)
 
 
 def test_places_in_the_data_are_offsets_on_the_wire():

@@ -294,7 +294,10 @@ def tid015_cannot_know(lab):
 
 def log(lab, at, *records, high_watermark, offset=0, server=B3):
     """The metadata log as a raft fetch shows it."""
-    data = batch(*records, base_offset=offset, epoch=4)
+    log_batch(lab, at, batch(*records, base_offset=offset, epoch=4), high_watermark, server)
+
+
+def log_batch(lab, at, data, high_watermark, server=B3):
     row = {
         "partitionIndex": 0, "highWatermark": high_watermark, "abortedTransactions": None,
         "records": base64.b64encode(data).decode(),

@@ -2,6 +2,8 @@
 
 import struct
 
+from tests.decode.log.batches import voters
+from tests.judge.cases_control import log_batch
 from tests.judge.cases_versions import ranges
 from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
@@ -66,6 +68,13 @@ def clu002_fires(lab):
     cluster(lab)
     for deed in (newer, malformed, foreign_id, stale, order, outside):
         deed(outsider(lab))
+
+
+def clu002_near_miss__in_the_voter_set(lab):
+    """A controller that is named by the metadata log alone, and broken."""
+    cluster(lab)
+    log_batch(lab, 1, voters([(66, EVIL, 9093)]), 9)
+    foreign_id(outsider(lab))
 
 
 def clu002_fires__versions(lab):

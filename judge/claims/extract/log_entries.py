@@ -19,6 +19,7 @@ from wirecheck.decode.log.metadata_tables import LogTable, log_tables
 from wirecheck.decode.log.snapshot import Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.extract import servers
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
 
 SOURCE = "metadata-log"
@@ -36,11 +37,11 @@ class Part:
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    yield from stated([part for part in answers(batch) if len(part.entries)], "")
+    yield from stated([part for part in answers(batch) if len(part.entries)], "", batch.endpoint)
 
 
-def stated(parts: list[Part], how: str) -> Iterator[Rows]:
-    """What records say; `how` stands before their places."""
+def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[Rows]:
+    """What records say; `how` stands before their places; `endpoint` of messages, whose word they are."""
     if not parts:
         return
     found = log_tables(joined([part.entries for part in parts]))
@@ -48,6 +49,7 @@ def stated(parts: list[Part], how: str) -> Iterator[Rows]:
     for name, rows in (("TopicRecord", bound), ("RemoveTopicRecord", ended), ("PartitionRecord", placed)):
         if name in found:
             yield rows(found[name], message[found[name].entry], how)
+    yield from servers.registered_in_log(found, message, endpoint)
 
 
 def orders(batch: Batch) -> Iterator[Claim]:
@@ -118,7 +120,8 @@ def chunk_of(claim: Claim) -> Chunk:
 def snapshot_claims(entries: Entries, snapshot: Snapshot, seen: Sighting) -> Iterator[Claim]:
     """What records of a snapshot say, all of it at the snapshot's end, where it stands for certain."""
     sightings = Sightings({name: Column(np.zeros(1, np.int64), [value]) for name, value in seen._asdict().items()})
-    for rows in stated([Part(0, entries, snapshot.end_offset)] if len(entries) else [], SNAPSHOT):
+    parts = [Part(0, entries, snapshot.end_offset)] if len(entries) else []
+    for rows in stated(parts, SNAPSHOT, lambda message: constant(seen.server, len(message))):
         yield from reduced(rows, sightings)
     order = LogOrder()
     order.covered(snapshot.end_offset, snapshot.epoch)

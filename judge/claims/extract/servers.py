@@ -1,12 +1,13 @@
 """Claims about servers: which cluster, which broker, which versions they advertise.
 
-Knows: where ClusterIds, broker addresses and version ranges stand. Does not know how endpoints are joined (`clusters`).
+Knows: where ClusterIds, addresses of brokers, voters and registered nodes, and version ranges stand. Does not know how
+endpoints are joined (`clusters`).
 Rule: a ClusterId counts if a server states it, or if a request with it was answered without error by who looks at it:
 in a Fetch, only who serves the metadata log does (KafkaRaftClient); a broker ignores it (KafkaApis).
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.columns import Table
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.decode.log.metadata_tables import LogTables
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, connection_key, value_per
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
@@ -30,11 +32,17 @@ ADDRESSES = (
     ("Metadata", "response", "brokers", "node_id"),
     ("DescribeCluster", "response", "brokers", "broker_id"),
 )
+ENDPOINTS_OF = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
+"""Responses of which NodeEndpoints name the quorum's leader."""
+REGISTRATIONS = (("RegisterControllerRecord", "controller_id"), ("RegisterBrokerRecord", "broker_id"))
+Endpoint = Callable[[Ints], Column]
+"""Of messages the endpoints whose word they are."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
     yield from cluster_ids(batch)
     yield from addresses(batch)
+    yield from registrations(batch)
     yield from advertised(batch)
 
 
@@ -89,13 +97,51 @@ def addresses(batch: Batch) -> Iterator[Rows]:
 
 def address_rows(batch: Batch, table: Table, broker: Ints, good: NDArray[np.bool_] | None = None) -> Rows:
     """Of the rows that are good and have a host."""
+    key = [batch.endpoint(table.message), addresses_of(table), Column(broker)]
+    reachable = table["host"].length > 0
+    return Rows("address", key, table.message).where(reachable if good is None else reachable & good)
+
+
+def registrations(batch: Batch) -> Iterator[Rows]:
+    """Nodes as the quorum's answers have them, controllers too, which no broker list names (KIP-595, KIP-853)."""
+    for api in ENDPOINTS_OF:
+        named = batch.tables(api, "response").get("node_endpoints")
+        if named is not None:
+            yield registered(batch.endpoint, named, named["node_id"], named.message)
+    tables = batch.tables("DescribeQuorum", "response")
+    if tables:
+        nodes, listeners = tables["nodes"], tables["nodes.listeners"]
+        yield registered(batch.endpoint, listeners, nodes["node_id"][listeners.parent], listeners.message)
+
+
+def registered_in_log(found: LogTables, message: Ints, endpoint: Endpoint) -> Iterator[Rows]:
+    """The same out of records of the metadata log (VotersRecord, KIP-853; RegisterControllerRecord, KIP-919); `message`
+    of each of its entries.
+    """
+    for record, node in REGISTRATIONS:
+        if record in found:
+            log, listeners = found[record], found[record].inner("end_points")
+            rows = listeners.parent
+            yield registered(endpoint, listeners, log[node][rows], message[log.entry[rows]])
+    if "VotersRecord" in found:
+        log = found["VotersRecord"]
+        voters, listeners = log.inner("voters"), log.inner("voters.endpoints")
+        rows = voters.parent[listeners.parent]
+        yield registered(endpoint, listeners, voters["voter_id"][listeners.parent], message[log.entry[rows]])
+
+
+def registered(endpoint: Endpoint, listeners: Table, node: Ints, message: Ints) -> Rows:
+    key = [endpoint(message), addresses_of(listeners), Column(node)]
+    return Rows("registered", key, message).where(listeners["host"].length > 0)
+
+
+def addresses_of(table: Table) -> Column:
+    """host:port of each row."""
     host = texts(table["host"])
     group, sample = grouped([host, Column(table["port"])])
     _, codes = np.unique(group, return_inverse=True)
     names = [joined(host.value(row), int(table["port"][row])) for row in sample.tolist()]
-    key = [batch.endpoint(table.message), Column(codes.astype(np.int64).ravel(), names), Column(broker)]
-    reachable = table["host"].length > 0
-    return Rows("address", key, table.message).where(reachable if good is None else reachable & good)
+    return Column(codes.astype(np.int64).ravel(), names)
 
 
 def joined(host: str | None, port: int) -> str:

@@ -24,6 +24,7 @@ from tests.decode.connection.conversations import (
     told,
 )
 from tests.traffic import ACK, FIN, PSH, Talk
+from wirecheck.decode.connection.exchanges import joined
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.state.checkpoint import MAGIC
 
@@ -40,6 +41,21 @@ def follow(*talks, limits=USUAL, ports=frozenset()):
 
 def outcomes(results):
     return [row[0] for row in told(results)]
+
+
+def test_what_calls_gave_is_put_together_message_by_message():
+    frames = exchanged(opened(), (1, 2)).segments
+    follower = Follower()
+    parts = [follower.receive(segments(frames[:5])), follower.receive(segments(frames[5:], agent="b"))]
+    parts.append(follower.drain())
+    whole = joined(parts)
+    assert [*map(len, parts)] == [1, 2, 0]
+    assert told([whole]) == told(parts)
+    assert [whole.names[i] for i in whole.source.tolist()] == [p.names[i] for p in parts for i in p.source.tolist()]
+    assert [whole.connections[i].frames for i in whole.connection.tolist()] == [
+        part.connections[i].frames for part in parts for i in part.connection.tolist()
+    ]
+    assert joined(parts[:1]) is parts[0]
 
 
 def exchanged(talk, numbers):

@@ -136,6 +136,29 @@ def leader_change(leader=1, **rest):
     return control(2, struct.pack(">hi", 0, leader) + b"\x01\x01\x00", **rest)
 
 
+def named_endpoint(host, port):
+    return text("CONTROLLER") + text(host) + struct.pack(">H", port)
+
+
+def voters(nodes, **rest):
+    """The voter set (KIP-853): (id, host, port) each."""
+    sets = b"".join(
+        struct.pack(">i", node)
+        + bytes(16)
+        + b"\x02"
+        + named_endpoint(host, port)
+        + b"\0"
+        + struct.pack(">hhH", 0, 1, 0)
+        for node, host, port in nodes
+    )
+    return control(6, b"\0\0" + uvarint(len(nodes) + 1) + sets + b"\0", **rest)
+
+
+def register_controller(node, host, port):
+    endpoint = named_endpoint(host, port) + struct.pack(">hb", 0, 0)
+    return entry(27, struct.pack(">i", node) + bytes(17) + b"\x02" + endpoint + b"\x01\0")
+
+
 def without(data, *spans):
     """Without these (offset, length), as a field is kept of which they were left out."""
     kept = bytearray(data)

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.decode.log.batches import batch, remove_topic, topic
-from tests.judge.cases_control import id_bytes, log
+from tests.decode.log.batches import batch, register_controller, remove_topic, topic, voters
+from tests.judge.cases_control import id_bytes, log, log_batch
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, open_rows, written
 from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.judge import Judge
@@ -60,6 +60,29 @@ def test_the_metadata_log_alone_names_every_fetch_by_id():
     log_read(lab, 5)
     rows = {row["topic_id"]: (row["name"], row["state"]) for row in lab.judge()["topics"].values()}
     assert rows == {ID_1: ("orders", "replaced"), ID_2: ("orders", "current")}
+
+
+C1, C2 = ("10.0.0.11", 9093), ("10.0.0.12", 9093)
+NODES = [{"nodeId": 7, "listeners": [{"name": "CONTROLLER", "host": C1[0], "port": C1[1]}]}]
+LEADER = [{"nodeId": 8, "host": C2[0], "port": C2[1]}]
+
+
+@pytest.mark.parametrize(
+    ("says", "nodes"),
+    [
+        (lambda lab: log(lab, 1, register_controller(7, *C1), high_watermark=9), {(7, C1)}),
+        (lambda lab: log_batch(lab, 1, voters([(7, *C1), (8, *C2)]), 9), {(7, C1), (8, C2)}),
+        (lambda lab: lab.talk(B3).ask(1, "DescribeQuorum", 2, {}, {"nodes": NODES}), {(7, C1)}),
+        (lambda lab: lab.talk(B3).ask(1, "Fetch", 17, {}, {"nodeEndpoints": LEADER}), {(8, C2)}),
+        (lambda lab: lab.talk(B3).ask(1, "Vote", 1, {}, {"nodeEndpoints": LEADER}), {(8, C2)}),
+    ],
+)
+def test_voters_and_registrations_are_addresses_that_their_server_states(says, nodes):
+    lab = Lab()
+    says(lab)
+    assert {claim.key for claim in told(lab, "registered")} == {
+        (B3, f"{host}:{port}", node) for node, (host, port) in nodes
+    }
 
 
 def test_records_sent_before_a_new_leader_knows_its_high_watermark_count():

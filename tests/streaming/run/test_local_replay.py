@@ -35,6 +35,16 @@ def test_the_tables_give_the_same_result_to_who_reads_them_later(frames_files, e
     assert Result.latest(tmp_path).json() == run.result().json() == expected
 
 
+def test_few_frames_are_followed_as_one_bucket_and_give_the_same(frames_files, expected, monkeypatch):
+    few = of_files(frames_files, Settings())
+    monkeypatch.setattr(local_replay, "FEW_BYTES", 10)
+    many = of_files(frames_files, Settings())
+    for run in (few, many):
+        run.judge(frames_files)
+    assert (len(few.loop.buckets), len(many.loop.buckets)) == (1, 8)
+    assert few.result().json() == many.result().json() == expected
+
+
 def test_each_labels_connections_end_with_its_own_agents(tmp_path):
     """Two clusters' agents in two folders: nothing comes for the first label any more when the second's file comes."""
     files = [

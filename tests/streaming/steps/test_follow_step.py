@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import replace
+from itertools import chain, pairwise
 
 import pytest
 
@@ -160,6 +161,20 @@ def test_one_agents_files_are_followed_a_few_at_a_time_and_several_agents_togeth
     assert (alone[0], sum(alone)) == (2, len(cells))
     assert [len(files) for files in rounds({"a": deque(cells), "b": deque([file(1, agent="b")])})] == [len(cells) + 1]
     assert sorted(messages(Bucket("L", 0, settings).receive(cells))) == sorted(at_once)
+
+
+def test_small_results_of_calls_share_a_cell_and_large_ones_do_not(frames_files, monkeypatch):
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+
+    def of_cells(most):
+        monkeypatch.setattr(follow_step, "MESSAGES_A_CELL", most)
+        return [messages([row]) for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES]
+
+    apart, by_two, together = of_cells(0), of_cells(2000), of_cells(10**9)
+    assert len(together) == 1 < len(by_two) < len(apart)
+    assert [*chain(*by_two)] == [*chain(*apart)] == together[0]
+    assert all(len(here) + len(after) > 2000 for here, after in pairwise(by_two))
 
 
 def messages(rows):

@@ -1,0 +1,59 @@
+"""How much was captured when: bytes of payload by slots of time, of files of frames.
+
+Knows: that a file of frames says of each frame when it was captured and how long its segment was. Refuses to know what
+was spoken, and by whom.
+Rule: every frame counts in one slot; where nothing was captured a slot is empty, and nothing is put in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+
+from wirecheck.capture import frames, frames_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+SLOTS = 160
+
+
+@dataclass(frozen=True)
+class Traffic:
+    first_ns: int
+    last_ns: int
+    """Capture time of the first and the last frame."""
+    payload_bytes: tuple[int, ...]
+    """By slot: equal parts of the time from the first to the last."""
+
+
+def traffic(files: Iterable[Path], slots: int = SLOTS) -> Traffic | None:
+    """Of files that hold frames; None where there is no frame. Raises OSError."""
+    named = list(files)
+    ends = [(pc.min_max(table["ts_ns"])) for table in tables(named, ["kind", "ts_ns"])]
+    if not ends:
+        return None
+    first_ns, last_ns = min(end["min"].as_py() for end in ends), max(end["max"].as_py() for end in ends)
+    sums = np.zeros(slots, np.int64)
+    width_ns = max(-(-(last_ns - first_ns + 1) // slots), 1)
+    for table in tables(named, ["kind", "ts_ns", "payload_len"]):
+        slot = (table["ts_ns"].to_numpy() - first_ns) // width_ns
+        np.add.at(sums, slot, table["payload_len"].to_numpy().astype(np.int64))
+    return Traffic(first_ns, last_ns, tuple(sums.tolist()))
+
+
+def tables(files: Iterable[Path], columns: list[str]) -> Iterator[pa.Table]:
+    """These columns of the frames of each file that has any; what is no file of frames, whoever reads it whole says."""
+    for file in files:
+        try:
+            table = frames_file.read(file, columns).filter(pc.field("kind") == frames.FRAME)
+        except frames.NotFramesError:
+            continue
+        if table.num_rows:
+            yield table

@@ -1,0 +1,159 @@
+"""The messages that findings rest on, decoded: of each exchange the request beside the response, as text.
+
+Knows: that a finding's side names its exchange by connection and correlation id, and that files of frames hold it.
+Refuses to know why a finding was made, and how two texts come to stand side by side.
+Rule: bounded whatever is found: so many findings, exchanges and lines. Of a long list only the elements are shown that
+carry what the finding is about, and how many others there are is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirecheck.capture import frames_file
+from wirecheck.capture.frames import NotFramesError
+from wirecheck.decode.envelope import ENVELOPE
+from wirecheck.decode.show import message_lines, message_page
+from wirecheck.decode.show.message_filter import Filter, layers, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from wirecheck.decode.connection.follower import Exchanges
+    from wirecheck.decode.show.learned_names import Places
+
+FINDINGS, EXCHANGES, LINES = 40, 4, 60
+"""At most so many findings, exchanges of each, and lines of a message."""
+ALIKE = 3
+"""Of a list in which nothing is what the finding is about, so many elements are shown."""
+Row = dict[str, Any]
+Exchange = tuple[str, str, int]
+"""Connection, API and correlation id."""
+
+
+@dataclass(frozen=True)
+class Wanted(Filter):
+    """The messages of some exchanges; a client may use a correlation id twice, then both are."""
+
+    exchanges: frozenset[Exchange] = frozenset()
+
+    def rows(self, exchanges: Exchanges, _inside: dict[int, Row]) -> Iterator[int]:
+        """What an Envelope carries has a correlation id of its own."""
+        named = {connection for connection, _, _ in self.exchanges}
+        here = np.array([connection.name in named for connection in exchanges.connections], np.bool_)
+        numbers = np.array(sorted({number for _, _, number in self.exchanges}), np.int64)
+        messages = exchanges.messages
+        passing = np.isin(messages.correlation_id, numbers) | (messages.key == ENVELOPE)
+        if len(messages):
+            yield from np.flatnonzero(passing & here[exchanges.connection]).tolist()
+
+    def keeps(self, found: Row, _topics: frozenset[str], _places: Places) -> bool:
+        return any(exchange in self.exchanges for exchange, _ in exchanges_of(found))
+
+
+def exchanges_of(line: Row) -> Iterator[tuple[Exchange, Row]]:
+    """What a message is of, and what it carries is, each with its own line."""
+    ends = (line["src"], line["dst"]) if line["side"] == "request" else (line["dst"], line["src"])
+    for layer in layers(line):
+        yield (">".join(ends), layer["api"], layer["correlation_id"]), layer
+
+
+@dataclass
+class Pair:
+    """What was found of one exchange: lines as `decode` makes them."""
+
+    side: Mapping[str, Any]
+    found: dict[str, Row] = field(default_factory=dict)
+
+    def take(self, line: Row, layer: Row) -> None:
+        """The message nearest in time to the side that names it; of an Envelope, what is in it."""
+        known = self.found.get(line["side"])
+        if known is None or self.distance_s(line) < self.distance_s(known):
+            self.found[line["side"]] = {"time": line["time"], **layer}
+
+    def distance_s(self, line: Row) -> float:
+        return abs((moment(line["time"]) - moment(self.side["time"])).total_seconds())
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def evidence_messages(files: Iterable[Path], findings: Iterable[Mapping[str, Any]]) -> dict[str, list[Row]]:
+    """By finding the exchanges behind it, those told first first: connection, api, request and response as lines."""
+    chosen = {finding["id"]: (finding, pairs_of(finding)) for finding in islice(findings, FINDINGS)}
+    wanted: dict[Exchange, list[Pair]] = {}
+    for _, pairs in chosen.values():
+        for pair in pairs:
+            wanted.setdefault(exchange_of(pair.side), []).append(pair)
+    if not wanted:
+        return {}
+    asked = Wanted(exchanges=frozenset(wanted))
+    for line in message_lines.of(tables(files, wanted), asked):
+        for exchange, layer in exchanges_of(line):
+            for pair in wanted.get(exchange, ()):
+                pair.take(line, layer)
+    return {name: [shown(pair, about(finding)) for pair in pairs] for name, (finding, pairs) in chosen.items() if pairs}
+
+
+def pairs_of(finding: Mapping[str, Any]) -> list[Pair]:
+    """Its first exchanges, each once."""
+    found: dict[Exchange, Pair] = {}
+    for side in finding["sides"]:
+        if side["correlation_id"] is not None and side["api"] and len(found) < EXCHANGES:
+            found.setdefault(exchange_of(side), Pair(side))
+    return list(found.values())
+
+
+def exchange_of(side: Mapping[str, Any]) -> Exchange:
+    return side["connection"], side["api"], side["correlation_id"]
+
+
+def about(finding: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset({finding["topic"], *finding["topic_ids"]} - {None})
+
+
+def tables(files: Iterable[Path], wanted: Iterable[Exchange]) -> Iterator[pa.Table]:
+    """The frames of these connections, and some others between the same ports; a file that is none is left out."""
+    ports = {int(end.rpartition(":")[2]) for connection, _, _ in wanted for end in connection.split(">")}
+    numbers = pa.array(sorted(ports), pa.int32())
+    for file in files:
+        try:
+            table = frames_file.read(file)
+        except NotFramesError:
+            continue
+        yield table.filter(pc.and_(pc.is_in(table["src_port"], numbers), pc.is_in(table["dst_port"], numbers)))
+
+
+def shown(pair: Pair, words: frozenset[str]) -> Row:
+    return {
+        **{name: pair.side[name] for name in ("time", "connection", "api", "version", "correlation_id")},
+        **{side: text(pair.found[side], words) if side in pair.found else None for side in ("request", "response")},
+    }
+
+
+def text(line: Row, words: frozenset[str]) -> list[str]:
+    """Lines of a message as `decode -V` has it, but for what it says of others."""
+    said = {**line, "body": excerpt(line["body"], words)} if "body" in line else line
+    rows = [f"{line['time']}  {line['size']:,} bytes", *message_page.content(said, "")]
+    return rows[:LINES] + ([f"... and {len(rows) - LINES} lines more"] if len(rows) > LINES else [])
+
+
+def excerpt(value: Any, words: frozenset[str]) -> Any:
+    """The same with lists of structs cut to the elements that carry one of these words."""
+    if isinstance(value, dict):
+        return {name: excerpt(inner, words) for name, inner in value.items()}
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return value
+    several = len(value) > ALIKE
+    kept = [inner for inner in value if several and not words.isdisjoint(texts(inner))] or value[:ALIKE]
+    left = len(value) - len(kept)
+    return [excerpt(inner, words) for inner in kept] + ([{"(not shown)": f"{left:,} more"}] if left else [])

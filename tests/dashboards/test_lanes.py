@@ -1,0 +1,182 @@
+"""The picture on top of the page: a lane per topic id and speaker, nothing over another, and the odd one stands out."""
+
+import itertools
+
+import pytest
+
+from tests.dashboards.results import FINDING, HOSTILE, RESULT, TOPIC, read
+from tests.dashboards.test_report import Document
+from wirecheck.commands.screen import legible
+from wirecheck.dashboards.report import lanes, timeline, who_says
+from wirecheck.dashboards.report import page as report
+
+OLD, NEW = "A" * 21 + "w", "B" * 21 + "w"
+CLUSTER = TOPIC["cluster"]
+
+
+def at(seconds):
+    return f"2026-11-20T22:{seconds // 60:02}:{seconds % 60:02}.000000Z"
+
+
+def said(topic_id, broker, first, last, **more):
+    row = {"cluster": CLUSTER, "name": "shipments", "topic_id": topic_id, "speaker": "broker", "does": "says"}
+    row |= {"who": f"10.0.0.{broker}:9092", "broker": broker, "first_seen": at(first), "last_seen": at(last)}
+    return row | {"count": 3} | more
+
+
+SLEPT = {**FINDING, "code": "TID007", "topic_ids": [OLD, NEW], "brokers": [3], "first_seen": at(60)}
+TOPICS = [
+    {**TOPIC, "topic_id": OLD, "state": "replaced", "first_seen": at(0), "last_seen": at(100)},
+    {**TOPIC, "topic_id": NEW, "first_seen": at(50), "last_seen": at(100)},
+]
+STATEMENTS = [
+    said(OLD, 1, 1, 48),
+    said(OLD, 3, 1, 100),
+    said(NEW, 1, 51, 99),
+    said(NEW, None, 50, 50, speaker="metadata-log", who=""),
+    said(OLD, None, 2, 90, speaker="client", who="billing", does="uses"),
+]
+
+
+def told(findings=(SLEPT,), topics=TOPICS):
+    return read(RESULT | {"findings": list(findings), "topics": list(topics)})
+
+
+def drawn(result, statements):
+    return lanes.topics(result, statements, timeline.axis_of(result))
+
+
+def test_the_broker_that_slept_is_the_lane_that_goes_on_behind_the_new_id_and_leads_to_its_finding():
+    (topic,) = drawn(told(), STATEMENTS)
+    assert [(lane["who"], lane["number"], lane["odd"]) for lane in topic["lanes"]] == [
+        ("broker 1", 0, False),
+        ("broker 3", 0, True),
+        ("metadata log", 1, False),
+        ("broker 1", 1, False),
+    ]
+    before, behind = topic["lanes"][1]["bars"]
+    assert (before["finding"], behind["finding"], behind["kind"]) == (None, SLEPT["id"], "violation")
+    assert topic["turns"] == [behind["start"]] == [round(before["start"] + before["width"], 3)]
+
+
+def test_a_broker_that_a_finding_does_not_name_never_stands_out():
+    late = [*STATEMENTS, said(OLD, 2, 1, 70)]
+    (topic,) = drawn(told(), late)
+    assert [lane["who"] for lane in topic["lanes"] if lane["odd"]] == ["broker 3"]
+    fetching = {**SLEPT, "code": "FET001", "client_ids": ["billing"], "brokers": [2]}
+    (topic,) = drawn(told([fetching]), late)
+    assert [lane["who"] for lane in topic["lanes"] if lane["odd"]] == ["billing"]
+
+
+def test_a_refusal_is_a_lane_of_its_own_and_stands_out_although_there_is_one_id():
+    finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
+    refused = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
+    (topic,) = drawn(told([finding], [{**TOPICS[0], "state": "current"}]), refused)
+    assert [(lane["who"], lane["does"]) for lane in topic["lanes"] if lane["odd"]] == [("broker 3", "refuses")]
+
+
+@pytest.mark.parametrize("seconds", [(50, 50, 50, 51, 90), tuple(range(100)), (0, 100)])
+def test_marks_never_touch_and_none_is_lost(seconds):
+    found = [{**FINDING, "id": f"{n:016}", "first_seen": at(second)} for n, second in enumerate(seconds)]
+    result = told(found)
+    made = lanes.marks(found, timeline.axis_of(result))
+    assert sum(mark["count"] for mark in made) == len(found)
+    assert all(b["percent"] - a["percent"] >= lanes.APART for a, b in itertools.pairwise(made))
+
+
+def test_bars_of_a_lane_follow_each_other():
+    for topic in drawn(told(), STATEMENTS):
+        for lane in topic["lanes"]:
+            for a, b in itertools.pairwise(lane["bars"]):
+                assert a["start"] + a["width"] <= b["start"] + 1e-3
+
+
+def test_the_worst_topic_is_drawn_first_and_lanes_are_bounded():
+    many = [said(OLD, number, 1, 2) for number in range(40)]
+    calm = [{**row, "name": "calm"} for row in STATEMENTS]
+    first, second = drawn(told(), [*calm, *many])
+    assert (first["name"], len(first["lanes"]), first["left"]) == ("shipments", lanes.LANES, 40 - lanes.LANES)
+    assert second["name"] == "calm"
+
+
+def test_the_odd_one_out_is_the_marked_cell():
+    made = who_says.who_says(told(), STATEMENTS)
+    assert [name for _, name in made["columns"]] == ["metadata log", "broker 1", "broker 3", "billing"]
+    (row,) = made["rows"]
+    assert [cell["topic_id"] for cell in row["cells"]] == [NEW, NEW, OLD, OLD]
+    assert [cell["finding"] for cell in row["cells"]] == [None, None, SLEPT["id"], None]
+
+
+def test_who_refuses_is_marked_although_it_says_the_id_later():
+    finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
+    rows = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
+    ((row,), _) = (who_says.who_says(told([finding], [{**TOPICS[0], "state": "current"}]), rows)["rows"], None)
+    assert [(cell["does"], cell["code"]) for cell in row["cells"]] == [("says", None), ("refuses", "TID002")]
+
+
+def test_columns_of_clients_are_bounded_and_those_of_findings_come_first():
+    users = [said(OLD, None, 1, 2, speaker="client", who=f"app-{n:03}", does="uses") for n in range(50)]
+    finding = {**SLEPT, "client_ids": ["app-049"]}
+    made = who_says.who_says(told([finding]), users)
+    assert made["columns"][0] == ("client", "app-049")
+    assert (len(made["columns"]), made["clients_left"]) == (who_says.CLIENTS, 50 - who_says.CLIENTS)
+
+
+def test_traffic_fills_its_height_and_its_part_of_the_axis():
+    axis = timeline.Axis([at(0), at(100)])
+    made = lanes.traffic({"first": at(25), "last": at(75), "payload_bytes": (0, 10, 5)}, axis)
+    assert (made["path"], made["start"], made["width"]) == ("M0 100V100H1V0H2V50H3V100Z", 25, 50)
+    assert lanes.traffic({"first": at(0), "last": at(1), "payload_bytes": (0, 0)}, axis) is None
+
+
+def whole(**attached):
+    finding = {**SLEPT, "next": "Restart it.", "commands": ["wirecheck decode a.pcap --frame 3"]}
+    result = told([finding]) | {"inputs": ["a.pcap"], "wirecheck": "9.9", "verdict": "v"}
+    exchange = {"connection": "a:1>b:2", "api": "Metadata", "version": 12, "correlation_id": 3}
+    given = {
+        "statements": STATEMENTS,
+        "traffic": {"first": at(0), "last": at(100), "payload_bytes": (1, 2)},
+        "exchanges": {finding["id"]: [{**exchange, "request": ["topics: null"], "response": None}]},
+        "explanations": {"TID007": {"Finds": "Brokers that disagree."}},
+    }
+    return report.page(result, report.Attached(**(given | attached)))
+
+
+def test_the_page_has_the_picture_the_matrix_the_messages_the_commands_the_codes_and_the_ticket():
+    document = Document(whole())
+    for text in ("broker 3", "Who says which id", "topics: null", "not captured", "decode a.pcap --frame 3", "9.9"):
+        assert text in document.text
+    assert "Brokers that disagree." in document.text
+    assert "Restart it." in document.text
+    assert "### TID007" in document.text
+    ids = [value for name, value in document.attributes if name == "id"]
+    named = {value.removeprefix("#") for name, value in document.attributes if name in {"href", "aria-labelledby"}}
+    assert len(ids) == len(set(ids))
+    assert named - set(ids) == set()
+    assert not [value for name, value in document.attributes if name in {"src", "style"} or name[:2] == "on"]
+
+
+def test_links_of_the_picture_say_where_they_lead():
+    text = whole()
+    picture = text[text.index('<figure class="picture"') : text.index("</figure>")]
+    assert picture.count("<a ") == picture.count('<a href="#f-')
+    svg_links = picture.count("<a href") - picture.count('<span class="name"><a href')
+    assert picture.count(' aria-label="TID007: ') == svg_links > 0
+
+
+def test_what_is_attached_stays_text():
+    rows = [{**STATEMENTS[0], "name": name, "who": name, "broker": None} for name in HOSTILE]
+    side = {"connection": HOSTILE[0], "api": HOSTILE[1], "version": 1, "correlation_id": 1}
+    exchanges = {SLEPT["id"]: [{**side, "request": list(HOSTILE), "response": list(HOSTILE)}]}
+    plain = Document(whole(statements=legible(rows), exchanges=legible(exchanges)))
+    assert not {"img", "b"} & set(plain.tags)
+    assert plain.tags.count("script") == 1
+    assert not [name for name, _ in plain.attributes if name.startswith("on")]
+
+
+def test_many_topics_are_folded_and_counted():
+    rows = [{**row, "name": f"topic-{n:04}"} for n in range(200) for row in STATEMENTS]
+    text = " ".join(Document(whole(statements=rows)).texts)
+    assert f"{200 - lanes.DRAWN} more topics with several ids" in text
+    assert f"and {200 - lanes.DRAWN - lanes.FOLDED} more, in the table of statements" in text
+    assert f"and {200 - who_says.ROWS} more topics, in the table of statements" in text
