@@ -95,16 +95,22 @@ live: $(SET_UP) ## the agent beside real brokers, as root: kills, full disks, it
 cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster on loopback, a worker killed meanwhile
 	@$(BIN)/python -m bench.cluster
 
-fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENCES=20000] [CAPTURES=20000] [FRAMES=5000]
+fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUENCES=20000] [TLS=20000] [CAPTURES=20000] [FRAMES=5000]
 	@$(BIN)/python -m fuzz.machine --inputs $(or $(INPUTS),10000000)
 	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage bytes
 	@$(BIN)/python -m fuzz.following --sequences $(or $(SEQUENCES),20000) --damage net
+	@$(BIN)/python -m fuzz.tls --sequences $(or $(TLS),20000) --damage net
+	@$(BIN)/python -m fuzz.tls --sequences $(or $(TLS),20000) --damage bytes
 	@$(BIN)/python -m fuzz.files captures --inputs $(or $(CAPTURES),20000)
 	@$(BIN)/python -m fuzz.files frames --inputs $(or $(FRAMES),5000)
 
 .PHONY: evidence
 evidence: $(SET_UP) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]
 	@$(BIN)/python -m tools.evidence_of_captures $(FOLDERS)
+
+.PHONY: pictures
+pictures: $(SET_UP) ## take the pictures of the README anew (the page's by Chromium, where it is installed)
+	@$(BIN)/python -m tools.pictures
 
 .PHONY: pins
 pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt

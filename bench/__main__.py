@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 MEASUREMENTS = (
-    "decode", "capture", "recovery", "following", "replay", "judge", "churn", "strangers", "monitor", "month",
+    "decode", "capture", "tls", "recovery", "following", "replay", "judge", "churn", "strangers", "monitor", "month",
 )  # fmt: skip
 
 

@@ -92,8 +92,6 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
         raise click.UsageError("give FILEs or --hex, and not both")
     places(files)
     tree, follow = choices.pop("tree") or digits is not None, choices["follow"]
-    if follow and options.key_logs():
-        tell("wirecheck: --follow undoes no TLS: key logs are read of captures that are whole")
     form = "json" if choices.pop("form") == "json" else "tree" if tree else "rows"
     with progress("waiting" if follow else "reading"):
         found = asked(files, digits, choices, rows=form == "rows")

@@ -41,7 +41,9 @@ def growing(inputs: list[Path], broken: list[str], wait: Callable[[], None]) -> 
         return
     from wirecheck.capture.agent import offline_agent
 
-    yield from offline_agent.read_growing(inputs[0], wait)
+    yield from offline_agent.read_growing(
+        inputs[0], wait, key_logs=options.key_logs(missing=True), say=lambda line: tell(f"wirecheck: {line}")
+    )
 
 
 def arriving(folders: list[Path], broken: list[str], wait: Callable[[], None]) -> "Iterator[pa.Table]":

@@ -1,4 +1,4 @@
-"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, Grafana's boards.
+"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, wirecheck(1), boards.
 
 Knows where each page lives and which room says its text. `make docs` writes them; a test fails when one is stale.
 Refuses to hold any text of its own.
@@ -6,6 +6,7 @@ Refuses to hold any text of its own.
 
 from pathlib import Path
 
+from tools import man_page
 from wirecheck.dashboards.boards import grafana
 from wirecheck.dashboards.remedies import remedies
 from wirecheck.judge.checks import catalogue
@@ -20,6 +21,7 @@ def documents() -> dict[Path, str]:
         ROOT / "CHECKS.md": catalogue.document(remedies()),
         ROOT / "docs" / "metrics.md": metric_catalogue.document(),
         ROOT / "docs" / "tables.md": result_tables.document(),
+        ROOT / "packaging" / "man" / "wirecheck.1": man_page.page(),
         **grafana.documents(),
     }
 

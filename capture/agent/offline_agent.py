@@ -21,6 +21,7 @@ from wirecheck.capture.agent.spool import ROLL_BYTES, Spool, kept_lengths
 from wirecheck.capture.source.merge import inputs_in_order, merged
 from wirecheck.capture.source.pcap import CaptureFile, InputError
 from wirecheck.capture.source.rows import BATCH_BYTES
+from wirecheck.capture.tls.growing_key_log import GrowingKeyLogs
 from wirecheck.capture.tls.key_log import KeyLog, Secrets
 from wirecheck.capture.trim.trimmer import Trim
 
@@ -190,23 +191,41 @@ def read_frames(
         yield pa.Table.from_batches([rows])
 
 
-def read_growing(path: Path, wait: Callable[[], None], batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
+def read_growing(
+    path: Path,
+    wait: Callable[[], None],
+    batch_bytes: int = BATCH_BYTES,
+    key_logs: Sequence[Path] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[pa.Table]:
     """Frames of a capture as it is written; `wait` is called where nothing new is there. No mark says that it ended.
 
-    Raises InputError where it cannot be read.
+    TLS is undone with key logs that may be written meanwhile; `say` gets a line when one cannot be read, or can again.
+    Raises InputError where it cannot be read, or KeyLogError.
     """
-    stamp = frames.Stamp("", "decode")
-    file = CaptureFile(path, batch_bytes, grows=True)
+    stamp, secrets = frames.Stamp("", "decode"), Secrets()
+    logs = GrowingKeyLogs(key_logs, secrets, say) if key_logs else None
+    file, trim, newest_ns = CaptureFile(path, batch_bytes, grows=True), TlsTrim(secrets, None), 0
+    file.on_keys = secrets.read_block
     try:
         for batch in file.growing(stamp):
+            if logs is not None:
+                logs.look()
+            if batch is None:
+                found = trim.advance(stamp.agent, newest_ns)
+            else:
+                newest_ns = max(newest_ns, int(np.max(batch.rows.column("ts_ns").to_numpy())))
+                found = trim.add(batch.rows)
+            yield from (pa.Table.from_batches([rows]) for rows in found)
             if batch is None:
                 wait()
-            else:
-                yield pa.Table.from_batches([batch.rows])
+        yield from (pa.Table.from_batches([rows]) for rows in trim.drain())
         if marks := file.marks():
             yield pa.Table.from_batches([frames.mark_rows(marks, stamp)])
     finally:
         file.close()
+        if logs is not None:
+            logs.close()
 
 
 def read_encrypted(inputs: Sequence[Path], batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:

@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from wirecheck.capture import frames
-from wirecheck.capture.tls.plain_rows import plain
+from wirecheck.capture.tls.joining import Budget
+from wirecheck.capture.tls.row_places import UNKNOWN, Known, needs
 from wirecheck.capture.tls.tls_connection import Sessions, TlsConnection
-from wirecheck.capture.tls.waiting_rows import Batch, Known, needs, oldest_offsets, plain_row
+from wirecheck.capture.tls.waiting_rows import Batch, oldest_offsets
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments
 
@@ -34,6 +35,8 @@ SECOND = 1_000_000_000
 LATENESS_NS = 1 * SECOND  # as trim has it
 WAIT_NS = 10 * SECOND  # of a record that is being put together: slow links, and holes that are still to be filled
 KEY_NS = 5 * SECOND  # of a key that is still to be written
+JOIN_NS = 2 * SECOND  # of what opens a connection that is older than the capture
+WHOLE = 1 << 32
 MOST_BYTES = 64 << 20  # of all rows that wait
 
 
@@ -41,13 +44,15 @@ class Decryption:
     """One agent's rows. `add` gives back what is decided; `drain` the rest, when nothing more comes."""
 
     def __init__(self, secrets: Secrets) -> None:
-        self._secrets, self._sessions = secrets, Sessions()
+        self._secrets, self._sessions, self._budget = secrets, Sessions(), Budget()
+        self._joining: set[int] = set()  # connections that may be older than the capture
         self._follower = Follower(tapped=True)
         self._connections: dict[int, Known] = {}
         self._settled: set[int] = set()  # connections that stay as they are
         self._over: set[int] = set()
         self._batches: deque[Batch] = deque()
         self._waiting_bytes = 0
+        self._drains = False  # nothing waits any more
         self._newest_ns = 0
         self._stamp = frames.Stamp("", "")
         self._told: Counter[str] = Counter()
@@ -85,6 +90,7 @@ class Decryption:
 
     def drain(self) -> Iterator[pa.RecordBatch]:
         self._end_all()
+        self._drains = True
         yield from self._decided()
 
     def _keep_marks(self, rows: pa.RecordBatch) -> None:
@@ -142,17 +148,24 @@ class Decryption:
             self._end(serial)
 
     def _run(self, serial: int, known: Known) -> None:
-        was_open = known.tls.is_open
+        was_open = known.is_open
         known.tls.run()
         self._note(serial, known, was_open=was_open)
 
     def _note(self, serial: int, known: Known, *, was_open: bool) -> None:
-        if known.tls.is_open and not was_open:
+        if known.tls.is_joining:
+            self._joining.add(serial)
+        else:
+            self._joining.discard(serial)
+        if known.is_open and not was_open:
             self.decrypted += 1
         self._let_go_if_failed(serial)
 
     def _use_new_keys(self) -> None:
-        """Of connections whose handshake came before their key."""
+        """Of connections whose handshake came before their key, or before the capture."""
+        self._budget.earn(self._newest_ns)
+        for serial in list(self._joining):
+            self._run(serial, self._connections[serial])
         if self._lines != self._secrets.lines:
             self._lines = self._secrets.lines
             for serial, known in list(self._connections.items()):
@@ -165,7 +178,8 @@ class Decryption:
         """Rows of connections that carry bytes wait until it is known what these are."""
         for serial in np.unique(placed.serial[placed.offset >= 0]).tolist():
             if serial not in self._connections and serial not in self._settled:
-                self._connections[serial] = Known("", TlsConnection(self._secrets, self._sessions), {})
+                tls = TlsConnection(self._secrets, self._sessions, self._budget)
+                self._connections[serial] = Known(tls, tls.streams)
 
     def _end(self, serial: int) -> None:
         """Nothing more comes of it: what is not decided will not be."""
@@ -180,11 +194,12 @@ class Decryption:
 
     def _let_go_if_failed(self, serial: int) -> None:
         known = self._connections[serial]
-        if known.tls.is_open or not (known.tls.failure or known.tls.foreign):
+        if known.is_open or not (known.tls.failure or known.tls.foreign):
             return
         if known.tls.failure:
             self.failures[known.tls.failure] += 1
         del self._connections[serial]
+        self._joining.discard(serial)
         if serial in self._over:
             self._over.discard(serial)  # its ends may be another connection's by now
         else:
@@ -198,20 +213,20 @@ class Decryption:
         names, first = np.unique(stream, return_index=True)
         for name, row in zip(names.tolist(), there[first].tolist(), strict=True):
             known = self._connections.get(name >> 1)
-            if known is not None:
-                known.base.setdefault(name & 1, int(table.seq[row]) - int(placed.offset[row]))
+            if known is not None and known.base[name & 1] == UNKNOWN:
+                known.base[name & 1] = (int(table.seq[row]) - int(placed.offset[row])) % WHOLE
 
     # --- rows
 
     def _decided(self) -> Iterator[pa.RecordBatch]:
         while self._batches:
             batch = self._batches[0]
-            upto = self._ready(batch)
+            upto = batch.ready(self._connections)
             if upto < len(batch.rows) and self._is_tired(batch, upto):
                 self._give_up(batch, upto)
                 continue
             if upto > batch.taken:
-                yield self._changed(batch, upto)
+                yield batch.take(upto, self._connections)
             if upto < len(batch.rows):
                 break
             self._waiting_bytes -= self._batches.popleft().bytes
@@ -222,64 +237,41 @@ class Decryption:
         self._waiting_bytes += batch.bytes
 
     def _is_tired(self, batch: Batch, row: int) -> bool:
-        assert batch.placed is not None
+        assert batch.columns is not None
         age = self._newest_ns - int(batch.rows.column("ts_ns")[row].as_py())
-        waits_for_key = self._connections[int(batch.placed.serial[row])].tls.waits_for_key
-        return age > (KEY_NS if waits_for_key else WAIT_NS) or self._waiting_bytes > MOST_BYTES
-
-    def _ready(self, batch: Batch) -> int:
-        """The first row that waits."""
-        if batch.placed is None or not self._connections:
-            return len(batch.rows)
-        serials = np.fromiter(self._connections, np.int64, len(self._connections))
-        mine = batch.taken + np.flatnonzero(np.isin(batch.placed.serial[batch.taken :], serials))
-        for row in mine.tolist():
-            known = self._connections[int(batch.placed.serial[row])]
-            if not known.tls.is_open or any(stream.space.decided < end for stream, end in needs(batch, row, known)):
-                return row
-        return len(batch.rows)
+        tls = self._connections[batch.columns.serial[row]].tls
+        patience = KEY_NS if tls.waits_for_key else JOIN_NS if tls.is_joining else WAIT_NS
+        return age > patience or self._waiting_bytes > MOST_BYTES or self._drains
 
     def _give_up(self, batch: Batch, row: int) -> None:
         """The row waits no longer."""
-        assert batch.placed is not None
-        serial = int(batch.placed.serial[row])
+        assert batch.columns is not None
+        serial = batch.columns.serial[row]
         known = self._connections[serial]
         if known.tls.waits_for_key:
             known.tls.stop_waiting_for_key()
             self._note(serial, known, was_open=False)
             return
-        if not known.tls.is_open:
+        if not known.is_open:
             known.tls.end()
             self._let_go_if_failed(serial)
             return
-        for stream, end in needs(batch, row, known):
-            stream.give_up(end)
-
-    def _changed(self, batch: Batch, upto: int) -> pa.RecordBatch:
-        """The rows up to this one that have not left."""
-        first, batch.taken = batch.taken, upto
-        rows = batch.rows.slice(first, upto - first)
-        if batch.placed is None or not self._connections:
-            return rows
-        serials = np.fromiter(self._connections, np.int64, len(self._connections))
-        mine = np.flatnonzero(np.isin(batch.placed.serial[first:upto], serials)).tolist()
-        if not mine:
-            return rows
-        return plain(
-            rows, {i: plain_row(batch, first + i, self._connections[int(batch.placed.serial[first + i])]) for i in mine}
-        )
+        for side, stream in enumerate(known.streams):
+            if stream is not None and (end := needs(batch.columns, row, known, side)) != UNKNOWN:
+                stream.give_up(end)
 
     def _forget(self) -> None:
         """What no row waits for."""
         waiting = oldest_offsets(self._batches)
         for serial, known in list(self._connections.items()):
             mine = [2 * serial + side for side in (0, 1)]
-            if serial in self._over and not any(name in waiting for name in mine):
+            if serial in self._over and not any(serial in batch.connections for batch in self._batches):
                 del self._connections[serial]
                 self._over.discard(serial)
+                self._joining.discard(serial)
                 continue
             for side in (0, 1):
-                if (direction := known.tls.stream(side)) is not None:
+                if (direction := known.streams[side]) is not None:
                     oldest = waiting.get(mine[side], -1)
                     direction.space.forget(direction.space.decided if oldest < 0 else oldest)
 

@@ -13,9 +13,11 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 CLIENT_RANDOM = "CLIENT_RANDOM"
@@ -30,7 +32,7 @@ MOST_CONNECTIONS = 200_000
 LONGEST_LINE_BYTES = 1024
 INSTALL = "pip install 'wirecheck[tls]'"
 READ_BYTES = 1 << 20
-_LINE = re.compile(rb"([A-Z0-9_]{3,64}) ([0-9a-fA-F]{64}) ([0-9a-fA-F]{64,256})\s*")
+_LINE = re.compile(rb"([A-Z0-9_]{3,64}) ([0-9a-fA-F]{64}) ((?:[0-9a-fA-F]{2}){32,128})\s*")
 _UNUSED = re.compile(rb"(RSA|PMS_CLIENT_RANDOM) [0-9a-fA-F]{16,64} [0-9a-fA-F]{96,128}\s*")  # NSS: premaster secrets
 _SESSION = re.compile(rb"RSA Session-ID:([0-9a-fA-F]{2,64}) Master-Key:([0-9a-fA-F]{96})\s*")
 
@@ -55,8 +57,27 @@ class Secrets:
     """That are no comment, and no line of a key log."""
     forgotten: int = 0
 
+    claimed: set[bytes] = field(default_factory=set, repr=False)
+    """Randoms of connections that were found: no other connection has them."""
+
     def of(self, client_random: bytes) -> dict[str, bytes]:
-        return self.by_random.get(client_random, {})
+        """Of the connection that has this random, and of no other one."""
+        found = self.by_random.get(client_random)
+        if found is None:
+            return {}
+        self.claimed.add(client_random)
+        return found
+
+    def unclaimed(self, most: int) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """Of connections of TLS 1.3 that were not found yet, so many, the newest first."""
+        return islice(
+            (
+                (random, found)
+                for random, found in reversed(self.by_random.items())
+                if random not in self.claimed and TRAFFIC[0] in found
+            ),
+            most,
+        )
 
     def read_block(self, text: bytes) -> None:
         """A key log within a capture; without cryptography it is of no use."""
@@ -88,7 +109,7 @@ class Secrets:
 
     def _room(self, table: OrderedDict[bytes, Any], name: bytes) -> None:
         if name not in table and len(table) >= MOST_CONNECTIONS:
-            table.popitem(last=False)
+            self.claimed.discard(table.popitem(last=False)[0])
             self.forgotten += 1
 
 

@@ -2,90 +2,43 @@
 
 Knows: how a row looks while it is trimmed (its payload is the plain bytes alone, its numbers count nothing but them),
 and how it looks in a file (numbers and length as on the wire, overhead declared).
-Refuses to know: how bytes became plain, and which of them are kept.
+Refuses to know: how bytes became plain, which of them are kept, and where they stand (row_places.py).
 Rule: what of a row is neither kept nor overhead is left out. Every row that goes one way comes back, in any number.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from librt.vecs import vec
+from mypy_extensions import i64
+from numpy.typing import NDArray
 
 from wirecheck.capture import frames
+from wirecheck.capture.tls.row_places import Changed, Spans, left_on_the_wire
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from wirecheck.capture.tls.plain_space import Span
-
+Ints = NDArray[np.int64]
 WIRE = ("wire_seq", "wire_ack", "wire_len", "wire_overhead")
 """Columns that a row has besides while it is plain; null in one that was never encrypted."""
 _SIDE = pa.schema([(WIRE[0], pa.int64()), (WIRE[1], pa.int64()), (WIRE[2], pa.int32()), (WIRE[3], frames.OVERHEAD)])
-_MARKER = (0, 0, False)
-"""Says of a row that overhead is about: of what is missing around it nobody knows how much the stream's is."""
 
 
-class PlainRow:
-    """What becomes of one row."""
-
-    __slots__ = ("ack", "left_out", "overhead", "payload", "seq", "wire_overhead")
-
-    def __init__(self, seq: int, ack: int, payload: Sequence[memoryview], spans: Iterable[Span], length: int) -> None:
-        """`spans`: of its payload on the wire, of which `payload` are the bytes between them; or none at all is known
-        of it, `length` bytes long, where there is no payload.
-        """
-        self.seq, self.ack, self.payload = seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, payload
-        self.wire_overhead = [tuple(span) for span in spans]
-        self.left_out: list[tuple[int, int]] = [] if payload or self.wire_overhead or not length else [(0, length)]
-        self.overhead = [_MARKER]
-        passed = 0
-        for begin, size, known in self.wire_overhead:
-            if known:
-                passed += size
-            else:
-                self.overhead.append((begin - passed, size, False))
-
-
-def plain(rows: pa.RecordBatch, changed: dict[int, PlainRow]) -> pa.RecordBatch:
+def plain(rows: pa.RecordBatch, changed: Changed) -> pa.RecordBatch:
     """The rows, those changed as they are now."""
-    n = rows.num_rows
     columns: dict[str, Any] = dict(zip(rows.schema.names, rows.columns, strict=True))
-    side: list[list[Any]] = [[None] * n for _ in WIRE]
-    numbers = {name: columns[name].to_numpy().copy() for name in ("tcp_seq", "tcp_ack", "payload_len")}
-    before = {name: columns[name].to_numpy() for name in ("tcp_seq", "tcp_ack", "payload_len")}
-    parts: list[Any] = []
-    lengths = np.diff(_offsets(columns["payload"]))
-    at = _offsets(columns["payload"])
-    data = memoryview(columns["payload"].buffers()[2] or b"")
-    left_out, overhead = columns["left_out"].to_pylist(), columns["overhead"].to_pylist()
-    done = 0
-    for i, row in changed.items():
-        parts.append(data[at[done] : at[i]])
-        parts.extend(row.payload)
-        done = i + 1
-        for values, value in zip(
-            side, (before["tcp_seq"][i], before["tcp_ack"][i], before["payload_len"][i]), strict=False
-        ):
-            values[i] = int(value)
-        side[3][i] = _structs(row.wire_overhead)
-        lengths[i] = sum(len(piece) for piece in row.payload)
-        numbers["tcp_seq"][i], numbers["tcp_ack"][i] = row.seq, row.ack
-        left_out[i] = [{"offset": offset, "length": length} for offset, length in row.left_out]
-        overhead[i] = _structs(row.overhead) if before["payload_len"][i] else []
-        unsure = sum(length for _, length, _ in row.overhead)
-        numbers["payload_len"][i] = lengths[i] + unsure + sum(length for _, length in row.left_out)
-    parts.append(data[at[done] : at[n]])
-    columns["payload"] = _binary(lengths, b"".join(parts))
-    for name, values in numbers.items():
-        columns[name] = pa.array(values, rows.schema.field(name).type)
-    columns["left_out"] = pa.array(left_out, rows.schema.field("left_out").type)
-    columns["overhead"] = pa.array(overhead, rows.schema.field("overhead").type)
-    more = [pa.array(values, field.type) for values, field in zip(side, _SIDE, strict=True)]
-    schema = pa.schema([*rows.schema, *_SIDE])
-    return pa.RecordBatch.from_arrays([*columns.values(), *more], schema=schema)
+    there = array(changed.row)
+    side = [_scattered(columns[name], there) for name in ("tcp_seq", "tcp_ack", "payload_len")]
+    side.append(_merged(pa.nulls(len(rows), frames.OVERHEAD), _lists(changed.on_the_wire, frames.OVERHEAD), there))
+    for name, values in (("tcp_seq", changed.seq), ("tcp_ack", changed.ack), ("payload_len", changed.length)):
+        columns[name] = _put(columns[name], there, array(values))
+    columns["payload"] = _merged(columns["payload"], _binary(array(changed.kept), b"".join(changed.pieces)), there)
+    for name, spans in (("left_out", changed.left_out), ("overhead", changed.overhead)):
+        columns[name] = _merged(columns[name], _lists(spans, rows.schema.field(name).type), there)
+    more = [values.cast(field.type) for values, field in zip(side, _SIDE, strict=True)]
+    return pa.RecordBatch.from_arrays([*columns.values(), *more], schema=pa.schema([*rows.schema, *_SIDE]))
 
 
 def on_the_wire(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -93,70 +46,87 @@ def on_the_wire(rows: pa.RecordBatch) -> pa.RecordBatch:
     if WIRE[0] not in rows.schema.names:
         return rows
     columns: dict[str, Any] = dict(zip(rows.schema.names, rows.columns, strict=True))
-    seq, ack, length, spans = (columns.pop(name) for name in WIRE)
+    before = {name: columns.pop(name) for name in WIRE}
     schema = pa.schema([field for field in rows.schema if field.name not in WIRE])
-    there = np.flatnonzero(seq.is_valid().to_numpy(zero_copy_only=False)).tolist()
-    left_out, overhead = columns["left_out"].to_pylist(), columns["overhead"].to_pylist()
-    sizes = columns["payload_len"].to_numpy()
-    wire_spans, wire_sizes = spans.to_pylist(), length.to_pylist()
-    for i in there:
-        overhead[i] = wire_spans[i]
-        left_out[i] = _left_on_the_wire(left_out[i], int(sizes[i]), wire_spans[i], wire_sizes[i])
-    for name, before in (("tcp_seq", seq), ("tcp_ack", ack), ("payload_len", length)):
-        values = columns[name].to_numpy().copy()
-        values[there] = before.to_numpy(zero_copy_only=False)[there].astype(values.dtype)
-        columns[name] = pa.array(values, schema.field(name).type)
-    columns["left_out"] = pa.array(left_out, schema.field("left_out").type)
-    columns["overhead"] = pa.array(overhead, schema.field("overhead").type)
+    there = np.flatnonzero(before["wire_seq"].is_valid().to_numpy(zero_copy_only=False))
+    wire = {name: values.take(pa.array(there)) for name, values in before.items()}
+    left_out = left_on_the_wire(
+        spans_of(columns["left_out"].take(pa.array(there))),
+        vector(columns["payload_len"].to_numpy()[there]),
+        spans_of(wire["wire_overhead"]),
+        vector(wire["wire_len"].to_numpy()),
+    )
+    for name, values in (("tcp_seq", "wire_seq"), ("tcp_ack", "wire_ack"), ("payload_len", "wire_len")):
+        columns[name] = _put(columns[name], there, wire[values].to_numpy())
+    columns["left_out"] = _merged(columns["left_out"], _lists(left_out, schema.field("left_out").type), there)
+    columns["overhead"] = _merged(columns["overhead"], wire["wire_overhead"], there)
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
 
 
-def _left_on_the_wire(
-    left_out: list[dict[str, int]], size: int, spans: list[dict[str, Any]], wire_size: int
-) -> list[dict[str, int]]:
-    """What is neither kept nor overhead, by the places on the wire."""
-    if not wire_size or (not left_out and not spans):
-        return left_out
-    taken = [(span["offset"], span["offset"] + span["length"]) for span in spans]
-    edges = [0, *(edge for span in left_out for edge in (span["offset"], span["offset"] + span["length"])), size]
-    for begin, end in list(pairwise(edges))[::2]:  # what is kept, by its places in the plain payload
-        taken.extend(_wire_parts(begin, end, spans))
-    found, at = [], 0
-    for begin, end in sorted(taken):
-        if begin > at:
-            found.append({"offset": at, "length": begin - at})
-        at = max(at, end)
-    if at < wire_size:
-        found.append({"offset": at, "length": wire_size - at})
+# --- numbers, as compiled code has them and as tables do
+
+
+def vector(values: NDArray[Any]) -> vec[i64]:
+    """A copy."""
+    return vec[i64](cast("Any", np.ascontiguousarray(values, np.int64)))
+
+
+def array(values: vec[i64]) -> Ints:
+    """The numbers of a vector, which they share."""
+    return np.frombuffer(cast("Any", values), np.int64)
+
+
+def spans_of(column: pa.ListArray) -> Spans:
+    """Of a column of left-out spans, or of overhead."""
+    found = Spans()
+    fields = column.values.flatten()
+    found.at = vector(column.offsets.to_numpy())
+    found.offset, found.length = vector(fields[0].to_numpy()), vector(fields[1].to_numpy())
+    if len(fields) > 2:
+        found.known = vector(fields[2].to_numpy(zero_copy_only=False))
     return found
 
 
-def _wire_parts(begin: int, end: int, spans: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """[begin, end) of a plain payload, by its places on the wire; known overhead parts it."""
-    found = []
-    for span in spans:
-        if span["known"]:
-            if span["offset"] > begin:
-                if span["offset"] >= end:
-                    break
-                found.append((begin, span["offset"]))
-                begin = span["offset"]
-            begin += span["length"]
-            end += span["length"]
-    if begin < end:
-        found.append((begin, end))
-    return found
+# --- columns
 
 
-def _structs(spans: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"offset": offset, "length": length, "known": known} for offset, length, known in spans]
+def _scattered(column: pa.Array, there: Ints) -> pa.Array:
+    """Its values of these rows, null in the others."""
+    others = np.ones(len(column), bool)
+    others[there] = False
+    return pa.array(column.to_numpy(), mask=others)
 
 
-def _offsets(payload: pa.Array) -> Any:
-    return np.frombuffer(payload.buffers()[1], np.int32)[payload.offset : payload.offset + len(payload) + 1]
+def _put(column: pa.Array, there: Ints, values: Ints) -> pa.Array:
+    found = column.to_numpy().copy()
+    found[there] = values
+    return pa.array(found, column.type)
 
 
-def _binary(lengths: Any, data: bytes) -> pa.Array:
+def _merged(column: pa.Array, values: pa.Array, there: Ints) -> pa.Array:
+    """The column, with these values in these rows."""
+    if len(there) == len(column):
+        return values
+    places = np.arange(len(column))
+    places[there] = len(column) + np.arange(len(there))
+    return pa.concat_arrays([column, values]).take(pa.array(places))
+
+
+@cache
+def _fields(kind: pa.ListType) -> list[pa.Field]:
+    return [kind.value_type.field(i) for i in range(kind.value_type.num_fields)]
+
+
+def _lists(spans: Spans, kind: pa.ListType) -> pa.ListArray:
+    fields = _fields(kind)
+    columns = [array(spans.offset).astype(np.int32), array(spans.length).astype(np.int32)]
+    if len(fields) > len(columns):
+        columns.append(array(spans.known).astype(bool))
+    flat = pa.StructArray.from_arrays([pa.array(column) for column in columns], fields=fields)
+    return pa.ListArray.from_arrays(pa.array(array(spans.at).astype(np.int32)), flat, type=kind)
+
+
+def _binary(lengths: Ints, data: bytes) -> pa.Array:
     at = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=at[1:])
     return pa.BinaryArray.from_buffers(pa.binary(), len(lengths), [None, pa.py_buffer(at), pa.py_buffer(data)])

@@ -4,14 +4,17 @@ Knows: offsets on the wire, the bytes there as they were and as they are plain, 
 plain byte stands once overhead is left aside.
 Refuses to know: records and keys; how rows look.
 Rule: a place is decided once, in order. What nobody waits for any more is forgotten (`forget`), and what comes of it
-later has no plain bytes.
+later has no plain bytes. Bytes are kept as they came, never copied.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, final
+
+from librt.vecs import append, vec
+from mypy_extensions import i64
+
+MOST_FORGOTTEN: Final = 256  # of what stays in a list although it is forgotten
 
 
 class Span(NamedTuple):
@@ -21,127 +24,213 @@ class Span(NamedTuple):
     length: int
     known: bool
 
-    @property
-    def end(self) -> int:
-        return self.begin + self.length
+
+@final
+class Runs:
+    """Bytes by the offset they begin at, in order, none over another."""
+
+    def __init__(self) -> None:
+        self.begin: vec[i64] = vec[i64]()
+        self.data: list[bytes] = []
+        self.first: i64 = 0
+
+    def add(self, begin: i64, data: bytes) -> None:
+        self.begin = append(self.begin, begin)
+        self.data.append(data)
+
+    def end(self, i: i64) -> i64:
+        return self.begin[i] + i64(len(self.data[i]))
+
+    def at(self, offset: i64) -> i64:
+        """The last that begins here or before; -1 where none does."""
+        begin = self.begin
+        low, high = self.first, i64(len(begin))
+        while low < high:
+            middle = (low + high) >> 1
+            if begin[middle] <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low > self.first else -1
+
+    def forget(self, upto: i64) -> None:
+        """All that end here or before."""
+        count = i64(len(self.begin))
+        while self.first < count and self.end(self.first) <= upto:
+            self.data[self.first] = b""
+            self.first += 1
+        if self.first >= MOST_FORGOTTEN and 2 * self.first >= count:
+            self.begin = behind(self.begin, self.first)
+            del self.data[: self.first]
+            self.first = 0
 
 
-@dataclass(slots=True)
-class Run:
-    """Bytes that were seen without a gap between them."""
-
-    begin: int
-    wire: bytearray
-    plain: bytearray
-
-
+@final
 class PlainSpace:
     """One direction; offsets count as the follower's do."""
 
-    def __init__(self, begin: int) -> None:
-        self._begin = self.decided = begin
+    def __init__(self, begin: i64) -> None:
+        self.begin: i64 = begin
+        self.decided: i64 = begin
         """Up to here it is known what the bytes are."""
-        self._spans: list[Span] = []
-        self._begins: list[int] = []
-        self._passed: list[int] = []  # overhead up to the end of each span
-        self._passed_before = 0  # overhead up to the first span
-        self._runs: list[Run] = []
+        self.forgotten: i64 = begin
+        self._span_begin: vec[i64] = vec[i64]()
+        self._span_end: vec[i64] = vec[i64]()
+        self._span_known: vec[i64] = vec[i64]()
+        self._passed: vec[i64] = vec[i64]()  # overhead up to the end of each span
+        self._first: i64 = 0  # span that is not forgotten
+        self._passed_before: i64 = 0  # overhead up to the first span
+        self._wire = Runs()
+        self._plain = Runs()
 
     # --- what the records say
 
-    def see(self, begin: int, data: bytes) -> None:
+    def see(self, begin: i64, data: bytes) -> None:
         """Bytes that are next on the wire."""
-        if self._runs and self._runs[-1].begin + len(self._runs[-1].wire) == begin:
-            self._runs[-1].wire += data
-            self._runs[-1].plain += bytes(len(data))
-        else:
-            self._runs.append(Run(begin, bytearray(data), bytearray(len(data))))
+        self._wire.add(begin, data)
 
-    def put(self, begin: int, content: bytes) -> None:
+    def put(self, begin: i64, content: bytes) -> None:
         """The plain bytes from here on."""
-        run = self._runs[self._run_at(begin)]
-        at = begin - run.begin
-        run.plain[at : at + len(content)] = content
-        self.decided = begin + len(content)
+        self._plain.add(begin, content)
+        self.decided = begin + i64(len(content))
 
-    def overhead(self, upto: int) -> None:
-        self._pass(upto, known=True)
+    def overhead(self, upto: i64) -> None:
+        self._pass(upto, 1)
 
-    def unsure(self, upto: int) -> None:
-        self._pass(upto, known=False)
+    def unsure(self, upto: i64) -> None:
+        self._pass(upto, 0)
 
-    def unseen(self, upto: int) -> None:
+    def unseen(self, upto: i64) -> None:
         """A gap."""
         self.decided = max(self.decided, upto)
 
-    def _pass(self, upto: int, *, known: bool) -> None:
+    def _pass(self, upto: i64, known: i64) -> None:
         begin = self.decided
         if upto <= begin:
             return
-        passed = upto - begin if known else 0
-        last = self._spans[-1] if self._spans else None
-        if last is not None and last.end == begin and last.known == known:
-            self._spans[-1] = Span(last.begin, last.length + upto - begin, known)
-            self._passed[-1] += passed
+        passed = upto - begin if known != 0 else 0
+        last = i64(len(self._span_begin)) - 1
+        if last >= self._first and self._span_end[last] == begin and self._span_known[last] == known:
+            self._span_end[last] = upto
+            self._passed[last] += passed
         else:
-            self._spans.append(Span(begin, upto - begin, known))
-            self._begins.append(begin)
-            self._passed.append((self._passed[-1] if self._passed else self._passed_before) + passed)
+            before = self._passed[last] if last >= self._first else self._passed_before
+            self._span_begin = append(self._span_begin, begin)
+            self._span_end = append(self._span_end, upto)
+            self._span_known = append(self._span_known, known)
+            self._passed = append(self._passed, before + passed)
         self.decided = upto
 
     # --- what rows ask
 
-    def place(self, offset: int) -> int:
+    def place(self, offset: i64) -> i64:
         """Where what stands here on the wire stands in the plain stream."""
-        if offset <= self._begin:
+        if offset <= self.begin:
             return offset
-        i = bisect_right(self._begins, offset) - 1
+        i = self._span_at(offset)
         if i < 0:
             return offset - self._passed_before
-        span = self._spans[i]
-        beyond = span.end - offset if span.known and offset < span.end else 0
+        end = self._span_end[i]
+        beyond = end - offset if self._span_known[i] != 0 and offset < end else 0
         return offset - self._passed[i] + beyond
 
-    def spans(self, begin: int, end: int) -> list[Span]:
+    def _span_at(self, offset: i64) -> i64:
+        """The last that begins here or before; -1 where none does."""
+        begin = self._span_begin
+        low, high = self._first, i64(len(begin))
+        while low < high:
+            middle = (low + high) >> 1
+            if begin[middle] <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low > self._first else -1
+
+    def first_span(self, begin: i64) -> i64:
+        """Number of the first one that may reach beyond this offset, for `span`."""
+        return max(self._span_at(begin), self._first)
+
+    def has_span(self, number: i64, end: i64) -> bool:
+        return number < i64(len(self._span_begin)) and self._span_begin[number] < end
+
+    def span(self, number: i64, begin: i64, end: i64) -> tuple[i64, i64, i64]:
+        """(begin, length, known) of it within [begin, end), counted from there; a length may be 0."""
+        first, last = max(self._span_begin[number], begin), min(self._span_end[number], end)
+        return first - begin, max(last - first, 0), self._span_known[number]
+
+    def spans(self, begin: i64, end: i64) -> list[Span]:
         """Those within [begin, end), cut to it and counted from there."""
         found: list[Span] = []
-        i = max(bisect_right(self._begins, begin) - 1, 0)
-        for k in range(i, len(self._spans)):  # a slice would copy all that wait
-            span = self._spans[k]
-            if span.begin >= end:
-                break
-            first, last = max(span.begin, begin), min(span.end, end)
-            if first < last:
-                found.append(Span(first - begin, last - first, span.known))
+        number = self.first_span(begin)
+        while self.has_span(number, end):
+            at, length, known = self.span(number, begin, end)
+            if length > 0:
+                found.append(Span(at, length, known != 0))
+            number += 1
         return found
 
-    def bytes_of(self, begin: int, wire: bytes) -> memoryview | None:
-        """Plain bytes in the place of these; None where others were seen there first, or nobody remembers."""
-        i = self._run_at(begin)
+    def saw(self, begin: i64, wire: bytes) -> bool:
+        """Whether these bytes were seen there, and it is known what they are; not where nobody remembers."""
+        length, runs = i64(len(wire)), self._wire
+        if begin < self.forgotten or begin + length > self.decided:
+            return False
+        i = runs.at(begin)
         if i < 0:
-            return None
-        run, end = self._runs[i], begin + len(wire)
-        at = begin - run.begin
-        if end > self.decided or run.wire[at : at + len(wire)] != wire:
-            return None
-        return memoryview(bytes(run.plain[at : at + len(wire)]))
+            return False
+        at = begin - runs.begin[i]
+        data = runs.data[i]
+        if at + length <= i64(len(data)):
+            return data.startswith(wire, at)
+        done: i64 = 0
+        while done < length:
+            if i >= i64(len(runs.data)) or runs.begin[i] > begin + done:
+                return False
+            data, at = runs.data[i], begin + done - runs.begin[i]
+            size = min(length - done, i64(len(data)) - at)
+            if size <= 0 or data[at : at + size] != wire[done : done + size]:
+                return False
+            done += size
+            i += 1
+        return True
 
-    def _run_at(self, offset: int) -> int:
-        return bisect_right(self._runs, offset, key=lambda run: run.begin) - 1
+    def contents(self, begin: i64, end: i64, found: list[bytes]) -> i64:
+        """The plain bytes of [begin, end) are added; how many they are."""
+        runs, count = self._plain, i64(0)
+        i = max(runs.at(begin), runs.first)
+        while i < i64(len(runs.data)) and runs.begin[i] < end:
+            data, at = runs.data[i], runs.begin[i]
+            first, last = max(begin - at, 0), min(end - at, i64(len(data)))
+            if first < last:
+                found.append(data[first:last])
+                count += last - first
+            i += 1
+        return count
 
-    def forget(self, upto: int) -> None:
+    def plain_bytes(self, begin: i64, end: i64) -> bytes:
+        """Those of [begin, end)."""
+        found: list[bytes] = []
+        self.contents(begin, end, found)
+        return b"".join(found)
+
+    def forget(self, upto: i64) -> None:
         """Nobody waits for what lies before this offset, if it is decided."""
         upto = min(upto, self.decided)
-        while self._runs and self._runs[0].begin + len(self._runs[0].wire) <= upto:
-            del self._runs[0]
-        if self._runs and self._runs[0].begin < upto:
-            run = self._runs[0]
-            gone = upto - run.begin
-            del run.wire[:gone], run.plain[:gone]
-            run.begin = upto
-        gone = 0
-        while gone < len(self._spans) and self._spans[gone].end <= upto:
-            gone += 1
-        if gone:
-            self._passed_before = self._passed[gone - 1]
-            del self._spans[:gone], self._begins[:gone], self._passed[:gone]
+        self.forgotten = max(self.forgotten, upto)
+        self._wire.forget(upto)
+        self._plain.forget(upto)
+        count = i64(len(self._span_begin))
+        while self._first < count and self._span_end[self._first] <= upto:
+            self._passed_before = self._passed[self._first]
+            self._first += 1
+        if self._first >= MOST_FORGOTTEN and 2 * self._first >= count:
+            first, self._first = self._first, 0
+            self._span_begin, self._span_end = behind(self._span_begin, first), behind(self._span_end, first)
+            self._span_known, self._passed = behind(self._span_known, first), behind(self._passed, first)
+
+
+def behind(values: vec[i64], first: i64) -> vec[i64]:
+    """From this one on."""
+    found: vec[i64] = vec[i64]()
+    for i in range(first, i64(len(values))):
+        found = append(found, values[i])
+    return found

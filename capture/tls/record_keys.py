@@ -41,6 +41,9 @@ class Opened:
 class RecordKey(Protocol):
     """Opens records of one direction and epoch."""
 
+    has_next: bool
+    """Another key may come of it (`next`)."""
+
     def open(self, number: int, header: bytes, fragment: bytes) -> Opened | None:
         """None: it is not the record of this number under this key, or not whole."""
 
@@ -64,6 +67,8 @@ def prf_bytes(prf: str, secret: bytes, seed: bytes, length: int) -> bytes:
 class Tls13Key:
     """RFC 8446 5.2: the record's own type is inside, padding behind it."""
 
+    has_next = True
+
     def __init__(self, suite: Suite, secret: bytes) -> None:
         self._suite, self._secret = suite, secret
         self._aead = _aead(suite, expand_label(suite.prf, secret, "key", suite.key_bytes))
@@ -74,7 +79,9 @@ class Tls13Key:
             inner = self._aead.decrypt((self._iv ^ number).to_bytes(NONCE_BYTES, "big"), fragment, header)
         except InvalidTag:
             return None
-        end = len(inner) if inner[-1:] != b"\0" else len(inner.rstrip(b"\0"))
+        end = len(inner)
+        if not end or not inner[end - 1]:
+            end = len(inner.rstrip(b"\0"))
         return Opened(inner[end - 1], 0, inner[: end - 1]) if end else None
 
     def next(self) -> Tls13Key:
@@ -85,6 +92,8 @@ class Tls13Key:
 
 class Tls12Aead:
     """RFC 5288, 6655 (a nonce in every record) and 7905 (none)."""
+
+    has_next = False
 
     def __init__(self, suite: Suite, key: bytes, iv: bytes) -> None:
         self._aead, self._iv, self._tag = _aead(suite, key), iv, suite.tag_bytes
@@ -107,6 +116,8 @@ class Tls12Aead:
 
 class Tls12Cbc:
     """RFC 5246 6.2.3.2, its IV in the record; the MAC inside, or outside by RFC 7366 (encrypt-then-MAC)."""
+
+    has_next = False
 
     def __init__(self, suite: Suite, key: bytes, mac_key: bytes, *, mac_outside: bool) -> None:
         self._cipher, self._mac_key, self._mac = algorithms.AES(key), mac_key, suite.mac

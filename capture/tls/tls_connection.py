@@ -11,8 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wirecheck.capture.tls import cipher_suites, hello
+from wirecheck.capture.tls.joining import Budget, Joining
 from wirecheck.capture.tls.key_log import CLIENT_RANDOM, EARLY, HANDSHAKE, NO_KEY, TRAFFIC
 from wirecheck.capture.tls.record_keys import Tls13Key, tls12_keys
+from wirecheck.capture.tls.record_numbers import MOST_NUMBERS
 from wirecheck.capture.tls.record_stream import RecordStream
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ MOST_FAILED = 16
 """Records that did not open, before any did: then the key is another connection's."""
 MOST_SESSIONS = 100_000
 NO_HELLO = "its handshake was not seen"
+NO_NUMBER = f"its handshake was not seen, and no key opens its records up to number {MOST_NUMBERS:,}"
+JOINED_NUMBERS = 1 << 10
+"""Behind the record that a key opened first, until the next one does."""
 WRONG_KEY = "the key log's keys do not open it"
 TOO_OLD = "its TLS is older than 1.2"
 
@@ -51,7 +56,7 @@ class Sessions:
 class TlsConnection:
     """Two directions by the follower's sides, 0 and 1."""
 
-    def __init__(self, secrets: Secrets, sessions: Sessions) -> None:
+    def __init__(self, secrets: Secrets, sessions: Sessions, budget: Budget) -> None:
         self.failure = ""
         """Why it stays encrypted, once that is known."""
         self.foreign = False
@@ -60,7 +65,12 @@ class TlsConnection:
         """Both hellos are there, and the key log that has its secrets may still be written."""
         self._tried_at_line = -1
         self._secrets, self._sessions = secrets, sessions
-        self._streams: dict[int, RecordStream] = {}
+        self.streams: list[RecordStream | None] = [None, None]
+        """By side, where bytes of it were seen."""
+        self.is_joining = False
+        """It may be TLS that is older than the capture; what opens it is looked for."""
+        self._joining: Joining | None = Joining(secrets, budget)
+        self._other: Tls13Key | None = None  # of the direction that was not seen yet
         self._messages = (hello.Messages(), hello.Messages())
         self._client = -1
         self._asked: Hello | None = None
@@ -69,17 +79,22 @@ class TlsConnection:
 
     @property
     def is_open(self) -> bool:
-        return any(stream.opened for stream in self._streams.values())
+        return any(stream.opened for stream in self._seen())
 
-    def stream(self, side: int) -> RecordStream | None:
-        return self._streams.get(side)
+    def _seen(self) -> list[RecordStream]:
+        return [stream for stream in self.streams if stream is not None]
 
     def feed(self, side: int, begin: int, end: int, data: bytes | None) -> None:
         """What is next on the wire, as the follower has put it in order; None was not seen."""
-        if side not in self._streams:
-            self._streams[side] = RecordStream(begin)
-            self._streams[side].on_handshake = self._reader_of(side)
-        self._streams[side].feed(begin, end, data)
+        stream = self.streams[side]
+        if stream is None:
+            stream = self.streams[side] = RecordStream(begin)
+            stream.on_handshake = self._reader_of(side)
+            if self._other is not None:
+                stream.join(self._other, 0, MOST_NUMBERS)
+        if self._joining is not None:
+            self._joining.see(side, data)
+        stream.feed(begin, end, data)
 
     def run(self) -> None:
         """As far as it goes, both directions: one may wait for what the other says."""
@@ -88,17 +103,44 @@ class TlsConnection:
         moved = True
         while moved:
             moved = False
-            for _, stream in sorted(self._streams.items(), key=lambda named: named[0] != self._client):
-                moved = stream.run() or moved
+            for side in (self._client, 1 - self._client) if self._client >= 0 else (0, 1):
+                stream = self.streams[side]
+                moved = (stream is not None and stream.run()) or moved
         if self.is_open or self.failure or self.foreign:
+            self.is_joining, self._joining = False, None
             return
-        streams = self._streams.values()
-        if any(stream.strange for stream in streams) and self._asked is None and self._answered is None:
-            self.foreign = True
+        streams = self._seen()
+        unseen = self._asked is None and self._answered is None
+        if unseen and any(stream.strange or stream.headless for stream in streams):
+            self._join()
         elif any(stream.headless for stream in streams):
             self._fail(NO_HELLO)
         elif any(stream.failed >= MOST_FAILED for stream in streams):
             self._fail(WRONG_KEY)
+
+    def _join(self) -> None:
+        """Its beginning was not seen."""
+        assert self._joining is not None
+        trial = self._joining.find()
+        self.is_joining = trial is None and not self._joining.is_hopeless
+        if trial is not None:
+            self._client = trial.side if trial.of_client else 1 - trial.side
+            self._secrets.claimed.add(trial.random)
+            mine, other = self.streams[trial.side], self.streams[1 - trial.side]
+            assert mine is not None
+            mine.join(trial.key, trial.number, trial.number + JOINED_NUMBERS)
+            self._other = self._joining.other(trial)
+            if other is not None and self._other is not None:
+                other.join(self._other, 0, MOST_NUMBERS)
+            self.run()
+        elif not self.is_joining:
+            self._cannot_join()
+
+    def _cannot_join(self) -> None:
+        if not any(stream.headless for stream in self._seen()):
+            self.foreign = True
+        else:
+            self._fail(NO_NUMBER if self._joining is not None and self._joining.tried else NO_HELLO)
 
     def stop_waiting_for_key(self) -> None:
         """With the secrets that are there, or none."""
@@ -110,12 +152,14 @@ class TlsConnection:
     def end(self) -> None:
         """Nothing more comes, or is waited for: whatever is not plain by now will not be."""
         self.stop_waiting_for_key()
-        for stream in self._streams.values():
+        for stream in self._seen():
             stream.give_up(stream.end)
-        if not self._streams:
+        if not self._seen():
             self.foreign = True
+        elif self.is_joining:
+            self._cannot_join()
         if not self.is_open and not self.foreign:
-            failed = any(stream.failed for stream in self._streams.values())
+            failed = any(stream.failed for stream in self._seen())
             self._fail(WRONG_KEY if failed else NO_HELLO)
 
     def _fail(self, why: str) -> None:
@@ -136,7 +180,7 @@ class TlsConnection:
     def _on_message(self, side: int, kind: int, body: bytes) -> None:
         if kind == hello.CLIENT_HELLO:
             self._client, self._asked = side, hello.client_hello(body)
-            if self._answered is not None and not any(stream.keys for stream in self._streams.values()):
+            if self._answered is not None and not any(stream.numbers.keys for stream in self._seen()):
                 self._agree()  # the answer was read first
         elif kind == hello.SERVER_HELLO:
             answered = hello.server_hello(body)
@@ -175,7 +219,7 @@ class TlsConnection:
         for side, labels in ((self._client, client), (1 - self._client, server)):
             keys = [Tls13Key(suite, found[label]) for label in labels if len(found.get(label, b"")) == suite.prf_bytes]
             self._give(side, keys)
-        if not any(stream.keys for stream in self._streams.values()):
+        if not any(stream.numbers.keys for stream in self._seen()):
             self._fail(NO_KEY)
 
     def _use_1_2(self, suite: Suite, asked: Hello, answered: Hello, *, may_wait: bool) -> None:
@@ -198,8 +242,9 @@ class TlsConnection:
         self._give(1 - self._client, [keys[1]])
 
     def _give(self, side: int, keys: Sequence[RecordKey]) -> None:
-        stream = self._streams[side]
-        if stream.keys:  # renegotiated
+        stream = self.streams[side]
+        assert stream is not None
+        if stream.numbers.keys:  # renegotiated
             for key in keys:
                 stream.follow_with(key)
         else:

@@ -4,7 +4,19 @@ Knows exchanges by API and version, and the findings about versions. Refuses to 
 Rule: what brokers speak among themselves stands apart from what clients speak; a roll shows in the first.
 """
 
-from wirecheck.dashboards.boards.panel import CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number, or_zero
+from wirecheck.dashboards.boards.panel import (
+    ALERTED,
+    CLUSTER,
+    ON,
+    RATE,
+    Board,
+    Panel,
+    Query,
+    Row,
+    Variable,
+    number,
+    or_zero,
+)
 
 BETWEEN = 'api=~"LeaderAndIsr|UpdateMetadata|StopReplica|AlterPartition|BrokerHeartbeat|FetchSnapshot|Vote"'
 API = Variable("api", "API", "label_values(wirecheck_exchanges_total, api)")
@@ -24,6 +36,7 @@ GATE = (
         or_zero(f"sum(wirecheck_clients_on_removed_versions{{{ON}}})"),
         steps=((1, "orange"),),
         wide=6,
+        runbook="WirecheckClientsBlockUpgrade",
     ),
     number(
         "Share ready for 4.0",
@@ -119,7 +132,8 @@ BOARD = Board(
     "wirecheck-versions",
     "wirecheck / Versions and upgrade",
     "Who speaks which versions, and whom would Kafka 4.0 cut off?",
-    (Row("The gate", GATE), Row("Clients", CLIENTS), Row("Brokers among themselves", BROKERS)),
+    (Row("The gate", GATE), Row("Clients", CLIENTS), Row("Brokers among themselves", BROKERS, folded=True)),
     (CLUSTER, API),
     "now-24h",
+    (ALERTED,),
 )

@@ -9,18 +9,32 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from grafana_foundation_sdk.builders import bargauge, common, dashboard, prometheus, stat, table, timeseries
+from grafana_foundation_sdk.builders import (
+    bargauge,
+    common,
+    dashboard,
+    heatmap,
+    prometheus,
+    stat,
+    statetimeline,
+    statushistory,
+    table,
+    timeseries,
+)
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models import heatmap as heat
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from wirecheck.dashboards.boards import client_versions, health, overview, topic_identity
-from wirecheck.dashboards.boards.panel import Board, Panel, Query, Variable
+from wirecheck.dashboards.boards.panel import Board, Event, Link, Panel, Query, Row, Variable
 
 BOARDS = (overview.BOARD, topic_identity.BOARD, client_versions.BOARD, health.BOARD)
 FOLDER = Path(__file__).resolve().parent.parent / "grafana" / "wirecheck"
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
+RUNBOOKS = "dashboards/runbooks"
+"""Where the runbooks are, until the board's variable says another place."""
 KIND_COLOURS = {"violation": "red", "anomaly": "orange", "information": "blue", "visibility": "purple"}
 """The same as in the report, wherever a series is a kind of finding."""
 
@@ -60,14 +74,42 @@ def built(board: Board) -> dashboard.Dashboard:
     )
     for one in board.variables:
         made.with_variable(variable(one))
+    if any(panel.runbook for row in board.rows for panel in row.panels):
+        made.with_variable(dashboard.TextBoxVariable("runbooks").label("Runbooks at").default_value(RUNBOOKS))
+    for event in board.events:
+        made.annotation(annotation(event))
     number = 0
     for row in board.rows:
-        number += 1
-        made.with_row(dashboard.Row(row.title).id(number))
-        for panel in row.panels:
-            number += 1
-            made.with_panel(visualisation(panel).id(number))
+        number = with_row(made, row, number)
     return made
+
+
+def with_row(made: dashboard.Dashboard, row: Row, number: int) -> int:
+    """Its panels stand below it, or, of a folded one, in it. The last number given to a panel."""
+    head = dashboard.Row(row.title).id(number + 1)
+    panels = [visualisation(panel).id(number + 2 + place) for place, panel in enumerate(row.panels)]
+    if row.folded:
+        for panel in panels:
+            head.with_panel(panel)
+        made.with_row(head)
+    else:
+        made.with_row(head)
+        for panel in panels:
+            made.with_panel(panel)
+    return number + 1 + len(panels)
+
+
+def annotation(event: Event) -> dashboard.AnnotationQuery:
+    return (
+        dashboard.AnnotationQuery()
+        .name(event.name)
+        .datasource(SOURCE)
+        .expr(event.expr)
+        .title_format(event.title)
+        .step("60s")
+        .icon_color(event.colour)
+        .enable(True)
+    )
 
 
 def variable(one: Variable) -> dashboard.QueryVariable:
@@ -93,18 +135,29 @@ def visualisation(panel: Panel) -> Any:
         made.decimals(panel.decimals)
     if panel.upto is not None:
         made.max(panel.upto).min(0)
+    if panel.links:
+        made.data_links([link(one) for one in panel.links])
+    if panel.runbook:
+        made.links([link(Link("What to do", f"${{runbooks}}/{panel.runbook}.md"))])
     for name, query in zip("ABCDEFGH", panel.queries, strict=False):
-        made.with_target(target(name, query, tabular=panel.shape == "table"))
+        made.with_target(target(name, query, FORMATS.get(panel.shape, PromQueryFormat.TIME_SERIES)))
     return made
 
 
-def target(name: str, query: Query, *, tabular: bool) -> prometheus.Dataquery:
+def link(one: Link) -> dashboard.DashboardLink:
+    return dashboard.DashboardLink(one.title).type(models.DashboardLinkType.LINK).url(one.url)
+
+
+FORMATS = {"table": PromQueryFormat.TABLE, "heatmap": PromQueryFormat.HEATMAP}
+
+
+def target(name: str, query: Query, form: PromQueryFormat) -> prometheus.Dataquery:
     made = prometheus.Dataquery().ref_id(name).datasource(SOURCE).expr(query.expr).legend_format(query.legend)
     if query.instant:
         made.instant()
     else:
         made.range()
-    return made.format(PromQueryFormat.TABLE if tabular else PromQueryFormat.TIME_SERIES)
+    return made.format(form)
 
 
 def steps(colours: Sequence[tuple[float, str]]) -> dashboard.ThresholdsConfig:
@@ -124,18 +177,29 @@ def lines(panel: Panel) -> timeseries.Panel:
         .show_points(kinds.VisibilityMode.NEVER)
         .legend(
             common.VizLegendOptions()
-            .display_mode(kinds.LegendDisplayMode.LIST)
+            .display_mode(kinds.LegendDisplayMode.TABLE)
             .placement(kinds.LegendPlacement.BOTTOM)
             .show_legend(True)
+            .calcs(["lastNotNull", "max"])
+            .sort_by("Last *")
+            .sort_desc(True)
         )
         .tooltip(common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING))
         .axis_soft_min(0)
     )
+    if panel.steps:
+        dashed = common.GraphThresholdsStyleConfig().mode(kinds.GraphThresholdsStyleMode.DASHED)
+        made.thresholds_style(dashed)
+    coloured(made, panel)
+    return made
+
+
+def coloured(made: Any, panel: Panel) -> None:
+    """Every kind of finding in its colour."""
     for kind in panel.kinds:
         fixed = {"mode": "fixed", "fixedColor": KIND_COLOURS[kind]}
         named = f"/(^| ){kind}$/"  # "violation", and "TID002 violation"
         made.override_by_regexp(named, [models.DynamicConfigValue(id_val="color", value=fixed)])
-    return made
 
 
 def stacked(panel: Panel) -> timeseries.Panel:
@@ -166,8 +230,54 @@ def bars(_: Panel) -> bargauge.Panel:
     )
 
 
-def rows(_: Panel) -> table.Panel:
-    return table.Panel()
+def rows(panel: Panel) -> table.Panel:
+    made = table.Panel()
+    if panel.columns:
+        order = {name: place for place, name in enumerate(panel.columns)}
+        made.with_transformation(
+            models.DataTransformerConfig(id_val="filterFieldsByName", options={"include": {"names": [*panel.columns]}})
+        )
+        made.with_transformation(
+            models.DataTransformerConfig(id_val="organize", options={"indexByName": order, "excludeByName": {}})
+        )
+    return made
+
+
+def hot(_: Panel) -> heatmap.Panel:
+    """Buckets of a histogram over time, as Prometheus counts them."""
+    return (
+        heatmap.Panel()
+        .calculate(False)
+        .cell_gap(1)
+        .color(heatmap.HeatmapColorOptions().mode(heat.HeatmapColorMode.SCHEME).scheme("Oranges").steps(32))
+        .filter_values(heatmap.FilterValueRange().le(1e-9))
+        .y_axis(heatmap.YAxisConfig().unit("s"))
+        .show_legend()
+        .rows_frame(heatmap.RowsHeatmapOptions().layout(kinds.HeatmapCellLayout.AUTO))
+    )
+
+
+def timeline(panel: Panel) -> statetimeline.Panel:
+    """A line a series, coloured while it is there."""
+    made = (
+        statetimeline.Panel()
+        .merge_values(True)
+        .show_value(kinds.VisibilityMode.NEVER)
+        .row_height(0.8)
+        .legend(common.VizLegendOptions().show_legend(False).display_mode(kinds.LegendDisplayMode.LIST))
+    )
+    coloured(made, panel)
+    return made
+
+
+def history(_: Panel) -> statushistory.Panel:
+    return (
+        statushistory.Panel()
+        .show_value(kinds.VisibilityMode.NEVER)
+        .row_height(0.8)
+        .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
+        .legend(common.VizLegendOptions().show_legend(False).display_mode(kinds.LegendDisplayMode.LIST))
+    )
 
 
 SHAPES = {
@@ -177,4 +287,7 @@ SHAPES = {
     "number": number,
     "bars": bars,
     "table": rows,
+    "heatmap": hot,
+    "timeline": timeline,
+    "history": history,
 }

@@ -4,14 +4,32 @@ Knows the metrics of agents and of the pipeline, in the order that bytes flow. R
 place where something can be lost has a panel, and says what the loss does to the verdict.
 """
 
-from wirecheck.dashboards.boards.panel import AGENT, CLUSTER, ON, RATE, Board, Panel, Query, Row, Variable, number
+from wirecheck.dashboards.boards.agent_panels import AGENTS
+from wirecheck.dashboards.boards.panel import (
+    AGENT_RESTARTED,
+    ALERTED,
+    CLUSTER,
+    LAG,
+    LOSS_STEPS,
+    MONITOR_RESTARTED,
+    ON,
+    RATE,
+    Board,
+    Panel,
+    Query,
+    Row,
+    Variable,
+    gained,
+    number,
+    or_zero,
+    spread,
+)
 
 WHO = Variable("agent", "Agent", "label_values(wirecheck_agent_frames_total, instance)")
 
 
-def quantile(share: float, metric: str, by: str = "", where: str = "") -> str:
-    labels = f"le, {by}" if by else "le"
-    return f"histogram_quantile({share}, sum by ({labels}) (rate({metric}_bucket{where}{RATE})))"
+def quantile(share: float, metric: str, where: str = "") -> str:
+    return f"histogram_quantile({share}, sum by (le) (rate({metric}_bucket{where}{RATE})))"
 
 
 NOW = (
@@ -57,117 +75,11 @@ NOW = (
     ),
     number(
         "Files set aside",
-        "Could a file not be read? It stays where it is and is named in the log and in the coverage table.",
+        "Could a file not be read, since the run began? It stays where it is; log and coverage table name it.",
         "short",
-        f"sum(wirecheck_quarantined_files_total{{{ON}}})",
+        or_zero(f"sum(wirecheck_quarantined_files_total{{{ON}}})"),
         steps=((1, "orange"),),
-    ),
-)
-AGENTS = (
-    Panel(
-        "Packets seen",
-        "Does each interface see traffic? An agent at zero watches the wrong interface or a broker that is down.",
-        "pps",
-        (
-            Query(
-                f"sum by (instance, interface) (rate(wirecheck_agent_frames_total{{{AGENT}}}{RATE}))",
-                "{{instance}} {{interface}}",
-            ),
-        ),
-    ),
-    Panel(
-        "Payload seen, and redacted by reason",
-        "Does trimming work? Records and foreign protocols are redacted before anything is written; most bytes are.",
-        "Bps",
-        (
-            Query(f"sum by (instance) (rate(wirecheck_agent_bytes_total{{{AGENT}}}{RATE}))", "seen {{instance}}"),
-            Query(
-                f"sum by (reason) (rate(wirecheck_agent_left_out_bytes_total{{{AGENT}}}{RATE}))", "redacted: {{reason}}"
-            ),
-        ),
-    ),
-    Panel(
-        "Packets lost, by reason",
-        "Who loses packets? kernel: the ring was full, the agent too slow. disk: writing was too slow. Gaps follow.",
-        "pps",
-        (
-            Query(
-                f"sum by (instance, reason) (rate(wirecheck_agent_lost_frames_total{{{AGENT}}}{RATE}))",
-                "{{instance}} {{reason}}",
-            ),
-        ),
-    ),
-    Panel(
-        "Ring fill",
-        "How close is the agent to losing packets? At 100 % the kernel drops.",
-        "percentunit",
-        (
-            Query(
-                f"max by (instance, interface) (wirecheck_agent_ring_fill_ratio{{{AGENT}}})",
-                "{{instance}} {{interface}}",
-            ),
-        ),
-        upto=1,
-    ),
-    Panel(
-        "Packets kept and skipped",
-        "What becomes of packets? Skipped ones are no TCP that can be read; fragments and other ports belong there.",
-        "pps",
-        (
-            Query(f"sum by (instance) (rate(wirecheck_agent_kept_frames_total{{{AGENT}}}{RATE}))", "kept {{instance}}"),
-            Query(
-                f"sum by (reason) (rate(wirecheck_agent_skipped_frames_total{{{AGENT}}}{RATE}))", "skipped: {{reason}}"
-            ),
-        ),
-    ),
-    Panel(
-        "Files made, and how long each took",
-        "Is the disk fast enough? The time until a rolled file can be read adds to every verdict's age.",
-        "s",
-        (
-            Query(
-                quantile(0.95, "wirecheck_agent_file_roll_seconds", "instance", f"{{{AGENT}}}"),
-                "roll p95 {{instance}}",
-            ),
-            Query(
-                f"1 / (sum by (instance) (rate(wirecheck_agent_files_total{{{AGENT}}}{RATE})) > 0)",
-                "between files {{instance}}",
-            ),
-        ),
-    ),
-    Panel(
-        "Disk used by frames",
-        "Will the agent's folder outgrow its limit?",
-        "bytes",
-        (Query(f"sum by (instance) (wirecheck_agent_disk_bytes{{{AGENT}}})", "{{instance}}"),),
-    ),
-    Panel(
-        "Connections followed by agents",
-        "How much state do agents hold? One entry per open connection, in order to leave records out.",
-        "short",
-        (Query(f"sum by (instance) (wirecheck_agent_connections{{{AGENT}}})", "{{instance}}"),),
-    ),
-    Panel(
-        "Silence at the interface",
-        "Since when did an agent see no packet? A broker always talks; minutes of silence mean the wrong place.",
-        "s",
-        (
-            Query(
-                f"time() - (max by (instance) (wirecheck_agent_last_frame_timestamp_seconds{{{AGENT}}}) > 0)",
-                "{{instance}}",
-            ),
-        ),
-    ),
-    Panel(
-        "Silence of agents, as judged",
-        "Whose frames stopped arriving at the monitor? After 60 s an agent is counted as lost (VIS005).",
-        "s",
-        (
-            Query(
-                f"time() - max by (cluster, agent) (wirecheck_agent_judged_timestamp_seconds{{{ON}}})",
-                "{{cluster}} {{agent}}",
-            ),
-        ),
+        runbook="WirecheckFileSetAside",
     ),
 )
 PIPELINE = (
@@ -176,15 +88,15 @@ PIPELINE = (
         "Is there a backlog, and of what age?",
         "s",
         (Query(f"max by (cluster) (wirecheck_judged_lag_seconds{{{ON}}})", "{{cluster}}"),),
+        steps=LAG,
+        runbook="WirecheckFallingBehind",
     ),
     Panel(
         "Frame to verdict",
-        "How does the delay spread? p50 and p95 over all frames.",
+        "How does the delay spread over frames? A second band above is work that waits.",
         "s",
-        (
-            Query(quantile(0.5, "wirecheck_frame_to_judged_seconds", where=f"{{{ON}}}"), "p50"),
-            Query(quantile(0.95, "wirecheck_frame_to_judged_seconds", where=f"{{{ON}}}"), "p95"),
-        ),
+        spread("wirecheck_frame_to_judged_seconds", f"{{{ON}}}"),
+        "heatmap",
     ),
     Panel(
         "Backlog",
@@ -196,10 +108,8 @@ PIPELINE = (
         "Batch time",
         "Is a batch slower than the files that come meanwhile?",
         "s",
-        (
-            Query(quantile(0.5, "wirecheck_batch_duration_seconds"), "p50"),
-            Query(quantile(0.95, "wirecheck_batch_duration_seconds"), "p95"),
-        ),
+        spread("wirecheck_batch_duration_seconds"),
+        "heatmap",
     ),
     Panel(
         "State",
@@ -230,6 +140,7 @@ LOSS = (
         "How large are the gaps inside connections? What lies in a gap is judged by nobody and blamed on nobody.",
         "Bps",
         (Query(f"sum by (cluster) (rate(wirecheck_unseen_bytes_total{{{ON}}}{RATE}))", "{{cluster}}"),),
+        steps=LOSS_STEPS,
     ),
     Panel(
         "Messages not decoded, by reason",
@@ -239,18 +150,20 @@ LOSS = (
     ),
     Panel(
         "Input errors",
-        "Is input damaged? Files that could not be read, as counted since the monitor's run began.",
+        "Is input damaged? Files that could not be read to their end, and files set aside, as they came.",
         "short",
         (
-            Query(f"sum by (cluster) (wirecheck_input_errors_total{{{ON}}})", "input errors {{cluster}}"),
-            Query(f"sum by (cluster) (wirecheck_quarantined_files_total{{{ON}}})", "set aside {{cluster}}"),
+            Query(gained("wirecheck_input_errors_total", "cluster", "$__rate_interval"), "input errors {{cluster}}"),
+            Query(gained("wirecheck_quarantined_files_total", "cluster", "$__rate_interval"), "set aside {{cluster}}"),
         ),
+        "bars-over-time",
     ),
     Panel(
         "Checks that failed, by check",
         "Did a check end with an exception? It is our mistake (VIS006); what it had told stands, the rest is judged.",
         "short",
-        (Query(f"sum by (check) (wirecheck_check_failures_total{{{ON}}})", "{{check}}"),),
+        (Query(gained("wirecheck_check_failures_total", "check", "$__rate_interval"), "{{check}}"),),
+        "bars-over-time",
     ),
     Panel(
         "Versions of wirecheck",
@@ -266,6 +179,12 @@ BOARD = Board(
     "wirecheck-health",
     "wirecheck / Capture and pipeline health",
     "Is everything captured, read and judged in time, and where is it lost?",
-    (Row("Now", NOW), Row("Agents", AGENTS), Row("Monitor", PIPELINE), Row("What is missing", LOSS)),
+    (
+        Row("Now", NOW),
+        Row("Agents", AGENTS),
+        Row("Monitor", PIPELINE, folded=True),
+        Row("What is missing", LOSS, folded=True),
+    ),
     (CLUSTER, WHO),
+    events=(MONITOR_RESTARTED, AGENT_RESTARTED, ALERTED),
 )

@@ -4,7 +4,21 @@ Knows the monitor's metrics and the order in which a person on call reads. Refus
 do. Rule: a verdict is never shown without what it rests on beside it.
 """
 
-from wirecheck.dashboards.boards.panel import ON, RATE, Board, Panel, Query, Row, number, or_zero
+from wirecheck.dashboards.boards.panel import (
+    ALERTED,
+    FINDING,
+    MONITOR_RESTARTED,
+    ON,
+    RATE,
+    RECREATED,
+    Board,
+    Panel,
+    Query,
+    Row,
+    number,
+    onto,
+    or_zero,
+)
 
 BAD = ((1, "red"),)
 ODD = ((1, "orange"),)
@@ -16,6 +30,8 @@ VERDICT = (
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, kind="violation"}})'),
         steps=BAD,
+        links=(onto("wirecheck-topic-identity", "Which ids contradict each other"),),
+        runbook="WirecheckTopicIdViolation",
     ),
     number(
         "Open anomalies",
@@ -40,6 +56,8 @@ VERDICT = (
         steps=((0, "red"), (0.98, "orange"), (0.999, "green")),
         decimals=2,
         upto=1,
+        links=(onto("wirecheck-health", "What is not decoded, and why"),),
+        runbook="WirecheckDecodedShareLow",
     ),
     number(
         "Verdict is behind by",
@@ -48,6 +66,8 @@ VERDICT = (
         f"max(wirecheck_judged_lag_seconds{{{ON}}})",
         steps=((60, "orange"), (300, "red")),
         decimals=0,
+        links=(onto("wirecheck-health", "Where it is behind"),),
+        runbook="WirecheckFallingBehind",
     ),
     number(
         "Topics",
@@ -57,6 +77,27 @@ VERDICT = (
     ),
 )
 FINDINGS = (
+    Panel(
+        "Worst open findings",
+        "What is it about? Topic and broker of the 50 worst; a click opens the monitor's page with the evidence.",
+        "short",
+        (Query(f"wirecheck_finding_info{{{ON}}}", instant=True),),
+        "table",
+        wide=24,
+        columns=("code", "kind", "topic", "broker", "cluster", "id", "instance"),
+        links=(FINDING,),
+    ),
+    Panel(
+        "Findings over time, by code",
+        "Since when is each open, and did it come back? A bar lasts while a check of that code has something open.",
+        "short",
+        (Query(f"sum by (code, kind) (wirecheck_findings{{{ON}}}) > 0", "{{code}} {{kind}}"),),
+        "timeline",
+        wide=24,
+        high=9,
+        kinds=("violation", "anomaly", "information", "visibility"),
+        links=(onto("wirecheck-topic-identity", "Which ids contradict each other"),),
+    ),
     Panel(
         "Open findings by kind",
         "Since when is something wrong? Violations first; information and visibility need nobody at night.",
@@ -111,18 +152,24 @@ TRAFFIC = (
         (Query(f"sum by (transport) (rate(wirecheck_connections_total{{{ON}}}{RATE}))", "{{transport}}"),),
     ),
     Panel(
-        "Frames judged, and bytes never captured",
-        "Does traffic arrive, and is some of it lost before us? Any rate of lost bytes leaves gaps.",
-        "short",
-        (
-            Query(f"sum by (cluster) (rate(wirecheck_frames_total{{{ON}}}{RATE}))", "frames/s {{cluster}}"),
-            Query(f"sum by (cluster) (rate(wirecheck_unseen_bytes_total{{{ON}}}{RATE}))", "unseen B/s {{cluster}}"),
-        ),
+        "Frames judged per second",
+        "Does traffic arrive? A cluster at zero is silent, or its agents are.",
+        "pps",
+        (Query(f"sum by (cluster) (rate(wirecheck_frames_total{{{ON}}}{RATE}))", "{{cluster}}"),),
+    ),
+    Panel(
+        "Bytes lost before us",
+        "Is some of it lost before it was captured? Any rate of lost bytes leaves gaps.",
+        "Bps",
+        (Query(f"sum by (cluster) (rate(wirecheck_unseen_bytes_total{{{ON}}}{RATE}))", "{{cluster}}"),),
+        steps=((1, "orange"),),
+        runbook="WirecheckCaptureLoss",
     ),
 )
 BOARD = Board(
     "wirecheck-overview",
     "wirecheck / Overview",
     "Is anything wrong, and can the answer be believed?",
-    (Row("Verdict", VERDICT), Row("Findings", FINDINGS), Row("Traffic and coverage", TRAFFIC)),
+    (Row("Verdict", VERDICT), Row("Findings", FINDINGS), Row("Traffic and coverage", TRAFFIC, folded=True)),
+    events=(RECREATED, MONITOR_RESTARTED, ALERTED),
 )

@@ -23,6 +23,24 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Link:
+    title: str
+    url: str
+    """May name labels and fields of the value, as Grafana does: ${__field.labels.cluster}."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A moment that is drawn through all panels of a board."""
+
+    name: str
+    expr: str
+    title: str
+    """Labels as {{label}}."""
+    colour: str
+
+
+@dataclass(frozen=True)
 class Panel:
     title: str
     question: str
@@ -31,7 +49,7 @@ class Panel:
     """A unit id of Grafana's: short, percentunit, s, bytes, reqps."""
     queries: Sequence[Query]
     shape: str = "lines"
-    """lines, stacked, number, bars or table."""
+    """lines, stacked, bars-over-time, number, bars, table, heatmap, timeline (states) or history (a cell a time)."""
     wide: int = 12
     """Columns of 24."""
     high: int = 8
@@ -42,12 +60,20 @@ class Panel:
     """The greatest value there can be, where there is one."""
     kinds: Sequence[str] = ()
     """Kinds of finding that its series can be, where their names end with one: each has its colour."""
+    links: Sequence["Link"] = ()
+    """Where a click on a value leads."""
+    runbook: str = ""
+    """The page that says what to do, by the name of its alert."""
+    columns: Sequence[str] = ()
+    """Of a table: the labels that it shows, in order; none for all."""
 
 
 @dataclass(frozen=True)
 class Row:
     title: str
     panels: Sequence[Panel]
+    folded: bool = False
+    """Whether it opens on a click; its panels ask nothing before."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +94,7 @@ class Board:
     rows: Sequence[Row]
     variables: Sequence[Variable] = (CLUSTER,)
     span: str = "now-6h"
+    events: Sequence[Event] = ()
 
 
 def number(title: str, question: str, unit: str, expr: str, **more: object) -> Panel:
@@ -79,3 +106,51 @@ def number(title: str, question: str, unit: str, expr: str, **more: object) -> P
 def or_zero(expr: str) -> str:
     """Zero where nothing is counted, but only while the monitor speaks: silence is not health."""
     return f"{expr} or sum(wirecheck_frames_total{{{ON}}}) * 0"
+
+
+def onto(uid: str, title: str) -> Link:
+    """To another board, with the clusters and the time chosen here."""
+    return Link(title, f"/d/{uid}?${{cluster:queryparam}}&${{__url_time_range}}")
+
+
+def gained(metric: str, by: str, reach: str) -> str:
+    """How much a counter gained; of one that was not there before, while its cluster was, all that it has."""
+    counter = f"{metric}{{{ON}}}"
+    there = f"wirecheck_frames_total{{{ON}}} offset {reach}"
+    new = f"(({counter} unless {counter} offset {reach}) and on (cluster) ({there}))"
+    return f"sum by ({by}) ({new} or increase({counter}[{reach}]))"
+
+
+FINDING = Link("This finding, with its evidence", "http://${__data.fields.instance}/#f-${__data.fields.id}")
+"""Of a row that has both as columns: the page of the monitor that told it."""
+RECREATED = Event(
+    "Recreated topics",
+    gained("wirecheck_topics_recreated_total", "cluster", "1m") + " > 0",
+    "topics recreated in {{cluster}}",
+    "blue",
+)
+MONITOR_RESTARTED = Event(
+    "Monitor restarts",
+    "sum by (instance) (resets(wirecheck_batch_duration_seconds_count[2m])) > 0",
+    "monitor {{instance}} started anew",
+    "purple",
+)
+AGENT_RESTARTED = Event(
+    "Agent restarts",
+    "sum by (instance) (resets(wirecheck_agent_frames_total[2m])) > 0",
+    "agent {{instance}} started anew",
+    "purple",
+)
+ALERTED = Event(
+    "Alerts", 'ALERTS{alertname=~"Wirecheck.+", alertstate="firing"}', "{{alertname}} {{cluster}} {{code}}", "red"
+)
+
+
+def spread(metric: str, where: str = "") -> tuple[Query, ...]:
+    """A histogram's buckets, by how many each gained."""
+    return (Query(f"sum by (le) (increase({metric}_bucket{where}{RATE}))", "{{le}}"),)
+
+
+LAG = ((60, "orange"), (300, "red"))
+"""Seconds; as the alerts on lag have them."""
+LOSS_STEPS = ((1, "orange"), (100, "red"))

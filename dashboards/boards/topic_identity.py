@@ -4,7 +4,18 @@ Knows the checks about topic ids and who they blame: controllers, brokers, clien
 in the findings table, never in labels. Rule: recreations stand beside contradictions, because one explains the other.
 """
 
-from wirecheck.dashboards.boards.panel import ON, Board, Panel, Query, Row, number, or_zero
+from wirecheck.dashboards.boards.panel import (
+    ALERTED,
+    FINDING,
+    ON,
+    RECREATED,
+    Board,
+    Panel,
+    Query,
+    Row,
+    number,
+    or_zero,
+)
 
 IDENTITY = 'code=~"TID.+|LOG.+|CLU.+"'
 STALE = 'code=~"TID005|TID017|GRP.+"'
@@ -16,6 +27,7 @@ STATE = (
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, {IDENTITY}, kind="violation"}})'),
         steps=((1, "red"),),
+        runbook="WirecheckTopicIdViolation",
     ),
     number(
         "Stuck on an id",
@@ -23,6 +35,7 @@ STATE = (
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, code="FET001"}})'),
         steps=((1, "red"),),
+        runbook="WirecheckReplicationStuck",
     ),
     number(
         "Old ids still in use",
@@ -53,6 +66,25 @@ STATE = (
     ),
 )
 HISTORY = (
+    Panel(
+        "Which topics, which brokers",
+        "Whose ids contradict each other? A click opens the monitor's page with the orders and answers it rests on.",
+        "short",
+        (Query(f"wirecheck_finding_info{{{ON}, {IDENTITY}}}", instant=True),),
+        "table",
+        wide=24,
+        columns=("code", "kind", "topic", "broker", "cluster", "id", "instance"),
+        links=(FINDING,),
+    ),
+    Panel(
+        "Codes about identity over time",
+        "Which contradiction came first, and which went with it? Compare with the recreations drawn through.",
+        "short",
+        (Query(f"sum by (code, kind) (wirecheck_findings{{{ON}, {IDENTITY}}}) > 0", "{{code}} {{kind}}"),),
+        "timeline",
+        wide=24,
+        kinds=("violation", "anomaly", "information", "visibility"),
+    ),
     Panel(
         "Contradictions by code",
         "Which rule is broken, and since when? TID002: a broker's disk holds another id; TID006, TID007: requests or "
@@ -103,4 +135,5 @@ BOARD = Board(
     "Do all brokers and clients agree on which topic is which?",
     (Row("Now", STATE), Row("How it came", HISTORY)),
     span="now-24h",
+    events=(RECREATED, ALERTED),
 )

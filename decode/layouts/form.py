@@ -7,14 +7,13 @@ Rule: a column's path and kind do not depend on which version filled it; layouts
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from wirecheck.decode.layouts.layout import Default, Field, snake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 __all__ = ["UNKNOWN_TAGS", "Form", "Kind", "Slot", "number"]
 
@@ -55,41 +54,44 @@ SINGLE = {"bool": Kind.BOOLEAN, "float64": Kind.FLOAT, "uuid": Kind.UUID, "strin
           "records": Kind.RECORDS, "struct": Kind.STRUCT}  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
+@final
 class Slot:
     """One field of one message kind."""
 
-    name: str
-    """Kafka's name, first letter lowered; empty for a message and an element."""
-    kind: Kind
-    parent: Slot | None = None
-    default: Default = None
-    width: int = 0
-    """Bytes of a fixed-width value or element."""
-    secret: bool = False
-    number: int = -1
-    """What tokens carry."""
-    level: int = -1
-    """Whose rows its tokens are of; of a message or element, its own."""
-    path: str = ""
-    """Column path: snake case, dotted, without header and body."""
-    children: dict[str, Slot] = field(default_factory=dict)
+    def __init__(self, name: str, kind: Kind, parent: Slot | None = None) -> None:
+        self.name: str = name
+        """Kafka's name, first letter lowered; empty for a message and an element."""
+        self.kind: Kind = kind
+        self.parent: Slot | None = parent
+        self.default: Default = None
+        self.width: int = 0
+        """Bytes of a fixed-width value or element."""
+        self.secret: bool = False
+        self.number: int = -1
+        """What tokens carry."""
+        self.level: int = -1
+        """Whose rows its tokens are of; of a message or element, its own."""
+        self.path: str = ""
+        """Column path: snake case, dotted, without header and body."""
+        self.children: dict[str, Slot] = {}
 
     @property
     def label(self) -> str:
         """Dotted path in Kafka's names, for people; a field of the header begins with `header`."""
         above = self.parent.label if self.parent else ""
         name = "" if self.name == "body" and self.parent and self.parent.kind == Kind.MESSAGE else self.name
-        return ".".join(part for part in (above, name) if part)
+        return ".".join([part for part in (above, name) if part])
 
     def child(self, name: str, kind: Kind, like: Field | None = None) -> Slot:
         """The child of that name, made at first sight."""
-        if name not in self.children:
-            self.children[name] = made = Slot(name, kind, self)
+        found = self.children.get(name)
+        if found is None:
+            found = Slot(name, kind, self)
+            self.children[name] = found
             if like is not None:
-                made.default, made.secret, made.width = like.default, like.secret, WIDTHS.get(like.type, 0)
-        found = self.children[name]
-        assert found.kind == kind, f"{found.label} is {found.kind.name} here and {kind.name} there"
+                found.default, found.secret, found.width = like.default, like.secret, WIDTHS.get(like.type, 0)
+        elif found.kind is not kind:
+            raise AssertionError(f"{found.label} is {found.kind.name} here and {kind.name} there")
         return found
 
     def of(self, field: Field) -> Slot:
@@ -106,37 +108,41 @@ class Slot:
     def unknown_tag(self) -> Slot:
         """The child that stands for unknown tags; their number and bytes are its children, in this order."""
         tag = self.child(UNKNOWN_TAGS, Kind.UNKNOWN_TAG)
-        tag.child("tag", Kind.INTEGER)
-        tag.child("data", Kind.BYTES)
+        if not tag.children:
+            tag.child("tag", Kind.INTEGER)
+            tag.child("data", Kind.BYTES)
         return tag
 
-    def enclosing(self) -> Iterator[Slot]:
+    def enclosing(self) -> list[Slot]:
         """The slot itself and all it stands in."""
-        slot: Slot | None = self
-        while slot is not None:
-            yield slot
-            slot = slot.parent
+        found = [self]
+        while found[-1].parent is not None:
+            found.append(found[-1].parent)
+        return found
 
-    def walk(self) -> Iterator[Slot]:
-        yield self
+    def walk(self) -> list[Slot]:
+        """The slot itself and all that stands in it, in order."""
+        found = [self]
         for child in self.children.values():
-            yield from child.walk()
+            found += child.walk()
+        return found
 
 
-@dataclass(slots=True, eq=False)
+@final
 class Form:
     """One kind of message: an api's requests or responses, a record type, a blob."""
 
-    api: str
-    side: int
-    key: int
-    root: Slot = field(default_factory=lambda: Slot("", Kind.MESSAGE))
-    slots: range = range(0)
-    """Numbers of its slots."""
-    levels: range = range(0)
-    """Numbers of its levels."""
-    tables: dict[str, Slot] = field(default_factory=dict)
-    """Table path to the slot whose tokens are its rows."""
+    def __init__(self, api: str, side: int, key: int) -> None:
+        self.api: str = api
+        self.side: int = side
+        self.key: int = key
+        self.root: Slot = Slot("", Kind.MESSAGE)
+        self.slots: range = range(0)
+        """Numbers of its slots."""
+        self.levels: range = range(0)
+        """Numbers of its levels."""
+        self.tables: dict[str, Slot] = {}
+        """Table path to the slot whose tokens are its rows."""
 
 
 def number(forms: Iterable[Form]) -> tuple[tuple[Slot, ...], int]:

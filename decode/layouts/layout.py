@@ -21,9 +21,10 @@ Rule: whatever stands in the files is read, or refused as our bug; no field has 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping  # noqa: TC003 - compiled, a NamedTuple looks at its annotations
 from functools import cache
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias, final
 
 from wirecheck.decode import schemas
 
@@ -35,17 +36,24 @@ PRIMITIVES = {"bool", "int8", "int16", "uint16", "int32", "int64", "float64", "u
 SIZED = {"string", "bytes", "records"}
 
 
-@dataclass(frozen=True, slots=True)
+@final
 class Versions:
     """A range of versions, both ends included; empty if low is above high."""
 
-    low: int
-    high: int
+    def __init__(self, low: int, high: int) -> None:
+        self.low: int = low
+        self.high: int = high
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Versions) and (self.low, self.high) == (other.low, other.high)
+
+    def __hash__(self) -> int:
+        return hash((self.low, self.high))
 
     def __contains__(self, version: int) -> bool:
         return self.low <= version <= self.high
 
-    def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
+    def __iter__(self) -> Iterator[int]:
         return iter(range(self.low, self.high + 1))
 
     @classmethod
@@ -60,8 +68,7 @@ class Versions:
 NEVER = Versions(1, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of a layout."""
 
     name: str
@@ -88,8 +95,7 @@ class Field:
     """Of a struct, in wire order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(NamedTuple):
     """What some releases had for a version before a later one changed it in place."""
 
     versions: Versions
@@ -98,8 +104,7 @@ class Changed:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """One message in all its versions."""
 
     key: int
@@ -110,11 +115,11 @@ class Layout:
     flexible: Versions
     fields: tuple[Field, ...]
     aka: tuple[str, ...] = ()
-    headers: dict[int, int] = field(default_factory=dict)
+    headers: Mapping[int, int] = MappingProxyType({})
     """Header version, where the rule fails."""
-    since: dict[int, str] = field(default_factory=dict)
-    last: dict[int, str] = field(default_factory=dict)
-    unstable: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    since: Mapping[int, str] = MappingProxyType({})
+    last: Mapping[int, str] = MappingProxyType({})
+    unstable: Mapping[int, tuple[str, ...]] = MappingProxyType({})
     deprecated: Versions = NEVER
     lacked: tuple[tuple[Versions, tuple[str, ...], tuple[str, ...]], ...] = ()
     """Versions, releases, and the paths of the tags they lacked."""

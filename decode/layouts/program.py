@@ -10,25 +10,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from wirecheck.decode.interpret.instruction import END
 from wirecheck.decode.layouts.form import Form, Slot, number
-from wirecheck.decode.layouts.program_writer import Runs, Writer
+from wirecheck.decode.layouts.program_writer import Writer
 from wirecheck.decode.layouts.readings import Dialect, readings
 from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from wirecheck.decode.interpret.instruction import Instruction
+    from wirecheck.decode.layouts.program_writer import Part
 
 __all__ = ["Dialect", "Programs", "form", "programs"]
 
 KEYS, VERSIONS = 128, 32  # bounds of the entries
 MOST_LEVELS = 64  # of one message
+
+
+class Runs(NamedTuple):
+    """What the tokens of runs stand for; run r has the parts at[r]:at[r + 1]."""
+
+    at: NDArray[np.int64]
+    slot: NDArray[np.int32]
+    """Of each part: slot number."""
+    offset: NDArray[np.int64]
+    """Where it begins in the run; in a run of rows its bytes, of an array those of an element."""
+    op: NDArray[np.int32]
+    """How it is read: an instruction."""
+    stride: NDArray[np.int64]
+    """Of each run: bytes from one row's to the next one's; `-1 - n` of a run of rows, with n bytes behind each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +88,19 @@ def programs() -> Programs:
         entries[dialect, side, layout.key, version] = writer.message(forms[side, layout.key], layout, version)
     slots, levels = number(forms.values())
     assert all(len(form.levels) <= MOST_LEVELS for form in forms.values())
-    writer.resolve(forms.values(), len(slots))
-    return Programs(writer.instructions, entries, forms, names, slots, levels, writer.runs())
+    writer.resolve([*forms.values()], len(slots))
+    return Programs(writer.instructions, entries, forms, names, slots, levels, _runs(writer.run_numbers))
+
+
+def _runs(numbers: Mapping[tuple[tuple[Part, ...], int], int]) -> Runs:
+    parts = [part for run, _ in numbers for part in run]
+    return Runs(
+        np.cumsum([0, *(len(run) for run, _ in numbers)], dtype=np.int64),
+        np.array([slot.number for slot, _, _ in parts], np.int32),
+        np.array([offset for _, offset, _ in parts], np.int64),
+        np.array([kind for _, _, kind in parts], np.int32),
+        np.array([stride for _, stride in numbers], np.int64),
+    )
 
 
 def form(api: str | int, side: str) -> Form:

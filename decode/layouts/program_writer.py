@@ -6,24 +6,14 @@ Rule: fields of fixed width that stand together are read at once, and singly beh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import TypeAlias, final
 
 from wirecheck.decode.interpret import instruction as op
 from wirecheck.decode.interpret.instruction import Instruction
 from wirecheck.decode.layouts.form import WIDTHS, Form, Kind, Slot
 from wirecheck.decode.layouts.layout import Field, Layout, layouts
-from wirecheck.decode.wire import DATA, RECORD, REQUEST
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-__all__ = ["Runs", "Writer"]
+__all__ = ["Shape", "Writer"]
 
 OPS = {
     "bool": op.BOOL, "int8": op.INT8, "int16": op.INT16, "uint16": op.UINT16, "int32": op.INT32, "int64": op.INT64,
@@ -32,23 +22,11 @@ OPS = {
 SIZED_OPS = {"string": op.TEXT, "bytes": op.BYTES, "records": op.BYTES}
 
 
+HEADERS = {"request": "RequestHeader", "response": "ResponseHeader"}  # by side; records and blobs have none
 Part: TypeAlias = tuple[Slot, int, int]  # of a run: slot, offset, operation
 
 
-class Runs(NamedTuple):
-    """What the tokens of runs stand for; run r has the parts at[r]:at[r + 1]."""
-
-    at: NDArray[np.int64]
-    slot: NDArray[np.int32]
-    """Of each part: slot number."""
-    offset: NDArray[np.int64]
-    """Where it begins in the run; in a run of rows its bytes, of an array those of an element."""
-    op: NDArray[np.int32]
-    """How it is read: an instruction."""
-    stride: NDArray[np.int64]
-    """Of each run: bytes from one row's to the next one's; `-1 - n` of a run of rows, with n bytes behind each."""
-
-
+@final
 class Writer:
     """Appends programs. Until `resolve`, instructions have no field and no level, runs are counted from 0."""
 
@@ -56,20 +34,33 @@ class Writer:
         self.instructions: list[Instruction] = []
         self.slots: list[Slot] = []  # of each instruction
         self.run_numbers: dict[tuple[tuple[Part, ...], int], int] = {}
-        self.headers = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
-        self.behind: list[tuple[Instruction, str]] = []  # what has to point at the next one, and by which name
+        """By the parts of a run and its stride: bytes from one row's to the next one's; `-1 - n` of a run of rows,
+        with n bytes behind each. A part's offset is where it begins in the run; in a run of rows it is its bytes, of an
+        array those of an element."""
+        self.headers: dict[str, Layout] = {layout.api: layout for layout in layouts("kafka") if layout.side == "header"}
+        self.last: Instruction | None = None  # has to point at the next one as its `next`
+        self.jumps: list[Instruction] = []  # have to as their `target`
+        self.ends: list[Instruction] = []  # have to as their `after`
 
     def put(self, kind: int, slot: Slot) -> Instruction:
         """One instruction more: what follows the last one, and whatever else waits for it."""
         made = Instruction(kind)
-        for before, name in self.behind:
-            setattr(before, name, made)
-        self.behind = [(made, "next")]
+        if self.last is not None:
+            self.last.next = made
+        self.last = made
+        if self.jumps:
+            for before in self.jumps:
+                before.target = made
+            self.jumps = []
+        if self.ends:
+            for before in self.ends:
+                before.after = made
+            self.ends = []
         self.instructions.append(made)
         self.slots.append(slot)
         return made
 
-    def resolve(self, forms: Iterable[Form], slots: int) -> None:
+    def resolve(self, forms: list[Form], slots: int) -> None:
         """Puts in what is known once all layouts were seen: numbers of slots, levels and runs."""
         levels = {form.root.number: len(form.levels) for form in forms}
         for now, slot in zip(self.instructions, self.slots, strict=True):
@@ -81,62 +72,57 @@ class Writer:
             elif now.op in {op.BLOCK, op.TAGGED_BLOCK, op.ROWS}:
                 now.run += slots
 
-    def runs(self) -> Runs:
-        parts = [part for run, _ in self.run_numbers for part in run]
-        return Runs(
-            np.cumsum([0, *(len(run) for run, _ in self.run_numbers)], dtype=np.int64),
-            np.array([slot.number for slot, _, _ in parts], np.int32),
-            np.array([offset for _, offset, _ in parts], np.int64),
-            np.array([kind for _, _, kind in parts], np.int32),
-            np.array([stride for _, stride in self.run_numbers], np.int64),
-        )
-
     def message(self, form: Form, layout: Layout, version: int) -> int:
-        self.behind.clear()
+        self.last = None
         first = len(self.instructions)
         self.put(op.MESSAGE, form.root)
-        if form.side not in {RECORD, DATA}:
-            header = self.headers["RequestHeader" if form.side == REQUEST else "ResponseHeader"]
+        header = self.headers.get(HEADERS.get(layout.side, ""))
+        if header is not None:
             header_version = layout.header_version(version)
-            self.struct("header", form.root, _Shape(header.fields, header_version, header_version in header.flexible))
-        self.struct("body", form.root, _Shape(layout.fields, version, version in layout.flexible))
+            self.struct("header", form.root, Shape(header.fields, header_version, header_version in header.flexible))
+        self.struct("body", form.root, Shape(layout.fields, version, version in layout.flexible))
         self.put(op.END, form.root)
         return first
 
-    def struct(self, name: str, parent: Slot, shape: _Shape) -> None:
+    def struct(self, name: str, parent: Slot, shape: Shape) -> None:
         slot = parent.child(name, Kind.STRUCT)
         self.put(op.STRUCT, slot)
         self.content(slot, shape)
 
-    def content(self, slot: Slot, shape: _Shape) -> None:
+    def content(self, slot: Slot, shape: Shape) -> None:
         """A struct's fields, then its tag section."""
-        for fixed, fields in groupby(shape.ordinary, _is_fixed):
-            together = list(fields)
-            if fixed and len(together) > 1:
-                self.run(slot, together, shape)
+        begin, count = 0, len(shape.ordinary)
+        while begin < count:
+            end = begin
+            while end < count and _is_fixed(shape.ordinary[end]):
+                end += 1
+            if end > begin + 1:
+                self.run(slot, shape.ordinary[begin:end], shape)
+                begin = end
             else:
-                for field in together:
-                    self.field(slot.of(field), field, shape)
+                self.field(slot.of(shape.ordinary[begin]), shape.ordinary[begin], shape)
+                begin += 1
         if shape.flexible:
             self.tags(slot, shape)
 
-    def run(self, slot: Slot, fields: list[Field], shape: _Shape) -> None:
+    def run(self, slot: Slot, fields: list[Field], shape: Shape) -> None:
         """Fixed-width fields: at once, and behind that singly."""
         opening = self.put(op.RUN, slot)
         opening.run, opening.size = self.run_number(slot, fields, 0)
         for field in fields:
             self.field(slot.of(field), field, shape)
-        self.behind.append((opening, "target"))
+        self.jumps.append(opening)
 
     def run_number(self, slot: Slot, fields: list[Field], stride: int) -> tuple[int, int]:
         """Of a run, equal ones sharing theirs, and how many bytes it has."""
-        ends = list(accumulate(WIDTHS[field.type] for field in fields))
-        parts = tuple(
-            (slot.of(field), end - WIDTHS[field.type], OPS[field.type]) for field, end in zip(fields, ends, strict=True)
-        )
-        return self.run_numbers.setdefault((parts, stride), len(self.run_numbers)), ends[-1]
+        parts: list[Part] = []
+        size = 0
+        for field in fields:
+            parts.append((slot.of(field), size, OPS[field.type]))
+            size += WIDTHS[field.type]
+        return self.run_numbers.setdefault((tuple(parts), stride), len(self.run_numbers)), size
 
-    def field(self, slot: Slot, field: Field, shape: _Shape) -> None:
+    def field(self, slot: Slot, field: Field, shape: Shape) -> None:
         nullable = shape.version in field.nullable
         compact = shape.compact(field)
         if field.array and field.type in {"struct", "string"}:
@@ -148,13 +134,13 @@ class Writer:
             opening = self.put(op.NULLABLE_STRUCT if nullable else op.STRUCT, slot)
             self.content(slot, shape.inner(field))
             if nullable:
-                self.behind.append((opening, "target"))
+                self.jumps.append(opening)
         elif field.type in SIZED_OPS:
             self.put(SIZED_OPS[field.type] + compact, slot).nullable = nullable
         else:
             self.put(OPS[field.type], slot).size = WIDTHS[field.type]
 
-    def array(self, slot: Slot, field: Field, shape: _Shape) -> None:
+    def array(self, slot: Slot, field: Field, shape: Shape) -> None:
         compact = shape.compact(field)
         inner = shape.inner(field)
         opening = self.put(op.ARRAY + compact, slot)
@@ -166,28 +152,34 @@ class Writer:
             self.content(element, inner)
         else:
             element = slot.element(Kind.ENTRY)
-            self.put(op.TEXT + compact, element.child("value", Kind.TEXT, replace(field, array=False, default="")))
+            self.put(op.TEXT + compact, element.child("value", Kind.TEXT, field._replace(array=False, default="")))
         opening.target = turn = self.turn(element, inner.ordinary if field.type == "struct" else [], inner)
         turn.target = self.instructions[first]
-        self.behind += [(opening, "after"), (turn, "after")]
+        self.ends += [opening, turn]
 
-    def turn(self, element: Slot, parts: list[Field], shape: _Shape) -> Instruction:
+    def turn(self, element: Slot, parts: list[Field], shape: Shape) -> Instruction:
         """What reads an array's elements, as many at once as their fields allow."""
-        if parts and all(map(_is_fixed, parts)):
+        if parts and all(_is_fixed(field) for field in parts):
             turn = self.put(op.TAGGED_BLOCK if shape.flexible else op.BLOCK, element)
             turn.size = shape.least
             turn.run, _ = self.run_number(element, parts, shape.least)
-        elif parts and all(map(_is_plain, parts)):
+        elif parts and all(_is_plain(field) for field in parts):
             turn = self.plain_rows(element, shape)
         else:
             turn = self.put(op.NEXT, element)
         return turn
 
-    def plain_rows(self, element: Slot, shape: _Shape) -> Instruction:
+    def plain_rows(self, element: Slot, shape: Shape) -> Instruction:
         """Elements of fixed-width fields and arrays of such: what is to be skipped to find where each ends."""
         parts = tuple(
-            (element.of(field), WIDTHS[field.type], op.FIXED + shape.compact(field) if field.array else OPS[field.type])
-            for field in shape.ordinary
+            [
+                (
+                    element.of(field),
+                    WIDTHS[field.type],
+                    op.FIXED + shape.compact(field) if field.array else OPS[field.type],
+                )
+                for field in shape.ordinary
+            ]
         )
         turn = self.put(op.ROWS, element)
         turn.run = self.run_numbers.setdefault((parts, -1 - int(shape.flexible)), len(self.run_numbers))
@@ -203,7 +195,7 @@ class Writer:
         skip = self.put(op.SKIP, element)
         skip.size, skip.head, skip.width = size, head, width
 
-    def tags(self, slot: Slot, shape: _Shape) -> None:
+    def tags(self, slot: Slot, shape: Shape) -> None:
         opening = self.put(op.TAGS, slot.unknown_tag())
         turn = self.put(op.NEXT_TAG, slot.unknown_tag())
         before = None
@@ -218,7 +210,7 @@ class Writer:
             else:
                 before.next_tag = known
             before = known
-        self.behind += [(opening, "target"), (turn, "target")]
+        self.jumps += [opening, turn]
 
 
 def _is_fixed(field: Field) -> bool:
@@ -230,32 +222,29 @@ def _is_plain(field: Field) -> bool:
     return field.type in WIDTHS and field.type != "uint16"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+@final
+class Shape:
     """A struct at one version."""
 
-    fields: tuple[Field, ...]
-    version: int
-    flexible: bool
+    def __init__(self, fields: tuple[Field, ...], version: int, flexible: bool) -> None:
+        self.version: int = version
+        self.flexible: bool = flexible
+        self.ordinary: list[Field] = []
+        self.tagged: list[Field] = []
+        for field in fields:
+            if version in field.versions:
+                (self.ordinary if field.tag is None else self.tagged).append(field)
 
     def compact(self, field: Field) -> int:
         return int(self.flexible and not field.inflexible)
 
-    def inner(self, field: Field) -> _Shape:
-        return _Shape(field.fields, self.version, self.flexible)
-
-    @property
-    def ordinary(self) -> list[Field]:
-        return [field for field in self.fields if self.version in field.versions and field.tag is None]
-
-    @property
-    def tagged(self) -> list[Field]:
-        return [field for field in self.fields if self.version in field.versions and field.tag is not None]
+    def inner(self, field: Field) -> Shape:
+        return Shape(field.fields, self.version, self.flexible)
 
     @property
     def least(self) -> int:
         """Bytes that the smallest value takes."""
-        return sum(self._least(field) for field in self.ordinary) + int(self.flexible)
+        return sum([self._least(field) for field in self.ordinary]) + int(self.flexible)
 
     def _least(self, field: Field) -> int:
         if _is_fixed(field):

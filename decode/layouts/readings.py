@@ -6,7 +6,6 @@ Rule: a dialect lists only what differs from the shipped layouts; whoever reads 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -50,20 +49,20 @@ def readings() -> Iterator[tuple[Dialect, Layout, int]]:
                 yield from _changed(layout)
     for layout in layouts("kip516_draft"):
         version = layout.versions.low
-        yield Dialect.KIP516_DRAFT, replace(layout, fields=_implied(layout.fields)), version
+        yield Dialect.KIP516_DRAFT, layout._replace(fields=_implied(layout.fields)), version
         if _implied(layout.fields) != layout.fields:
             yield Dialect.KIP516_DRAFT_LITERAL, layout, version
-        yield Dialect.KIP516_DRAFT_INLINE, replace(layout, fields=_inline(layout.fields), flexible=NEVER), version
+        yield Dialect.KIP516_DRAFT_INLINE, layout._replace(fields=_inline(layout.fields), flexible=NEVER), version
     for layout in layouts("kip4_draft"):
         yield Dialect.KIP4_DRAFT, layout, layout.versions.low
 
 
 def _implied(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    return tuple(replace(field, fields=_implied(field.fields)) for field in fields if not field.literal)
+    return tuple(field._replace(fields=_implied(field.fields)) for field in fields if not field.literal)
 
 
 def _inline(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    return tuple(replace(field, tag=None, fields=_inline(field.fields)) for field in fields)
+    return tuple(field._replace(tag=None, fields=_inline(field.fields)) for field in fields)
 
 
 def _changed(layout: Layout) -> Iterator[tuple[Dialect, Layout, int]]:
@@ -71,5 +70,5 @@ def _changed(layout: Layout) -> Iterator[tuple[Dialect, Layout, int]]:
         (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE), layout.changed[::-1], strict=False
     ):
         flexible = changed.versions if changed.flexible else NEVER
-        former = replace(layout, versions=changed.versions, flexible=flexible, fields=changed.fields, changed=())
+        former = layout._replace(versions=changed.versions, flexible=flexible, fields=changed.fields, changed=())
         yield from ((dialect, former, version) for version in changed.versions)

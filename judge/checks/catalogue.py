@@ -7,6 +7,7 @@ is not built yet is listed as planned and is not counted.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -57,6 +58,7 @@ STATUSES: Mapping[str, str] = {
     "stable": "spoke where it had to on captures of clusters, and nowhere else; its sentence and subject stay",
     "preview": "speaks and keeps quiet as it should on bytes made for it; no captured cluster has given it cause yet",
 }
+SENTENCE = re.compile(r".*?[.](?= [A-Z`]|$)")
 HEADINGS = ("Finds.", "Why it matters.", "When it is innocent.", "Source.")
 
 
@@ -111,6 +113,13 @@ def explanations(codes: Iterable[str]) -> dict[str, dict[str, str]]:
     return {code: parts(CHECKS[code].function.__doc__ or "") for code in known}
 
 
+def in_a_sentence(check: Check) -> str:
+    """The first of what it finds."""
+    found = parts(check.function.__doc__ or "")["Finds"] if check.function else "Not looked for yet."
+    first = SENTENCE.match(found)
+    return (first[0] if first else found).replace("|", "\\|")
+
+
 def parts(text: str) -> dict[str, str]:
     plain, found = " ".join(text.split()), {}
     for heading, after in pairwise((*HEADINGS, "\0")):
@@ -153,9 +162,9 @@ def document(remedies: Mapping[str, str]) -> str:
         "What is said by somebody who is granted nothing counts for no check but CLU002. What an outsider can cause",
         "all the same stands in [docs/limits.md](docs/limits.md).",
         "",
-        "| code | name | kind | status |",
-        "|---|---|---|---|",
-        *(f"| {c.code} | {c.name} | {c.kind} | {c.status} |" for c in CHECKS.values()),
+        "| code | name | kind | status | finds |",
+        "|---|---|---|---|---|",
+        *(f"| {c.code} | {c.name} | {c.kind} | {c.status} | {in_a_sentence(c)} |" for c in CHECKS.values()),
         "",
     ]
     for family, (title, _) in FAMILIES.items():

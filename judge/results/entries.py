@@ -22,7 +22,7 @@ CROWD = 12
 TIME = re.compile(r"(?:about )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: UTC)?")
 NUMBERS = re.compile(r"(?<![\w.:(/-])\d[\d,]*(?:, \d+)*(?![\w/-]|[.:]\d)")
 """Counts, offsets, epochs, partitions; not part of a name, an address, a version, or an error in parentheses."""
-PLURAL_S = re.compile(r"\b(partition|time)s\b")
+PLURAL_S = re.compile(r"\b(partition|time|broker|answer)s\b")
 ASIDE = re.compile(r" ?\([^()]*\)")
 ADDRESS = re.compile(
     r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-f:.%]+\](?::\d+)?|(?<!\w)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]+"

@@ -7,10 +7,13 @@ cut at LONGEST characters, and holds nothing that cannot be printed. Client ids 
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
+from string import Formatter
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.results.causes import Linked
+from wirecheck.judge.results.entries import cause_sentences
 
 MOST, LONGEST = 50, 200
 NOW_S = 120
@@ -19,7 +22,9 @@ minute (`row_pace.py`), and which are named does not change with whose turn it i
 """
 KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
-ALONE, CONSEQUENCE, AFTER_EVENT = "alone", "consequence", "after_event"
+ALONE, CAUSE, CONSEQUENCE, AFTER_EVENT = "alone", "cause", "consequence", "after_event"
+WORDS = frozenset({"topic", "id", "brokers", "first", "last"})
+"""What a sentence may be made of; those made of more name clients, and are left out."""
 
 
 class Named(NamedTuple):
@@ -32,6 +37,8 @@ class Named(NamedTuple):
     broker: str
     """Numbers, where it is about several."""
     id: str
+    sentence: str
+    """What happened, of a cause that others follow from: the sentence that is told first everywhere; else empty."""
 
 
 class Open(NamedTuple):
@@ -44,8 +51,28 @@ class Open(NamedTuple):
 def kept(row: Mapping[str, Any]) -> Open:
     """Of a row of the findings table."""
     brokers = ", ".join(map(str, row["brokers"] or ()))
-    named = Named(row["label"], row["code"], row["kind"], label(row["topic"] or ""), label(brokers), row["id"])
-    return Open(named, row["last_seen"].timestamp())
+    about = (row["code"], row["kind"], label(row["topic"] or ""), label(brokers), row["id"])
+    return Open(Named(row["label"], *about, label(sentence(row, brokers))), row["last_seen"].timestamp())
+
+
+def sentence(row: Mapping[str, Any], brokers: str) -> str:
+    """What it is called as a cause; times with their day, as a monitor runs for many."""
+    known = templates()
+    if row["code"] not in known:
+        return ""
+    first, last = (f"{row[column]:%Y-%m-%d %H:%M:%S}" for column in ("first_seen", "last_seen"))
+    topic, topic_id = row["topic"] or "(not named)", (row["topic_ids"] or [""])[0]
+    return known[row["code"]].format(topic=topic, id=topic_id, brokers=brokers, first=first, last=last)
+
+
+@cache
+def templates() -> Mapping[str, str]:
+    """By code the sentences that name nobody but topics and brokers."""
+    return {
+        code: told.template
+        for code, told in cause_sentences().items()
+        if {word for _, word, *_ in Formatter().parse(told.template)} - {None} <= WORDS
+    }
 
 
 def label(text: str) -> str:
@@ -66,7 +93,8 @@ def worst(findings: Mapping[str, Open], roles: Mapping[str, str]) -> Iterable[Na
             one.named.id,
         )
 
-    return [one.named for _, one in sorted(findings.items(), key=rank)[:MOST]]
+    ranked = sorted(findings.items(), key=rank)[:MOST]
+    return [one.named if roles.get(name) == CAUSE else one.named._replace(sentence="") for name, one in ranked]
 
 
 def role_of(link: Linked, kind: str, cause: str | None) -> str:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 
 from wirecheck.streaming.run import manifest
+from wirecheck.streaming.run.lease import Lease
 from wirecheck.streaming.run.plan import Plan, Say
 from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.store import compaction, retention
@@ -22,23 +23,28 @@ LAST_S = 5
 
 
 @contextmanager
-def house_kept(plan: Plan, say: Say) -> Iterator[None]:
+def house_kept(plan: Plan, say: Say, lease: Lease | None = None) -> Iterator[None]:
     """Meanwhile; at the end of a monitor that judges what is there once more."""
     stopping = Event()
-    thread = Thread(target=keep_house, args=(plan, say, stopping), daemon=True, name="housekeeping")
+    thread = Thread(target=keep_house, args=(plan, say, stopping, lease), daemon=True, name="housekeeping")
     thread.start()
     try:
         yield
     finally:
         stopping.set()
         thread.join(LAST_S)
-    if plan.once:
+    if plan.once and not lost(lease):
         tidy(plan, say)
 
 
-def keep_house(plan: Plan, say: Say, stopping: Event) -> None:
-    while not stopping.wait(EVERY_S):
+def keep_house(plan: Plan, say: Say, stopping: Event, lease: Lease | None) -> None:
+    while not stopping.wait(EVERY_S) and not lost(lease):
         tidy(plan, say)
+
+
+def lost(lease: Lease | None) -> bool:
+    """Whether the tables are another monitor's now."""
+    return lease is not None and lease.lost
 
 
 def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:

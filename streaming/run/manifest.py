@@ -19,7 +19,7 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store import batch_files, batches, checksums
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
@@ -39,6 +39,8 @@ GOES_ON = {"judge_state_version": ledger.READ}
 """Facts that may be another, as what they stand for is made into what this release keeps."""
 PLACES = frozenset({"frames", "out", "checkpoint"})
 """Facts that may be another where somebody says that it was moved."""
+PLACED = "placed_buckets"
+"""Instead of `buckets` where Spark deals them out evenly: the keys of their state are others."""
 FIX = "begin anew with another --checkpoint and --out"
 NO_ACCESS = f"let this user read and write it, or {FIX}"
 
@@ -46,7 +48,7 @@ NO_ACCESS = f"let this user read and write it, or {FIX}"
 def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
     """What must be the same for ever. Spark writes down where its own folder is, and where each frames file was."""
     return {
-        "buckets": settings.buckets,
+        PLACED if settings.placed else "buckets": settings.buckets,
         "ports": sorted(settings.ports),
         "dialect": settings.dialect,
         "frames": absolute(plan.frames),
@@ -56,6 +58,17 @@ def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
         "judge_state_version": ledger.STATE_VERSION,
         "spark": pyspark.__version__,
     }
+
+
+def placed(checkpoint: str) -> bool:
+    """Whether its buckets are dealt out evenly; of one that is to be made, they will be. Raises CheckpointRefused."""
+    try:
+        at(checkpoint)
+    except (OSError, ValueError):  # said by `claim`
+        return True
+    with refused(checkpoint, NAME):
+        before = read(checkpoint)
+    return before is None or PLACED in before
 
 
 def absolute(place: str) -> str:
@@ -124,7 +137,7 @@ def said(value: Any) -> str:
 def read(checkpoint: str) -> dict[str, Any] | None:
     """None where nothing is. Raises OSError and ValueError."""
     system, folder = at(checkpoint)
-    there = {name for name in batches.names(system, folder) if not name.startswith(".")}
+    there = {name for name in storage.names(system, folder) if not name.startswith(".")}
     if NAME in there:
         with system.open_input_file(f"{folder}/{NAME}") as file:
             return dict(json.loads(file.read()))
@@ -136,7 +149,7 @@ def read(checkpoint: str) -> dict[str, Any] | None:
 def write(checkpoint: str, now: dict[str, Any]) -> None:
     system, folder = at(checkpoint)
     system.create_dir(folder, recursive=True)
-    batches.put(system, f"{folder}/{NAME}", (json.dumps(now, indent=1) + "\n").encode())
+    storage.put(system, f"{folder}/{NAME}", (json.dumps(now, indent=1) + "\n").encode())
 
 
 def set_aside(checkpoint: str) -> dict[str, str]:
@@ -152,7 +165,7 @@ def remember(checkpoint: str, files: dict[str, str]) -> None:
     """Before the query goes on, so that no later start opens them either."""
     system, folder = at(checkpoint)
     checksums.forget(system, folder, SET_ASIDE)
-    batches.put(system, f"{folder}/{SET_ASIDE}", (json.dumps(files, indent=1) + "\n").encode())
+    storage.put(system, f"{folder}/{SET_ASIDE}", (json.dumps(files, indent=1) + "\n").encode())
 
 
 def run_of(checkpoint: str) -> str | None:
@@ -169,7 +182,7 @@ def run_of(checkpoint: str) -> str | None:
 def committed(checkpoint: str) -> int:
     """The last batch that Spark will not repeat; -1 before the first."""
     system, folder = at(checkpoint)
-    found = batches.names(system, f"{folder}/{QUERY}/commits")
+    found = storage.names(system, f"{folder}/{QUERY}/commits")
     return max((int(name) for name in found if name.isdigit()), default=-1)
 
 
@@ -188,7 +201,7 @@ def listed_last(checkpoint: str) -> list[str]:
 def numbered(checkpoint: str, log: str) -> dict[int, str]:
     """The files of one of Spark's logs by their batch. Raises OSError."""
     system, folder = at(checkpoint)
-    there = {name for name in batches.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
+    there = {name for name in storage.names(system, f"{folder}/{QUERY}/{log}") if name[0].isdigit()}
     return {int(name.partition(".")[0]): name for name in sorted(there)}
 
 

@@ -51,8 +51,9 @@ METRICS = (
     Named(
         "finding_info",
         "gauge",
-        ("cluster", "code", "kind", "topic", "broker", "id"),
-        "1 for each of the worst findings that stand open, 50 at most: which topic and brokers it is about.",
+        ("cluster", "code", "kind", "topic", "broker", "id", "sentence"),
+        "1 for each of the worst findings that stand open, 50 at most: which topic and brokers it is about, and of a "
+        "cause what happened.",
     ),
     Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "Times a finding was told or changed."),
     Named("check_failures_total", "counter", ("cluster", "check"), "Times a check, or a step, could not be judged."),
@@ -90,6 +91,13 @@ METRICS = (
     ),
     Named("disk_size_bytes", "gauge", ("place",), "Size of these file systems."),
     Named("state_bytes", "gauge", ("step",), "Memory of the state stores, by step: follow or judge."),
+    Named(
+        "task_cpu_seconds",
+        "gauge",
+        ("step", "task"),
+        "CPU seconds of Python in the last batch, by stateful step: of its most loaded task (`most_loaded`), and of "
+        "all its tasks together (`all`).",
+    ),
     Named(
         "compiled",
         "gauge",

@@ -96,6 +96,8 @@ class Page(Collector):
         self.judged: dict[str, Histogram] = {}
         self.batches = Histogram()
         self.query = Query({"follow": 0, "judge": 0})
+        self.loads: Samples = {}
+        """Of the last batch, by step and by what it is of."""
         self.last_batch_s = 0.0
         self.places: Mapping[str, Path] = {}
         """What is read and written, where it lies on local disks."""
@@ -254,6 +256,7 @@ class Page(Collector):
             "backlog_files": {(): self.query.backlog_files},
             "backlog_bytes": {(): self.query.backlog_bytes},
             "compiled": {(): 0.0 if extension_modules.PLAIN else 1.0},
+            "task_cpu_seconds": self.loads,
             "state_bytes": {(step,): size for step, size in self.query.state_bytes.items()},
         }
 

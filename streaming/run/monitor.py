@@ -26,6 +26,7 @@ from wirecheck.streaming.run import manifest, older_checkpoints
 from wirecheck.streaming.run.failure import in_one_line, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.housekeeping import house_kept
+from wirecheck.streaming.run.lease import Lease, LeaseLost, fenced
 from wirecheck.streaming.run.manifest import CheckpointRefused
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
@@ -37,6 +38,7 @@ from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import Told
+from wirecheck.streaming.spark.task_load import Loads, most_loaded
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
@@ -59,9 +61,9 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
     """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people. Raises MonitorError."""
     try:
         listed(plan.frames)
-        with taken(plan.checkpoint), stop_signals() as stopping, served(plan, front) as page:
-            begin(plan, settings, page, stopping, say)
-    except (CheckpointRefused, JavaMissing, SparkDidNotStart) as failure:
+        with taken(plan.checkpoint, say) as lease, stop_signals() as stopping, served(plan, front) as page:
+            begin(settings, Watch(plan, page, stopping, say, lease))
+    except (CheckpointRefused, JavaMissing, LeaseLost, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
     except OSError as failure:  # a disk or a folder that goes meanwhile
         raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure
@@ -69,18 +71,24 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
         raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
 
 
-def begin(plan: Plan, settings: Settings, page: Page, stopping: Event, say: Say) -> None:
-    job, settings = prepared(plan, settings, page)
+def begin(settings: Settings, watch: "Watch") -> None:
+    plan, say = watch.plan, watch.say
+    job, settings = prepared(plan, settings, watch.page)
+    job = replace(job, confirmed=fenced(watch.lease))
     if line := extension_modules.slow():
         say(line)
+    if not settings.placed:
+        say("its checkpoint is of before: buckets stay on the tasks they are on, unevenly; a new one spreads them")
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(
                 Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=True, verbose=settings.verbose)
             )
-            with house_kept(plan, say):
-                outlive(spark, job, settings, Watch(plan, page, stopping, say))
+            with house_kept(plan, say, watch.lease):
+                outlive(spark, job, settings, watch)
         except PySparkException as failure:  # its words are in Java, which is there until the session is closed
+            if watch.lease:
+                watch.lease.check()  # where it was lost that is why
             raise MonitorError(in_one_line(str(failure), plan)) from failure
         finally:
             close_session()
@@ -110,6 +118,7 @@ def outlive(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
     """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
     writable(plan.out)
+    settings = replace(settings, placed=manifest.placed(plan.checkpoint))
     facts = manifest.facts(settings, plan)
     if plan.moved:
         older_checkpoints.relocate(plan.checkpoint, facts)
@@ -182,8 +191,9 @@ class Watch:
     page: Page
     stopping: Event
     say: Say
+    lease: Lease | None = None
 
-    def told(self, feed: Feed, tables: Told, instead: bool) -> None:
+    def told(self, feed: Feed, tables: Told, instead: bool, loads: Loads) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
         feed.judged()
         if instead:
@@ -193,6 +203,7 @@ class Watch:
                 "a batch was repeated and says something else: a frames file had gone, or an agent come, meanwhile"
             )
         self.page.take(tables, time.time_ns())
+        self.page.loads = most_loaded(loads)
         for row in tables["coverage"].to_pylist() if "coverage" in tables else ():
             if row["measure"] == "quarantined_files" and not row["withdrawn"]:
                 self.say(f"set aside: {row['detail']}")
@@ -216,6 +227,8 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
     """Until it ends, or is to end and a batch has."""
     shown, rounds, asked = -1, 0, False
     while not query.awaitTermination(LOOK_S):
+        if watch.lease:
+            watch.lease.check()
         progress, busy = query.lastProgress, query.status["isTriggerActive"]
         ended = bool(progress and progress["batchId"] != shown and progress["numInputRows"])
         if ended:

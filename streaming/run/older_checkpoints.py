@@ -18,7 +18,7 @@ from wirecheck.streaming.run.manifest import QUERY, CheckpointRefused
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.spark.operators import PARTS
 from wirecheck.streaming.steps.quarantine import whose
-from wirecheck.streaming.store import batch_files, batches, checksums
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.batch_files import BatchFiles, Positions
 from wirecheck.streaming.store.storage import at, is_local
 
@@ -88,7 +88,7 @@ def count(checkpoint: str, batch_id: int) -> None:
         checksums.forget(system, folder, name)
         with suppress(FileNotFoundError):  # Hadoop's sum of it
             system.delete_file(f"{folder}/{manifest.QUERY}/offsets/.{batch_id}.crc")
-        batches.put(system, f"{folder}/{name}", "\n".join([*head, now]).encode())
+        storage.put(system, f"{folder}/{name}", "\n".join([*head, now]).encode())
 
 
 def relocate(checkpoint: str, now: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def relocate(checkpoint: str, now: dict[str, Any]) -> None:
             checksums.forget(system, folder, f"{QUERY}/{name}")
             with suppress(FileNotFoundError):  # Hadoop's sum of it
                 system.delete_file(f"{folder}/{QUERY}/{path}/.{number}.crc")
-            batches.put(system, f"{folder}/{QUERY}/{name}", content)
+            storage.put(system, f"{folder}/{QUERY}/{name}", content)
 
 
 def need_results(checkpoint: str, out: str) -> None:
@@ -117,6 +117,6 @@ def need_results(checkpoint: str, out: str) -> None:
     run = manifest.run_of(checkpoint)
     with manifest.refused(checkpoint, out):
         system, folder = at(out)
-        if run and f"run={run}" not in batches.names(system, f"{folder}/totals"):
+        if run and f"run={run}" not in storage.names(system, f"{folder}/totals"):
             wrong = f"{out} holds no results of it (totals/run={run} is missing); move them, too"
             raise CheckpointRefused(f"{checkpoint}: {wrong}, or {manifest.FIX}")

@@ -16,18 +16,20 @@ from threading import Event
 from types import FrameType
 
 from wirecheck.streaming.run import manifest
+from wirecheck.streaming.run.lease import Lease, leased
 from wirecheck.streaming.run.metrics_page import Page
-from wirecheck.streaming.run.plan import MonitorError, Plan
+from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.web_server import Front, is_this_machine, serve
 from wirecheck.streaming.store.storage import is_local, local, why
 
 
 @contextmanager
-def taken(checkpoint: str) -> Iterator[None]:
-    """By this monitor alone, on this machine. Raises CheckpointRefused."""
+def taken(checkpoint: str, say: Say) -> Iterator[Lease | None]:
+    """By this monitor alone: a lock on this machine, a lease on an object store. Raises CheckpointRefused."""
     handle = manifest.lock(checkpoint)
     try:
-        yield
+        with leased(checkpoint, say) as lease:
+            yield lease
     finally:
         if handle is not None:
             os.close(handle)

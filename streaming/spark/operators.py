@@ -8,10 +8,14 @@ inside the calls: Spark starts a bare Python per stateful step just to ask for t
 
 from __future__ import annotations
 
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from wirecheck.streaming.spark import task_load
+from wirecheck.streaming.spark.placement import keys, numbers
+from wirecheck.streaming.spark.task_load import FOLLOW, JUDGE
 from wirecheck.streaming.steps.tagged import SCHEMA, Tagged
 
 if TYPE_CHECKING:
@@ -71,7 +75,16 @@ def packed(paths: Iterable[str], settings: Settings) -> Iterator[pa.RecordBatch]
 
     for rows in pack_files(paths, settings):
         for piece in in_pieces(rows):
-            yield record_batch(piece)
+            yield record_batch(row._replace(bucket=key_of(row.label, row.bucket, settings)) for row in piece)
+
+
+def key_of(label: str, bucket: int, settings: Settings) -> int:
+    """What Spark groups by between packing and following."""
+    return keys(label, settings.buckets)[bucket] if settings.placed else bucket
+
+
+def bucket_of(label: str, key: int, settings: Settings) -> int:
+    return numbers(label, settings.buckets)[key] if settings.placed else key
 
 
 def follow_buckets(frames: DataFrame, settings: Settings) -> DataFrame:
@@ -110,13 +123,15 @@ class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
         from wirecheck.streaming.spark.memory import in_pieces
         from wirecheck.streaming.steps.follow_step import Bucket
 
-        label, number = key
-        bucket = Bucket(label, number, self.settings)
+        began_s = process_time()
+        label, placed = key
+        bucket = Bucket(label, bucket_of(label, placed, self.settings), self.settings)
         if self.blob.exists():
             bucket.restore(bytes(self.blob.get()[0]))
         for piece in in_pieces(bucket.receive(row.cell for part in rows for row in tagged(part))):
             yield frame(piece)
         self.blob.update((bucket.snapshot(),))
+        yield frame([task_load.row(FOLLOW, label, process_time() - began_s)])
 
     def close(self) -> None:
         """Nothing is kept outside the state."""
@@ -134,11 +149,13 @@ class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
         from wirecheck.streaming.steps.judge_step import judge_rows
 
-        arrived = (row for part in rows for row in tagged(part))
+        began_s = process_time()
+        loads: list[Tagged] = []
+        arrived = task_load.set_aside((row for part in rows for row in tagged(part)), loads)
         told, changed = judge_rows(key[0], arrived, self.load, self.settings)
         for name, blob in changed.items():
             self.shards.updateValue((name,), (blob,))
-        yield frame(told)
+        yield frame([*told, *loads, task_load.row(JUDGE, key[0], process_time() - began_s)])
 
     def load(self, name: str) -> bytes | None:
         return bytes(self.shards.getValue((name,))[0]) if self.shards.containsKey((name,)) else None

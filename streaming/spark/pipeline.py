@@ -20,7 +20,7 @@ from wirecheck.streaming.spark.operators import (
     pack_batches,
     pack_paths,
 )
-from wirecheck.streaming.spark.sinks import Before, Listener, table_sink
+from wirecheck.streaming.spark.sinks import Before, Confirmed, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
 
 FILES = "path string, modificationTime timestamp, length long, content binary"  # binaryFile's own columns
@@ -44,6 +44,8 @@ class Job:
     """The checkpoint in which the files of each batch are written down before it runs (`batch_files.py`); where it is
     empty Spark lists the folder and remembers the names of all files it has ever seen.
     """
+    confirmed: Confirmed | None = None
+    """Asked before each commit whether this is still the one who writes."""
 
 
 def results(frames: DataFrame, settings: Settings) -> DataFrame:
@@ -71,4 +73,4 @@ def start(
     """`listener` is told each batch's tables once they are written, `before` each batch's number before it runs."""
     sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
     sink = sink.option("checkpointLocation", str(job.checkpoint)).trigger(**job.trigger)
-    return sink.foreachBatch(table_sink(job.out, listener, before)).start()
+    return sink.foreachBatch(table_sink(job.out, listener, before, job.confirmed)).start()

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from wirecheck.streaming.spark import task_load
+from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import from_ipc
 
 if TYPE_CHECKING:
@@ -22,32 +25,45 @@ if TYPE_CHECKING:
 
 QUERY_ID = "sql.streaming.queryId"  # Spark's name for the id a checkpoint keeps
 Told = Mapping[str, pa.Table]
-Listener = Callable[[Told, bool], None]
+Listener = Callable[[Told, bool, Loads], None]
 Before = Callable[[int], None]
 """Told of a batch before any of it is computed."""
+Confirmed = Callable[[], Mapping[str, int]]
+"""Asked before a batch is written what its entries are to say; raises where it may not be."""
 
 
 def table_sink(
-    out: Path | str, listener: Listener | None = None, before: Before | None = None
+    out: Path | str,
+    listener: Listener | None = None,
+    before: Before | None = None,
+    confirmed: Confirmed | None = None,
 ) -> "Callable[[DataFrame, int], None]":
     """For foreachBatch: one batch of tagged rows, one folder per table."""
+    places: dict[str, Tables] = {}
 
     def write(batch: "DataFrame", batch_id: int) -> None:
         if before:
             before(batch_id)
         run = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        loads: list[Tagged] = []
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
-        told, instead = write_batch(rows, out, str(run), batch_id)
+        told = by_table(task_load.set_aside(rows, loads))
+        said = confirmed() if confirmed else {}
+        instead = places.setdefault(str(run), Tables(out, str(run))).write(told, batch_id, said)
         if listener:
-            listener(told, instead)
+            listener(told, instead, task_load.loads(loads))
 
     return write
 
 
 def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[Told, bool]:
     """The tables, and whether the batch had been written with other rows."""
+    told = by_table(rows)
+    return told, batches.write_tables(told, out, run, batch_id)
+
+
+def by_table(rows: Iterable[Tagged]) -> Told:
     parts: dict[str, list[pa.Table]] = {}
     for row in rows:
         parts.setdefault(row.route, []).append(from_ipc(row.cell))
-    told = {table: pa.concat_tables(rows) for table, rows in parts.items()}
-    return told, batches.write_tables(told, out, run, batch_id)
+    return {table: pa.concat_tables(rows) for table, rows in parts.items()}

@@ -16,7 +16,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from wirecheck.streaming.store import batches
+from wirecheck.streaming.store import storage
 
 ZIP, CHANGELOG = ".zip", ".changelog"
 UNREADABLE = (
@@ -30,7 +30,7 @@ BLOCK = struct.Struct("<8sBiii")
 
 def damaged(system: fs.FileSystem, state: str, version: int) -> str | None:
     """The first file that is wrong, by its path below the query's folder, and what is wrong. Raises OSError."""
-    operators = sorted(name for name in batches.names(system, state) if name.isdigit())
+    operators = sorted(name for name in storage.names(system, state) if name.isdigit())
     if not operators:
         return "state is missing"
     return next((wrong for operator in operators for wrong in of_operator(system, state, operator, version)), None)
@@ -40,7 +40,7 @@ def needed(system: fs.FileSystem, state: str, version: int) -> Iterator[str]:
     """Every file of a version of the state, by its path below the query's folder; of what is damaged, what can be
     told. Raises OSError.
     """
-    for operator in sorted(name for name in batches.names(system, state) if name.isdigit()):
+    for operator in sorted(name for name in storage.names(system, state) if name.isdigit()):
         with suppress(*UNREADABLE):
             name = described(system, state, operator)
             partitions, schemas = description(system, f"{state}/{name}")
@@ -52,7 +52,7 @@ def needed(system: fs.FileSystem, state: str, version: int) -> Iterator[str]:
 
 def of_version(system: fs.FileSystem, state: str, name: str, version: int) -> Iterator[str]:
     """The newest snapshot up to a version, what it names, and the changelogs since."""
-    there = batches.names(system, f"{state}/{name}")
+    there = storage.names(system, f"{state}/{name}")
     zips, changelogs = versions(there, ZIP), versions(there, CHANGELOG)
     base = max((number for number in zips if number <= version), default=0)
     if base:
@@ -65,7 +65,7 @@ def of_version(system: fs.FileSystem, state: str, name: str, version: int) -> It
 def described(system: fs.FileSystem, state: str, operator: str) -> str:
     """The newest description of an operator's state. Raises ValueError where there is none."""
     name = f"{operator}/_metadata/v2"
-    return f"{name}/{max(int(number) for number in batches.names(system, f'{state}/{name}') if number.isdigit())}"
+    return f"{name}/{max(int(number) for number in storage.names(system, f'{state}/{name}') if number.isdigit())}"
 
 
 def description(system: fs.FileSystem, path: str) -> tuple[int, list[str]]:
@@ -79,8 +79,8 @@ def moved(system: fs.FileSystem, state: str, now: str) -> Iterator[tuple[str, by
     """The descriptions that name a folder which is no longer theirs, by path below the query's folder, and what they
     are to say. `now`: where the state is, as Spark writes it. Raises OSError, and what is in UNREADABLE.
     """
-    for operator in sorted(name for name in batches.names(system, state) if name.isdigit()):
-        for number in sorted(batches.names(system, f"{state}/{operator}/_metadata/v2")):
+    for operator in sorted(name for name in storage.names(system, state) if name.isdigit()):
+        for number in sorted(storage.names(system, f"{state}/{operator}/_metadata/v2")):
             if not number.isdigit():
                 continue
             name = f"{operator}/_metadata/v2/{number}"
@@ -121,7 +121,7 @@ def of_operator(system: fs.FileSystem, state: str, operator: str, version: int) 
 
 
 def of_partition(system: fs.FileSystem, state: str, name: str, version: int) -> Iterator[str]:
-    there = batches.names(system, f"{state}/{name}")
+    there = storage.names(system, f"{state}/{name}")
     zips, changelogs = versions(there, ZIP), versions(there, CHANGELOG)
     base = max((number for number in zips if number <= version), default=0)
     if base:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from wirecheck.streaming.store import batches
+from wirecheck.streaming.store import storage
 from wirecheck.streaming.store.storage import at
 
 FOLDER = "files"
@@ -65,13 +65,13 @@ def write(checkpoint: str, batch_id: int, said: BatchFiles) -> None:
     system.create_dir(f"{folder}/{FOLDER}", recursive=True)
     after = {agent: [one.first, one.next, list(one.awaited)] for agent, one in said.after.items()}
     content = json.dumps({"files": list(said.files), "after": after}) + "\n"
-    batches.put(system, f"{folder}/{place(batch_id)}", content.encode())
+    storage.put(system, f"{folder}/{place(batch_id)}", content.encode())
 
 
 def numbers(checkpoint: str) -> list[int]:
     """The batches whose files are known, in order."""
     system, folder = at(checkpoint)
-    found = batches.names(system, f"{folder}/{FOLDER}")
+    found = storage.names(system, f"{folder}/{FOLDER}")
     return sorted(int(name.removesuffix(".json")) for name in found if name[0].isdigit() and name.endswith(".json"))
 
 

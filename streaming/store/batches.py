@@ -1,30 +1,28 @@
 """A run's batches of one table, as they lie under TABLE/run=ID: each whole or not at all, read back in order.
 
-Knows: how a batch's rows appear, and give way to others, in one step: on this machine's disk (a folder renamed, later
-its file) and on any other file system of Arrow's (a file, then the entry in `_commits` that names it). Knows nothing of
-what rows say.
+Knows: how a batch's rows appear, and give way to others, in one step on this machine's disk: a folder renamed, later
+its file. How on other file systems is `object_batches.py`'s affair. Knows nothing of what rows say.
 Rule: a batch is written again only if Spark repeats it, and then what it says now holds: the state goes on from there.
 The same rows change nothing. Nobody else may add a batch.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
+from wirecheck.streaming.store.object_batches import PART, SPANS, Entries, columns_of
 from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.storage import at, is_local, local
 
-PART = "part.parquet"
-COMMITS = "_commits"
-SPANS = "_spans.json"
+ATONCE = 8
+"""Tables that are sent to a store beside each other."""
 
 
 class Run(Protocol):
@@ -78,14 +76,41 @@ def clear(run: Run, batch_id: int) -> bool:
     return True
 
 
+class Tables:
+    """All tables of a run, for the one who writes its batches."""
+
+    def __init__(self, out: Path | str, run: str) -> None:
+        self.places: dict[str, Run] = {table: run_at(f"{out}/{table}/run={run}") for table in TABLES}
+        self.newest: dict[str, int] | None = None
+        """By table the last batch that may have been written before; None until that was asked."""
+
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
+        """One batch; whether it had been written with other rows. `said` stands in the entries of a store."""
+        if any(isinstance(place, Folders) for place in self.places.values()):
+            instead = [self.write_one(table, rows.get(table), batch_id, {}) for table in TABLES]
+            return any(instead)
+        with ThreadPoolExecutor(ATONCE) as threads:
+            if self.newest is None:
+                found = threads.map(lambda place: max(place.numbers(), default=-1), self.places.values())
+                self.newest = dict(zip(self.places, found, strict=True))
+            instead = list(
+                threads.map(lambda table: self.write_one(table, rows.get(table), batch_id, said or {}), TABLES)
+            )
+        return any(instead)
+
+    def write_one(self, table: str, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any]) -> bool:
+        place = self.places[table]
+        if self.newest is None or batch_id <= self.newest[table] or not isinstance(place, Entries):
+            return clear(place, batch_id) if rows is None else write(rows, place, batch_id)
+        if rows is not None:
+            place.put_first(rows, batch_id, said)
+            self.newest[table] = batch_id
+        return False
+
+
 def write_tables(rows: Mapping[str, pa.Table], out: Path | str, run: str, batch_id: int) -> bool:
     """One batch of every table; whether it had been written with other rows."""
-    instead = False
-    for table in TABLES:
-        place = run_at(f"{out}/{table}/run={run}")
-        written = write(rows[table], place, batch_id) if table in rows else clear(place, batch_id)
-        instead = instead or written
-    return instead
+    return Tables(out, run).write(rows, batch_id)
 
 
 def read(run: Path | str) -> Iterator[pa.Table]:
@@ -179,92 +204,3 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-class Entries:
-    """Object stores rename no folders: what counts is `_commits/N.json`, one small object per batch, and the file that
-    it names. A file is never written again: other rows come as another file, and then the entry is replaced.
-    """
-
-    def __init__(self, system: fs.FileSystem, folder: str) -> None:
-        self.system, self.folder = system, folder
-
-    def numbers(self) -> list[int]:
-        entries = names(self.system, f"{self.folder}/{COMMITS}")
-        return sorted(int(name.removesuffix(".json")) for name in entries if name.endswith(".json") and name[0] != ".")
-
-    def place(self, batch_id: int) -> str:
-        return f"{self.folder}/{COMMITS}/{batch_id}.json"
-
-    def entry(self, batch_id: int) -> dict[str, Any] | None:
-        with suppress(FileNotFoundError), self.system.open_input_file(self.place(batch_id)) as file:
-            found: dict[str, Any] = json.loads(file.read())
-            return found
-        return None
-
-    def rows(self, batch_id: int, columns: Iterable[str] | None = None) -> pa.Table | None:
-        for _ in range(2):  # the file it named may have been swept away, the entry long pointing to another
-            if (said := self.entry(batch_id)) is None:
-                return None
-            with suppress(FileNotFoundError), self.system.open_input_file(f"{self.folder}/{said['files'][0]}") as file:
-                return columns_of(file, columns)
-        return None
-
-    def written_s(self, batch_id: int) -> float:
-        first = (self.entry(batch_id) or {}).get("written_s")
-        return float(first or self.system.get_file_info(self.place(batch_id)).mtime.timestamp())
-
-    def put(self, rows: pa.Table, batch_id: int, written_s: float | None = None) -> None:
-        folder = f"batch_id={batch_id}"
-        for path in (folder, COMMITS):
-            self.system.create_dir(f"{self.folder}/{path}", recursive=True)
-        there = names(self.system, f"{self.folder}/{folder}")
-        name = next(name for n in range(len(there) + 1) if (name := f"part-{n}.parquet" if n else PART) not in there)
-        put(self.system, f"{self.folder}/{folder}/{name}", as_parquet(rows))
-        said = {"batch_id": batch_id, "files": [f"{folder}/{name}"], "rows": rows.num_rows, "written_s": written_s}
-        put(self.system, self.place(batch_id), json.dumps(said).encode())
-
-    def remove(self, batch_id: int) -> None:
-        self.system.delete_file(self.place(batch_id))
-        self.system.delete_dir(f"{self.folder}/batch_id={batch_id}")
-
-    def sweep(self, batch_ids: list[int]) -> None:
-        for number in batch_ids:
-            there = names(self.system, f"{self.folder}/batch_id={number}")
-            said = self.entry(number) if len(there) > 1 else None
-            keep = set(said["files"]) if said else {f"batch_id={number}/{name}" for name in there}
-            for name in there:
-                if f"batch_id={number}/{name}" not in keep:
-                    self.system.delete_file(f"{self.folder}/batch_id={number}/{name}")
-
-    def summary(self) -> bytes | None:
-        with suppress(FileNotFoundError), self.system.open_input_file(f"{self.folder}/{SPANS}") as file:
-            return bytes(file.read())
-        return None
-
-    def keep_summary(self, said: bytes) -> None:
-        put(self.system, f"{self.folder}/{SPANS}", said)
-
-
-def put(system: fs.FileSystem, path: str, content: bytes) -> None:
-    """A file under its name only when it is whole; a leading dot hides it until then."""
-    folder, _, name = path.rpartition("/")
-    hidden = f"{folder}/.{name}.tmp"
-    with system.open_output_stream(hidden) as file:
-        file.write(content)
-    system.move(hidden, path)
-
-
-def columns_of(file: Any, columns: Iterable[str] | None) -> pa.Table:
-    whole = pq.ParquetFile(file)
-    return whole.read(None if columns is None else [name for name in columns if name in whole.schema_arrow.names])
-
-
-def as_parquet(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink)
-    return bytes(sink.getvalue())
-
-
-def names(system: fs.FileSystem, folder: str) -> set[str]:
-    return {info.base_name for info in system.get_file_info(fs.FileSelector(folder, allow_not_found=True))}

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from pyarrow import fs
 
-from wirecheck.streaming.store import batches
+from wirecheck.streaming.store import storage
 
 NAME = "checksums.json"
 PIECE_BYTES = 1 << 20
@@ -53,7 +53,7 @@ def keep(system: fs.FileSystem, folder: str, names: Iterable[str]) -> None:
             now[name] = before.get(name) or of_file(system, f"{folder}/{name}")
     if now != before:
         content = json.dumps({"crc32": crc_of(now), "files": now}, indent=0) + "\n"
-        batches.put(system, f"{folder}/{NAME}", content.encode())
+        storage.put(system, f"{folder}/{NAME}", content.encode())
 
 
 def forget(system: fs.FileSystem, folder: str, name: str) -> None:

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 
 from pyarrow import fs
 
+S3 = {"s3", "s3a"}
+STORES = {"s3", "gcs", "abfs"}
+"""By Arrow's names for them."""
 Place = tuple[fs.FileSystem, str]
 DETAIL = re.compile(r"Detail: \[errno \d+\] (.+)", re.IGNORECASE)
 """Where Arrow's long sentence about a local file says what the system said."""
@@ -23,8 +26,20 @@ def at(where: str | Path) -> Place:
         return fs.LocalFileSystem(), str(Path(text).absolute())
     if scheme == "file":  # Hadoop writes file:/a b%c, which is no URI
         return fs.LocalFileSystem(), "/" + text.partition(":")[2].lstrip("/")
-    place: Place = fs.FileSystem.from_uri("s3:" + text.partition(":")[2] if scheme == "s3a" else text)
+    place: Place = fs.FileSystem.from_uri(small_in_one("s3:" + text.partition(":")[2]) if scheme in S3 else text)
     return place
+
+
+def small_in_one(uri: str) -> str:
+    """Objects of up to 5 MB with one request, where Arrow would take three (S3Options, allow_delayed_open)."""
+    if "allow_delayed_open=" in uri:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}allow_delayed_open=true"
+
+
+def shows_whole_objects(system: fs.FileSystem) -> bool:
+    """Whether a name is there only once all of its bytes are: nothing needs to be hidden and moved."""
+    return system.type_name in STORES
 
 
 def is_local(where: str | Path) -> bool:
@@ -34,6 +49,24 @@ def is_local(where: str | Path) -> bool:
 def local(where: str | Path) -> Path:
     """A place on this machine's disk as a path."""
     return Path(at(where)[1])
+
+
+def put(system: fs.FileSystem, path: str, content: bytes) -> None:
+    """A file under its name only when it is whole: stores show no other, elsewhere a leading dot hides it till then."""
+    if shows_whole_objects(system):
+        with system.open_output_stream(path) as file:
+            file.write(content)
+        return
+    folder, _, name = path.rpartition("/")
+    hidden = f"{folder}/.{name}.tmp"
+    system.create_dir(folder, recursive=True)
+    with system.open_output_stream(hidden) as file:
+        file.write(content)
+    system.move(hidden, path)
+
+
+def names(system: fs.FileSystem, folder: str) -> set[str]:
+    return {info.base_name for info in system.get_file_info(fs.FileSelector(folder, allow_not_found=True))}
 
 
 def why(wrong: Exception) -> str:

@@ -10,14 +10,13 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 from tests import traffic
 from tests.build import plain
 from tests.commands.conftest import EXAMPLE, ROOT
+from tests.tls_traffic import TlsTalk, certificate
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.commands import decode
-from wirecheck.door import main
 
 IDS = {"correlationId": 7, "clientId": "billing-1"}
 
@@ -193,8 +192,8 @@ def test_the_same_words_with_colour_and_without():
     assert re.sub(rb"\x1b\[[0-9;]*m", b"", shown).replace(b"\r\n", b"\n") == piped.stdout
 
 
-def following(path):
-    command = [sys.executable, "-m", "wirecheck", "decode", str(path), "--follow"]
+def following(path, *options):
+    command = [sys.executable, "-m", "wirecheck", "decode", str(path), "--follow", *options]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -277,14 +276,6 @@ def test_what_cannot_be_followed_is_said(run, tmp_path, talk, monkeypatch, name,
     assert said in result.stderr
 
 
-def test_following_a_capture_says_that_key_logs_are_not_used(tmp_path, talk):
-    (tmp_path / "keys.log").write_text("")
-    arguments = ["decode", str(captured(tmp_path, talk)), "--follow", "--limit", "1"]
-    told = CliRunner().invoke(main, [*arguments, "--keylog", str(tmp_path / "keys.log")])
-    assert told.exit_code == 0
-    assert "--follow undoes no TLS" in told.stderr
-
-
 def test_lines_go_out_together_in_order_and_none_is_lost_where_the_rest_fails(capsys):
     shown = []
 
@@ -305,3 +296,25 @@ def test_a_line_that_somebody_waits_for_goes_out_at_once(capsys):
     with decode.printed(at_once=True) as put:
         put("one")
         assert capsys.readouterr().out == "one\n"
+
+
+def test_a_growing_capture_of_tls_is_read_with_keys_that_come_later(tmp_path, talk):
+    """Captured in two parts, the key log written between them."""
+    wrapped = TlsTalk(certificate(tmp_path), tmp_path / "early.keys").open()
+    for segment in talk.segments:
+        if segment.payload:
+            (wrapped.request if segment.src == talk.client else wrapped.response)(segment.payload)
+    whole = traffic.pcap(traffic.packets(wrapped.close().segments))
+    capture, keys = tmp_path / "tls.pcap", tmp_path / "keys.log"
+    capture.write_bytes(whole[: len(whole) // 2])
+    process = following(capture, "--keylog", str(keys))
+    try:
+        assert "keys.log: no such file" in process.stderr.readline()
+        keys.write_bytes((tmp_path / "early.keys").read_bytes())
+        assert "keys.log: can be read now" in process.stderr.readline()
+        with capture.open("ab") as more:
+            more.write(whole[len(whole) // 2 :])
+        assert "Metadata v12 request" in process.stdout.readline()
+        ended(process)
+    finally:
+        process.kill()

@@ -80,8 +80,8 @@ QUIET = {
     ),
     "Checks that failed, by check": Quiet(
         "no check fails",
-        {'wirecheck_check_failures_total{cluster="prod",check="CTL011"}': STANDS},
-        ({'{check="CTL011"}': 60},),
+        {'wirecheck_check_failures_total{cluster="prod",check="CTL011"}': FALLS},
+        ({'{check="CTL011"}': 300},),
     ),
     "Messages not read": Quiet(
         "the same",
@@ -91,6 +91,20 @@ QUIET = {
     ),
     "Bytes never captured": Quiet(
         "every hole of the lossy capture is filled later",
+        {'wirecheck_unseen_bytes_total{cluster="prod"}': FALLS},
+        ({'{cluster="prod"}': 1},),
+    ),
+    "Input errors": Quiet(
+        "all input can be read, or the one that cannot came before anybody looked",
+        {
+            'wirecheck_input_errors_total{cluster="prod"}': "_x120 1x60",
+            'wirecheck_quarantined_files_total{cluster="prod"}': FALLS,
+        },
+        ({'{cluster="prod"}': 1}, {'{cluster="prod"}': 300}),
+        {'wirecheck_frames_total{cluster="prod"}': FALLS},
+    ),
+    "Bytes lost before us": Quiet(
+        "the same",
         {'wirecheck_unseen_bytes_total{cluster="prod"}': FALLS},
         ({'{cluster="prod"}': 1},),
     ),

@@ -37,6 +37,8 @@ AGENT_METRICS = {  # made by capture/agent/agent_metrics.py, which a monitor's e
     "build_info": ("version",),
     "compiled": (),
 }
+OF_THE_SOURCE = ("expr", "step", "titleFormat")
+"""What an event says to its data source: read by its plugin in Grafana (annotations.ts), not in the core schema."""
 TARGET = {"job", "instance"}
 """Labels that Prometheus puts on every series."""
 
@@ -77,7 +79,11 @@ RECORDED = {rule["record"] for rule in rules("rules.yml")}
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
 def test_grafanas_own_schema_takes_the_board(board):
-    errors = jsonschema.Draft7Validator(SCHEMA).iter_errors(json.loads(text(board)))
+    made = json.loads(text(board))
+    for event in made["annotations"]["list"]:
+        for name in OF_THE_SOURCE:
+            assert event.pop(name)
+    errors = jsonschema.Draft7Validator(SCHEMA).iter_errors(made)
     assert [(list(error.path), error.message) for error in errors] == []
 
 
@@ -96,7 +102,8 @@ def test_a_board_can_be_found_and_linked_for_ever():
     assert uids == ["wirecheck-overview", "wirecheck-topic-identity", "wirecheck-versions", "wirecheck-health"]
     for board in BOARDS:
         made = json.loads(text(board))
-        ids = [panel["id"] for panel in made["panels"]]
+        ids = [panel["id"] for panel in drawn(board)]
+        assert len(ids) == len(board.rows) + sum(len(row.panels) for row in board.rows)
         assert len(ids) == len(set(ids))
         assert (made["editable"], made["tags"], made["refresh"]) == (False, ["wirecheck", "kafka"], "30s")
         assert made["templating"]["list"][0]["type"] == "datasource"
@@ -124,6 +131,47 @@ def test_every_query_parses_and_its_metrics_exist(board, panel, query):
         assert "cluster" in labels or "cluster" not in KNOWN[name], "the cluster chosen above is not asked for"
 
 
+EVENTS = [(board, event) for board in BOARDS for event in board.events]
+
+
+@pytest.mark.parametrize(("board", "event"), EVENTS, ids=lambda it: getattr(it, "name", ""))
+def test_every_event_parses_its_metrics_exist_and_its_title_has_only_their_labels(board, event):
+    used = list(selectors(event.expr))
+    assert used or event.expr.startswith("ALERTS{")
+    for name, labels in used:
+        assert labels <= KNOWN[name]
+    (by,) = re.findall(r"sum by \(([^)]+)\)", event.expr) or ["alertname, cluster, code"]
+    assert set(re.findall(r"\{\{(\w+)\}\}", event.title)) <= set(by.split(", "))
+    (made,) = [one for one in json.loads(text(board))["annotations"]["list"] if one["name"] == event.name]
+    assert (made["expr"], made["datasource"]["uid"]) == (event.expr, "${datasource}")
+
+
+LINKED = [(board, panel) for board, panel in PANELS if panel.links or panel.runbook]
+
+
+@pytest.mark.parametrize(("board", "panel"), LINKED, ids=lambda it: getattr(it, "title", ""))
+def test_every_link_leads_to_a_board_a_runbook_or_the_page_of_a_monitor(board, panel):
+    declared = {one["name"] for one in json.loads(text(board))["templating"]["list"]}
+    if panel.runbook:
+        assert (ROOT / f"dashboards/runbooks/{panel.runbook}.md").is_file()
+        assert "runbooks" in declared
+    for link in panel.links:
+        fields = set(re.findall(r"__data\.fields\.(\w+)", link.url))
+        assert fields <= {*panel.columns}
+        assert fields <= KNOWN["wirecheck_finding_info"]
+        assert fields or re.match(r"/d/(.+?)\?", link.url)[1] in {one.uid for one in BOARDS}
+
+
+def test_counters_are_drawn_by_what_they_gain():
+    """`or_zero` multiplies one by nothing, to be silent with the monitor. A number may say all there were."""
+    for _, panel, query in QUERIES:
+        if panel.shape == "number":
+            continue
+        asked = query.expr.partition(" or sum(")[0]
+        if re.search(r"_(total|bucket)\{|_(total|bucket)\[", asked):
+            assert re.search(r"(rate|increase)\(", asked), panel.title
+
+
 def series(panel):
     """Names of series that a panel of findings can show: legends over every check that its selectors take."""
     for query in panel.queries:
@@ -134,8 +182,15 @@ def series(panel):
                 yield re.sub(r"\{\{(\w+)\}\}", lambda found: labels[found[1]], query.legend)  # noqa: B023 - at once
 
 
+def drawn(board):
+    """All of its panels; those of a folded row stand in it."""
+    for panel in json.loads(text(board))["panels"]:
+        yield panel
+        yield from panel.get("panels", [])
+
+
 def overrides(board, panel):
-    made = next(one for one in json.loads(text(board))["panels"] if one["title"] == panel.title)
+    made = next(one for one in drawn(board) if one["title"] == panel.title)
     for override in made["fieldConfig"].get("overrides", []):
         matcher = override["matcher"]
         assert matcher["id"] in {"byName", "byRegexp"}

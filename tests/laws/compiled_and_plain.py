@@ -14,6 +14,9 @@ from zlib import crc32
 
 from tests.decode.connection.conversations import API_VERSIONS, produce, request, response, segments
 from tests.traffic import Talk
+from wirecheck.capture.tls.cipher_suites import TLS_1_3
+from wirecheck.capture.tls.record_keys import Tls13Key
+from wirecheck.capture.tls.record_stream import RecordStream
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
@@ -127,12 +130,44 @@ def followed() -> Iterator[Any]:
         yield found.messages.data.tolist(), found.outcome.tolist(), found.connections
 
 
+def sealed(key: Tls13Key, number: int, content: bytes) -> bytes:
+    """A record as RFC 8446 5.2 has it."""
+    inner = content + b"\x17"
+    header = b"\x17\x03\x03" + (len(inner) + 16).to_bytes(2, "big")
+    nonce = (key._iv ^ number).to_bytes(12, "big")
+    return header + key._aead.encrypt(nonce, inner, header)
+
+
+def tls_records() -> Iterator[Any]:
+    """Where plain bytes stand, of records bent, cut and lost."""
+    chance = random.Random(4)
+    for _ in range(150):
+        key = Tls13Key(TLS_1_3[0x1301], bytes(32))
+        data = b"".join(sealed(key, n, chance.randbytes(chance.randint(0, 300))) for n in range(chance.randint(2, 15)))
+        data = bent(data, chance) if chance.random() < 0.5 else data
+        stream, at = RecordStream(0), 0
+        stream.use([key])
+        while at < len(data):
+            end = min(at + chance.randint(1, 400), len(data))
+            stream.feed(at, end, None if chance.random() < 0.1 else data[at:end])
+            stream.run()
+            yield stream.space.decided, stream.opened, stream.failed
+            at = end
+        stream.give_up(at)
+        yield (
+            stream.space.spans(0, at),
+            stream.space.plain_bytes(0, at),
+            [stream.space.place(i) for i in range(0, at, 7)],
+        )
+
+
 CASES: dict[str, Callable[[], Iterator[Any]]] = {
     "checksums": checksums,
     "records": records,
     "log_entries": log_entries,
     "secrets": secrets,
     "followed": followed,
+    "tls_records": tls_records,
 }
 
 if __name__ == "__main__":

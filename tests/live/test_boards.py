@@ -5,6 +5,7 @@ proves that it would speak; alerts that do not fire here are proven by dashboard
 """
 
 import json
+import re
 import shutil
 import socket
 import struct
@@ -27,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOM = ROOT / "dashboards/prometheus"
 FIRST = ("zk28-healthy", "kraft-clients-zoo")
 LATER = ("zk28-recreate", "zk28-lossy-network", "kraft4-wrong-cluster", "zk39-zombie-controller")
+PLANTED = {"zk39-inconsistent-id": ("topic shipments", "broker 3"), "kraft4-stale-broker": ("broker 4",)}
+"""Captures of examples/ and what an alert about each must name."""
 WAIT_S = 240
 PORT = {"prometheus": 19790, "monitor": 19791, "agent": 19792, "echo": 19793}
 
@@ -94,7 +97,8 @@ def configured(folder):
 def arrive(folder, captures):
     """Frames of captures, each its own cluster and agent, appear under the monitor's eyes."""
     for name in captures:
-        capture = ROOT / f"tests/scenarios/captures/{name}/capture.pcap.gz"
+        place = "examples" if name in PLANTED else "tests/scenarios/captures"
+        capture = ROOT / f"{place}/{name}/capture.pcap.gz"
         words = ("capture", "-r", capture, "--out", folder / name, "--cluster", name)
         subprocess.run([*map(str, wirecheck(*words))], cwd=ROOT, check=True, capture_output=True)
         for file in sorted((folder / name).glob("*.parquet")):
@@ -140,8 +144,9 @@ def chain(tmp_path_factory):
         arrive(folder, FIRST)
         until("the first captures are judged", lambda: len(asked("count by (cluster) (wirecheck_clients)")) >= 2)
         (frames / "broken-0000000001.parquet").write_bytes(b"PAR1 and nothing else")
-        arrive(folder, LATER)
-        until("all are judged", lambda: len(asked("wirecheck_frames_total")) >= len(FIRST + LATER) + 1)
+        later = (*LATER, *PLANTED)
+        arrive(folder, later)
+        until("all are judged", lambda: len(asked("wirecheck_frames_total")) >= len(FIRST + later) + 1)
         until("rules are evaluated", lambda: asked("cluster:wirecheck_messages_decoded:ratio_rate5m"))
         yield folder
     finally:
@@ -177,6 +182,28 @@ def test_every_rule_is_healthy_and_what_the_captures_hold_is_told(chain):
     print("\n  pending or firing:", sorted(told))
     assert {"WirecheckTopicIdViolation", "WirecheckVersionRejected", "WirecheckFileSetAside"} <= told
     assert not {"WirecheckMonitorDown", "WirecheckMonitorStalled", "WirecheckCaptureLoss"} & told
+
+
+def test_every_event_that_happened_is_drawn(chain):
+    drawn = {event.name for board in BOARDS for event in board.events if asked(event.expr)}
+    print("\n  events:", sorted(drawn))
+    assert drawn <= {event.name for board in BOARDS for event in board.events}
+
+
+@pytest.mark.parametrize("cluster", PLANTED)
+def test_an_alert_names_topic_and_broker_and_its_link_opens_the_page_with_that_finding(chain, cluster):
+    def texts():
+        alerts = json.loads(get("prometheus", "/api/v1/alerts"))["data"]["alerts"]
+        of_it = [alert["annotations"] for alert in alerts if alert["labels"].get("cluster") == cluster]
+        return [said["findings"] for said in of_it if "none is named" not in said.get("findings", "none is named")]
+
+    until(f"an alert about {cluster}", texts)
+    told = texts()
+    print("\n ", "\n  ".join(told))
+    assert any(all(name in text for name in PLANTED[cluster]) for text in told)
+    links = {link for text in told for link in re.findall(r"http://127\.0\.0\.1:\d+/#(f-\w+)", text)}
+    assert links
+    until("the page has the findings", lambda: not [x for x in links if f'id="{x}"' not in get("monitor", "/")])
 
 
 @pytest.mark.parametrize("port", ["monitor", "agent"])

@@ -104,6 +104,7 @@ STORIES = {
     "kraft4-wrong-cluster": [("CLU001", [])],
     "zk39-inconsistent-id": [("TID002", [])],
     "zk39-stubborn-client": [("TID001", ["FET001", "FET001"])],
+    "zk39-tls12-mutual-inconsistent-id": [("TID002", [])],
     "zk39-zombie-controller": [("CTL001", [])],
 }
 """By capture where each fault began, and what follows from it; all others are healthy."""

@@ -232,8 +232,12 @@ def disagreement(
         brokers=brokers_of(one, context),
         count=sum(claim.count for claim in one),
         last_ns=max(claim.last.ts_ns for claim in one),
-        words={**words, "these": ", ".join(brokers), "those": ", ".join(against)},
+        words={**words, "these": answering(brokers), "those": answering(against)},
     )
+
+
+def answering(nodes: list[str]) -> str:
+    return f"broker {nodes[0]} answers" if len(nodes) == 1 else f"brokers {', '.join(nodes)} answer"
 
 
 def brokers_of(claims: list[Claim], context: CheckContext) -> tuple[int | None, ...]:

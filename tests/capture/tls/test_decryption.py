@@ -1,6 +1,7 @@
 """TLS is undone: what OpenSSL wrapped up is read again, at its place; nothing is, where the keys are others'."""
 
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ from tests.capture.canaries import PARTS, SECRET, exchange
 from wirecheck.capture import frames, frames_file, original_frames, pcapng_export
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.capture.plain_places import as_plain
-from wirecheck.capture.tls import tls_connection
+from wirecheck.capture.tls import joining, tls_connection
 from wirecheck.decode.show import message_lines
 
 KINDS = {
@@ -133,11 +134,47 @@ def marks(path, keys):
     return [(r["kind"], r["count"], r["reason"]) for r in rows if r["kind"] in {frames.UNDECRYPTED, frames.INPUT_ERROR}]
 
 
+def late(wrapped, cut=0):
+    """From the first encrypted request on, less some bytes of the first segment."""
+    begun = next(i for i, s in enumerate(wrapped.segments) if s.payload[:1] == b"\x17" and i > 12)
+    first, *rest = wrapped.segments[begun:]
+    return [replace(first, seq=first.seq + cut, payload=first.payload[cut:]), *rest]
+
+
 def test_a_handshake_that_was_not_seen_is_said(tls, tmp_path):
-    wrapped = conversation(tls())
-    begun = next(i for i, s in enumerate(wrapped.segments) if s.payload[:1] == b"\x17")
-    path = capture(tmp_path / "tls.pcap", wrapped.segments[begun:])
+    """TLS 1.2: its keys depend on what the server said."""
+    wrapped = conversation(tls("1.2"))
+    path = capture(tmp_path / "tls.pcap", late(wrapped))
     assert marks(path, wrapped.key_log) == [(frames.UNDECRYPTED, 1, tls_connection.NO_HELLO)]
+
+
+@pytest.mark.parametrize("cut", [0, 20])
+def test_a_connection_that_is_older_than_the_capture_is_joined(tls, tmp_path, cut):
+    """TLS 1.3: secret and record numbers are found, at a record's beginning and within one."""
+    wrapped = conversation(tls(), count=60)
+    others = [conversation(tls(), count=1) for _ in range(5)]
+    assert others
+    whole = undone(capture(tmp_path / "whole.pcap", wrapped.segments), wrapped.key_log)
+    path = capture(tmp_path / "late.pcap", late(wrapped, cut))
+    assert marks(path, wrapped.key_log) == []
+    found = undone(path, wrapped.key_log)
+    said = {repr(line) for line in whole}
+    assert not [line for line in found if "body" in line and repr(line) not in said]
+    assert len(found) > 0.9 * len(whole)
+
+
+def test_a_connection_that_no_key_opens_is_let_go_with_the_reason(tls, tmp_path, monkeypatch):
+    monkeypatch.setattr(joining, "MOST_TRIES", 500)
+    wrapped, other = conversation(tls()), conversation(tls(key_log=tmp_path / "other.keys"))
+    path = capture(tmp_path / "late.pcap", late(wrapped))
+    assert marks(path, other.key_log) == [(frames.UNDECRYPTED, 1, tls_connection.NO_NUMBER)]
+
+
+def test_what_is_no_tls_and_older_than_the_capture_waits_for_no_key(tls, tmp_path):
+    bare, wrapped = conversation(t.Talk()), conversation(tls())
+    path = capture(tmp_path / "late.pcap", bare.segments[9:])
+    assert marks(path, wrapped.key_log) == []
+    assert undone(path, wrapped.key_log) == lines(read_frames([path])) != []
 
 
 def test_what_is_no_tls_stays_as_it_is_beside_it(tls, tmp_path):

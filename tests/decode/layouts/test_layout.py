@@ -123,3 +123,8 @@ def test_all_files_are_read():
     assert [len(layouts(name)) for name in ("kafka", "metadata_records", "other", "kip516_draft", "kip4_draft")] == [
         192, 29, 12, 19, 1,
     ]  # fmt: skip
+
+
+def test_ranges_of_versions_are_compared_by_their_ends():
+    assert len({Versions.of("v1-3"), Versions(1, 3), Versions(1, 4)}) == 2
+    assert Versions(1, 3) != (1, 3)

@@ -16,7 +16,7 @@ def read(rows):
 
 def disagrees(n, **columns):
     topic, topic_id = f"t.{n}", f"{n:022}"
-    words = f"Brokers disagree on {topic}: broker 3 answers no such topic, broker 1, 2 {topic_id}."
+    words = f"Brokers disagree on {topic}: broker 3 answers no such topic, brokers 1, 2 answer {topic_id}."
     return found("TID007", f"d{n:03}", topic=topic, topic_ids=[topic_id], brokers=[3], summary=words, **columns)
 
 

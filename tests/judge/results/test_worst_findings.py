@@ -10,7 +10,7 @@ T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 def row(number, kind="violation", **more):
     return {
         "label": "prod", "code": "TID002", "kind": kind, "topic": "orders", "brokers": [3], "id": f"f{number:03}",
-        "last_seen": T + dt.timedelta(minutes=3 * number),
+        "first_seen": T, "last_seen": T + dt.timedelta(minutes=3 * number), "topic_ids": ["1kItcVyISSW2qinBWMWing"],
     } | more  # fmt: skip
 
 
@@ -41,3 +41,15 @@ def test_labels_are_short_and_can_be_printed():
     assert kept(row(1, topic="t" * LONGEST)).named.topic == "t" * LONGEST
     assert kept(row(1, topic=None, brokers=[])).named[3:5] == ("", "")
     assert kept(row(1, brokers=[1, 2])).named.broker == "1, 2"
+
+
+def test_of_a_cause_it_is_said_what_happened_and_of_others_not():
+    named = {name: kept(row(1, code="LOG003", brokers=[4], id=name)) for name in ("f1", "f2")}
+    first, second = worst(named, {"f1": "cause", "f2": "consequence"})
+    assert first.sentence == "Broker 4 stopped following the metadata log at 2026-01-01 00:00:00"
+    assert second.sentence == ""
+
+
+def test_a_sentence_that_would_name_a_client_is_left_out():
+    named = kept(row(1, code="VER002", client_ids=["secret-client"]))
+    assert [found.sentence for found in worst({"f001": named}, {"f001": "cause"})] == [""]

@@ -47,7 +47,7 @@ def test_a_taken_port_is_one_line(plan):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (Settings(buckets=9), "made with buckets 8, this is 9"),
+        (Settings(buckets=9), "made with placed buckets 8, this is 9"),
         (Settings(ports=frozenset({9092})), "made with ports none, this is 9092"),
         (Settings(dialect="kafka"), "made with dialect auto, this is kafka"),
     ],
@@ -64,6 +64,21 @@ def test_a_checkpoint_of_other_settings_is_refused(plan, settings, words):
 def test_a_checkpoint_of_other_versions_and_places_is_refused(plan, fact):
     manifest.claim(plan.checkpoint, manifest.facts(Settings(), plan) | {fact: "0"})
     assert f"made with {fact.replace('_', ' ')} 0, this is" in refusal(plan)
+
+
+def test_a_checkpoint_of_before_keeps_the_keys_its_state_is_under(plan):
+    """It says `buckets`; a release of before looks for that, so that it refuses one whose keys it does not know."""
+    old = manifest.facts(Settings(placed=False), plan)
+    assert old["buckets"] == 8
+    manifest.claim(plan.checkpoint, old)
+    for _ in range(2):
+        assert not prepared(plan, Settings(), Page())[1].placed
+        assert manifest.read(plan.checkpoint) == old
+    assert "made with buckets 8, this is 9" in refusal(plan, Settings(buckets=9))
+    new = replace(plan, checkpoint=f"{plan.out}/_new")
+    assert prepared(new, Settings(), Page())[1].placed
+    assert "buckets" not in manifest.read(new.checkpoint)
+    assert prepared(new, Settings(), Page())[1].placed
 
 
 def test_a_damaged_checkpoint_is_refused(plan):
@@ -272,6 +287,9 @@ def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judge
     assert expected["coverage"].pop("input_errors") == []
     assert verdict == expected
     assert shown(page) == totals_of(verdict)
+    for step in ("follow", "judge"):
+        assert 0 < page.loads[step, "most_loaded"] <= page.loads[step, "all"]
+    assert page.loads["follow", "most_loaded"] < page.loads["follow", "all"]  # eight buckets, two tasks
     again = Page()
     prepared(plan, Settings(), again)
     assert shown(again) == shown(page)

@@ -8,7 +8,7 @@ import pytest
 
 from wirecheck.streaming.run import manifest, older_checkpoints
 from wirecheck.streaming.run.manifest import CheckpointRefused
-from wirecheck.streaming.store import batch_files, batches, checksums
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.batch_files import Position
 from wirecheck.streaming.store.storage import at
 
@@ -85,7 +85,7 @@ def test_cut_off_at_any_step_it_is_done_by_the_next_start(checkpoint, tmp_path_f
         shutil.copytree(checkpoint, copy)
         left[0] = steps
         with monkeypatch.context() as patched:
-            for room, name in ((batch_files, "write"), (checksums, "forget"), (batches, "put")):
+            for room, name in ((batch_files, "write"), (checksums, "forget"), (storage, "put")):
                 patched.setattr(room, name, cutting(getattr(room, name)))
             try:
                 older_checkpoints.bring_up(str(copy))

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from wirecheck.streaming.store import batches
+from wirecheck.streaming.store import batches, object_batches
 from wirecheck.streaming.store.batches import Entries, Folders, clear, write
 
 
@@ -64,8 +64,8 @@ def test_a_batch_that_goes_is_gone(run, tmp_path):
 def test_a_crash_at_any_write_leaves_the_old_rows_or_the_new(run, monkeypatch):
     write(table("old"), run, 0)
     seen = []
-    for name in ("put", "sync", "as_parquet"):
-        step = getattr(batches, name)
+    for module, name in ((object_batches, "put"), (batches, "sync"), (object_batches, "as_parquet")):
+        step = getattr(module, name)
 
         def watched(*arguments, step=step):
             seen.append(ids(run))
@@ -73,7 +73,7 @@ def test_a_crash_at_any_write_leaves_the_old_rows_or_the_new(run, monkeypatch):
             seen.append(ids(run))
             return done
 
-        monkeypatch.setattr(batches, name, watched)
+        monkeypatch.setattr(module, name, watched)
     write(table("new"), run, 0)
     assert len(seen) >= 4
     assert all(moment in ([["old"]], [["new"]]) for moment in seen)

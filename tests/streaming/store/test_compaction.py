@@ -10,8 +10,9 @@ import pytest
 from pyarrow import fs
 
 from wirecheck.streaming.store import batches, compaction, spans
-from wirecheck.streaming.store.batches import COMMITS, Entries, Folders, write
+from wirecheck.streaming.store.batches import Entries, Folders, write
 from wirecheck.streaming.store.compaction import HOUR_S, PATIENCE_S, Terms
+from wirecheck.streaming.store.object_batches import COMMITS
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
 BEGUN = 1000 * HOUR_S

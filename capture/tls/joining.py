@@ -1,0 +1,148 @@
+"""Connections that are older than the capture: which secret, and which record number, opens what is seen of them.
+
+Knows: what may be a record in the first bytes of a direction, and the secrets of TLS 1.3 that no handshake claimed.
+Refuses to know: TLS 1.2, whose keys depend on the server's random too, which no key log has; and keys behind a
+KeyUpdate.
+Rule: the tag proves it; trying is bounded, by connection and by time of the capture. What is no TLS is let go as soon
+as a record would have begun in what is at hand.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from wirecheck.capture.tls.cipher_suites import TLS_1_3
+from wirecheck.capture.tls.key_log import TRAFFIC
+from wirecheck.capture.tls.record_header import LONGEST_BYTES, SHORTEST_BYTES, size_of
+from wirecheck.capture.tls.record_keys import HEADER_BYTES, Tls13Key
+from wirecheck.capture.tls.record_numbers import MOST_NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wirecheck.capture.tls.key_log import Secrets
+
+HEAD_BYTES = 2 * (HEADER_BYTES + LONGEST_BYTES)
+"""Of a direction that are looked at: in so many a record begins, and most end."""
+MOST_SECRETS = 256
+"""Connections of the key log that are tried, the newest."""
+MOST_TRIES = 1 << 18
+"""For one connection: half a second."""
+TRIES_A_SECOND = 50_000
+"""For all, by time of the capture; what is not used of 20 s is there at once."""
+STEPS = (0, 1 << 8, 1 << 12, MOST_NUMBERS)
+SUITES = {48: (0x1302,), 32: (0x1301, 0x1303)}
+_HEADER = re.compile(rb"\x17\x03\x03")
+
+
+class Budget:
+    """How often may be tried now."""
+
+    def __init__(self) -> None:
+        self._left, self._ns = 20 * TRIES_A_SECOND, 0
+
+    def earn(self, now_ns: int) -> None:
+        seconds = (now_ns - self._ns) / 1e9 if self._ns else 0
+        self._ns = max(now_ns, self._ns)
+        self._left = min(self._left + int(max(seconds, 0) * TRIES_A_SECOND), 20 * TRIES_A_SECOND)
+
+    def spend(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+
+class Trial(NamedTuple):
+    side: int
+    key: Tls13Key
+    number: int
+    random: bytes
+    """Of the ClientHello that was not seen."""
+    suite: int
+    of_client: bool
+
+
+class Joining:
+    """One connection whose beginning was not seen."""
+
+    def __init__(self, secrets: Secrets, budget: Budget) -> None:
+        self._secrets, self._budget = secrets, budget
+        self._heads = (bytearray(), bytearray())
+        self._ended = [False, False]  # a gap, or enough
+        self._trials: Iterator[Trial] | None = None
+        self._records: dict[int, tuple[bytes, bytes]] = {}
+        self._tries = 0
+        self._exhausted = False
+
+    def see(self, side: int, data: bytes | None) -> None:
+        head = self._heads[side]
+        if data is None:
+            self._ended[side] = bool(head)
+        elif not self._ended[side]:
+            head += data[: HEAD_BYTES - len(head)]
+            self._ended[side] = len(head) == HEAD_BYTES
+
+    @property
+    def is_hopeless(self) -> bool:
+        """No record begins in what was seen, or there is no secret left that could open one."""
+        if next(self._secrets.unclaimed(1), None) is None:
+            return True
+        return (
+            self._exhausted
+            or self._tries >= MOST_TRIES
+            or (any(self._ended) and not any(self._record(side) or not self._ended[side] for side in (0, 1)))
+        )
+
+    @property
+    def tried(self) -> bool:
+        return self._tries > 0
+
+    def find(self) -> Trial | None:
+        """What opens a record; None where nothing does, or not yet."""
+        if self._trials is None:
+            self._records = {side: found for side in (0, 1) if (found := self._record(side))}
+            if not self._records:
+                return None
+            self._trials = self._every()
+        while not self._exhausted and self._tries < MOST_TRIES and self._budget.spend():
+            trial = next(self._trials, None)
+            if trial is None:
+                self._exhausted = True
+                return None
+            self._tries += 1
+            if trial.key.open(trial.number, *self._records[trial.side]) is not None:
+                return trial
+        return None
+
+    def other(self, trial: Trial) -> Tls13Key | None:
+        """Of the other direction."""
+        secret = self._secrets.of(trial.random).get(TRAFFIC[1 if trial.of_client else 0])
+        return Tls13Key(TLS_1_3[trial.suite], secret) if secret is not None else None
+
+    def _record(self, side: int) -> tuple[bytes, bytes] | None:
+        """The first that is whole, and behind which another begins, or nothing is."""
+        head = self._heads[side]
+        for found in _HEADER.finditer(head):
+            at = found.start()
+            end = at + HEADER_BYTES + (size_of(bytes(head[at : at + HEADER_BYTES]), 0) if at + 5 <= len(head) else 0)
+            if not at + SHORTEST_BYTES <= end <= at + HEADER_BYTES + LONGEST_BYTES:
+                continue
+            if end == len(head) or head[end : end + 3] == b"\x17\x03\x03":
+                return bytes(head[at : at + HEADER_BYTES]), bytes(head[at + HEADER_BYTES : end])
+        return None
+
+    def _every(self) -> Iterator[Trial]:
+        """The likeliest first: low numbers, newest secrets."""
+        side = min(self._records, key=lambda side: len(self._records[side][1]))
+        keys = [
+            (Tls13Key(TLS_1_3[suite], secret), random, suite, label == TRAFFIC[0])
+            for random, found in self._secrets.unclaimed(MOST_SECRETS)
+            for label in TRAFFIC
+            if (secret := found.get(label)) is not None
+            for suite in SUITES.get(len(secret), ())
+        ]
+        for least, most in pairwise(STEPS):
+            for key, random, suite, of_client in keys:
+                for number in range(least, most):
+                    yield Trial(side, key, number, random, suite, of_client)

@@ -1,0 +1,259 @@
+"""One writer to a checkpoint on an object store: a lease, one small object that is only ever replaced conditionally.
+
+Knows: conditional PUTs by `obstore` (pyarrow.fs has none): create, where no object is (If-None-Match: *), and replace,
+where it is still the one that was read (If-Match). Refuses to know what is written under the lease.
+Rule: nobody's clock is held against another's. Who holds it renews it; who finds it unchanged for `stale_s` takes it
+over under the next fencing number. Before each commit it is renewed, and who finds another's there commits nothing
+more: between the two lies less than `stale_s`. Where a PUT had no answer, what is there says whose it was.
+"""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+from wirecheck.streaming.run.manifest import CheckpointRefused
+from wirecheck.streaming.run.plan import Say
+from wirecheck.streaming.store.storage import is_local
+
+if TYPE_CHECKING:
+    from obstore import UpdateVersion
+    from obstore.store import ObjectStore
+
+NAME = ".lease.json"
+EXTRA = "wirecheck[objectstore]"
+
+
+class LeaseLost(Exception):  # noqa: N818 - reads as what happened
+    """This monitor commits nothing more; the message is why, in one line."""
+
+
+class Held(NamedTuple):
+    """The object as it was found."""
+
+    said: dict[str, Any]
+    version: "UpdateVersion"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How long what takes."""
+
+    renew_s: float = 5.0
+    stale_s: float = 20.0
+    patience_s: float = 60.0
+    """A commit waits so long for a store that is away."""
+    look_s: float = 1.0
+
+
+@dataclass
+class Lease:
+    """Held by this process, from `taken_over` on."""
+
+    store: "ObjectStore"
+    checkpoint: str
+    terms: Terms = Terms()
+    holder: str = field(default_factory=lambda: f"{socket.gethostname()} process {os.getpid()}")
+    token: str = field(default_factory=lambda: uuid4().hex)
+    fence: int = 0
+    """Greater than that of whoever held it before."""
+    renewals: int = 0
+    lost: bool = False
+    """To another, for good."""
+
+    def __post_init__(self) -> None:
+        self._guard, self._ended = Lock(), Event()
+        self._version: UpdateVersion | None = None
+        self._thread = Thread(target=self._keep, name="lease", daemon=True)
+
+    # --- to have it
+
+    def take(self, say: Say) -> None:
+        """Hold it. Raises CheckpointRefused where another monitor does."""
+        while not self._put(self._held(say)):
+            pass
+        self._thread.start()
+
+    def _held(self, say: Say) -> Held | None:
+        """What is to be replaced: nothing, a lease that was given back, or one that nobody renews."""
+        found = self._get()
+        if found is None or found.said["released"]:
+            return found
+        say(f"{self.checkpoint}: {found.said['holder']} holds the lease; it is taken over if nobody renews it")
+        until_s = time.monotonic() + self.terms.stale_s
+        while time.monotonic() < until_s:
+            time.sleep(self.terms.look_s)
+            now = self._get()
+            if now is None or now.said["released"]:
+                return now
+            if now.version != found.version:
+                taken = f"another monitor ({now.said['holder']}) is at work on it; end that one first"
+                raise CheckpointRefused(f"{self.checkpoint}: {taken}")
+        return found
+
+    def refuses_twice(self) -> bool:
+        """Whether the store refuses to create what is there: on some a condition is a word they do not know."""
+        from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
+
+        try:
+            self.store.put(NAME, self._words(), mode="create")
+        except (AlreadyExistsError, PreconditionError):
+            return True
+        except (NotSupportedError, NotImplementedError):
+            pass
+        return False
+
+    # --- to keep it
+
+    def confirm(self) -> dict[str, int]:
+        """It is held at this moment: what a commit says of it. Raises LeaseLost."""
+        until_s = time.monotonic() + self.terms.patience_s
+        while time.monotonic() < until_s:
+            with suppress(*unanswered()):
+                self._renew()
+                self.check()
+                return {"fence": self.fence}
+            time.sleep(self.terms.look_s)
+        raise LeaseLost(f"{self.checkpoint}: its lease could not be renewed; nothing is committed without it")
+
+    def check(self) -> None:
+        """Raises LeaseLost where another is known to hold it."""
+        if self.lost:
+            raise LeaseLost(f"{self.checkpoint}: another monitor has taken it over; this one commits nothing more")
+
+    def give_back(self) -> None:
+        """The next one needs not wait."""
+        self._ended.set()
+        self._thread.join()
+        if not self.lost:
+            with suppress(*unanswered()):
+                self._renew(released=True)
+
+    def _keep(self) -> None:
+        while not self.lost and not self._ended.wait(self.terms.renew_s):
+            with suppress(*unanswered()):  # tried again
+                self._renew()
+
+    def _renew(self, *, released: bool = False) -> None:
+        with self._guard:
+            if not self.lost and not self._put(Held({"fence": self.fence - 1}, self._known), released=released):
+                self.lost = True
+
+    @property
+    def _known(self) -> "UpdateVersion":
+        assert self._version is not None
+        return self._version
+
+    # --- the object
+
+    def _words(self, *, released: bool = False) -> bytes:
+        said = {"holder": self.holder, "token": self.token, "fence": self.fence, "renewals": self.renewals}
+        return json.dumps({**said, "released": released}).encode()
+
+    def _put(self, before: Held | None, *, released: bool = False) -> bool:
+        """Whether it stands there instead of that. Raises what `unanswered` names where it is not known."""
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        self.fence, self.renewals = (before.said["fence"] if before else 0) + 1, self.renewals + 1
+        try:
+            done = self.store.put(NAME, self._words(released=released), mode=before.version if before else "create")
+        except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+            now = self._get()  # an earlier try may have got there without an answer
+            if now is None or now.said["token"] != self.token:
+                return False
+            if now.said["renewals"] != self.renewals:  # an earlier renewal: this one is still to be made
+                return self._put(Held({"fence": self.fence - 1}, now.version), released=released)
+            self._version = now.version
+        else:
+            self._version = version_of(done)
+        return True
+
+    def _get(self) -> Held | None:
+        with suppress(FileNotFoundError):
+            found = self.store.get(NAME)
+            meta, content = found.meta, bytes(found.bytes())
+            return Held(json.loads(content), version_of(meta))
+        return None
+
+
+@contextmanager
+def leased(checkpoint: str, say: Say, terms: Terms = Terms()) -> Iterator["Lease | None"]:
+    """Meanwhile, where the checkpoint is on an object store. Raises CheckpointRefused.
+
+    None where nothing of the kind can be had, and that is said: then it is for people to see to it that there is one.
+    """
+    store = store_of(checkpoint, say)
+    if store is None:
+        yield None
+        return
+    lease = Lease(store, checkpoint, terms)
+    with refusals(checkpoint):
+        lease.take(say)
+        safe = lease.refuses_twice()
+    if not safe:
+        say(f"{checkpoint}: its store takes a second PUT over a first: {ALONE}")
+    try:
+        yield lease if safe else None
+    finally:
+        lease.give_back()
+
+
+ALONE = "nothing keeps another monitor out; see to it that there is one"
+
+
+def version_of(known: Mapping[str, Any]) -> "UpdateVersion":
+    """What a condition may name: `obstore` takes no None."""
+    return {name: known[name] for name in ("e_tag", "version") if known.get(name) is not None}  # type: ignore[return-value]
+
+
+def unanswered() -> tuple[type[Exception], ...]:
+    """What `obstore` raises where the store is away, or lets nobody in: some of it is Python's own."""
+    from obstore.exceptions import BaseError
+
+    return BaseError, OSError
+
+
+@contextmanager
+def refusals(checkpoint: str) -> Iterator[None]:
+    try:
+        yield
+    except unanswered() as wrong:
+        said = str(wrong).strip().splitlines()[0]
+        raise CheckpointRefused(f"{checkpoint}: no lease: {said}; let this user read and write there") from wrong
+    except (ValueError, KeyError, TypeError) as wrong:
+        raise CheckpointRefused(f"{checkpoint}: {NAME} is damaged; remove it if no monitor is at work") from wrong
+
+
+def store_of(checkpoint: str, say: Say) -> "ObjectStore | None":
+    """The folder, to `obstore`. Raises CheckpointRefused."""
+    if is_local(checkpoint):
+        return None
+    try:
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
+    except ModuleNotFoundError:
+        say(f"{checkpoint}: no lease without {EXTRA}: {ALONE}")
+        return None
+    url = "s3:" + checkpoint.partition(":")[2] if checkpoint.startswith("s3a:") else checkpoint
+    try:
+        # an endpoint without TLS is one that was asked for, as pyarrow.fs sees it
+        return from_url(
+            url,
+            client_options={"timeout": "4s", "connect_timeout": "2s", "allow_http": True},
+            retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=4)},
+        )
+    except (BaseError, ValueError):
+        say(f"{checkpoint}: no lease on this file system: {ALONE}")
+        return None
+
+
+def fenced(lease: Lease | None) -> Callable[[], dict[str, int]] | None:
+    """What is asked before each commit."""
+    return lease.confirm if lease is not None else None
