@@ -145,7 +145,7 @@ def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int)
     for life in range(kills):
         fresh = files[max(2, round(life * share)) : round((life + 1) * share)]
         feed(fresh[:1], folder / "frames")  # or a life whose elders judged everything would wait for a first batch
-        monitor = Monitor(folder, port, "--retain", "0s", command=compacting(folder))
+        monitor = Monitor(folder, port, "--retain", "1s", command=compacting(folder))
         until = doomed(monitor, chance)
         for number, file in enumerate(fresh[1:], 1):
             feed([file], folder / "frames")
@@ -155,7 +155,7 @@ def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int)
         monitor.kill()
         lives.append(len(list((folder / "out" / "totals").glob("run=*/batch_id=*"))))
     feed(files[round(kills * share) :], folder / "frames")
-    monitor = Monitor(folder, port, "--retain", "0s", command=compacting(folder))
+    monitor = Monitor(folder, port, "--retain", "1s", command=compacting(folder))
     found, page = ended(monitor, len(files), lambda: left_alone(folder, hours))
     return found, page, lives
 
