@@ -4,7 +4,7 @@ Knows: how to feed frames as an agent would, file by file, how to kill a monitor
 what a reader and a scraper must find afterwards: what an undisturbed monitor of the same frames has. Refuses to know
 how the job keeps that promise.
 Rule: the moments are random but told (SEED), so that a failure can be run again; a kill before the query has started
-counts as one too.
+counts as one too. Tables are compacted with every file, as if an hour had passed since the last one.
 """
 
 import argparse
@@ -19,9 +19,11 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from bench import paced_monitor
 from bench.traffic import write_capture
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.store.run_result import Result
@@ -29,7 +31,7 @@ from wirecheck.streaming.store.run_result import Result
 ROOT = Path(__file__).resolve().parent.parent
 CAPTURES = ROOT / "tests" / "scenarios" / "captures"
 PROMISED = re.compile(r"wirecheck_(?!judged_lag|frame_to|batch_d|last_b|state_b|build|backlog|disk)")
-PATIENCE_S = 180
+PATIENCE_S = 900
 OURS = (sys.executable, "-m", "wirecheck")
 
 
@@ -120,14 +122,15 @@ def undisturbed(files: list[Path], folder: Path, port: int) -> tuple[dict, dict[
     return ended(Monitor(folder, port), len(files))
 
 
-def ended(monitor: Monitor, files: int) -> tuple[dict, dict[str, float]]:
-    """What a reader and a scraper find once everything is judged."""
+def ended(monitor: Monitor, files: int, last: Callable[[], None] = lambda: None) -> tuple[dict, dict[str, float]]:
+    """What a reader and a scraper find once everything is judged, and the last is done."""
     until = time.monotonic() + PATIENCE_S
     while not monitor.caught_up(files):
         if time.monotonic() > until:
             raise RuntimeError("the monitor does not catch up")
         time.sleep(0.3)
     time.sleep(2)
+    last()
     page = {name: value for name, value in monitor.scraped().items() if PROMISED.match(name)}
     if monitor.stop():
         raise RuntimeError("SIGTERM: it ended with an error")
@@ -137,20 +140,42 @@ def ended(monitor: Monitor, files: int) -> tuple[dict, dict[str, float]]:
 def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int) -> tuple[dict, dict[str, float], list]:
     """Every life sees some files more, and ends at a random moment: within Spark's start, a batch, or between two."""
     (folder / "frames").mkdir(parents=True)
-    chance, lives, share = random.Random(seed), [], len(files) / (kills + 1)
+    chance, lives, share, hours = random.Random(seed), [], len(files) / (kills + 1), 0
     feed(files[:2], folder / "frames")
     for life in range(kills):
         fresh = files[max(2, round(life * share)) : round((life + 1) * share)]
         feed(fresh[:1], folder / "frames")  # or a life whose elders judged everything would wait for a first batch
-        monitor = Monitor(folder, port)
+        monitor = Monitor(folder, port, "--retain", "1s", command=compacting(folder))
         until = doomed(monitor, chance)
         for number, file in enumerate(fresh[1:], 1):
             feed([file], folder / "frames")
+            hours += 1
+            compact(folder, hours)
             time.sleep(max(0, (until - time.monotonic()) / (len(fresh) - number)))
         monitor.kill()
         lives.append(len(list((folder / "out" / "totals").glob("run=*/batch_id=*"))))
     feed(files[round(kills * share) :], folder / "frames")
-    return *ended(Monitor(folder, port), len(files)), lives
+    monitor = Monitor(folder, port, "--retain", "1s", command=compacting(folder))
+    found, page = ended(monitor, len(files), lambda: left_alone(folder, hours))
+    return found, page, lives
+
+
+def compacting(folder: Path) -> tuple[str, ...]:
+    return sys.executable, "-m", "bench.paced_monitor", str(folder / "clock")
+
+
+def compact(folder: Path, hours: int) -> None:
+    """A pass over the tables, as so much later."""
+    paced_monitor.at(folder / "clock", time.time_ns() / 1e9 + hours * 3600)
+
+
+def left_alone(folder: Path, hours: int) -> None:
+    """Passes until no file is left whose rows lie in another."""
+    for later in range(1, 6):
+        compact(folder, hours + later)
+        until = time.monotonic() + PATIENCE_S
+        while (folder / "clock").exists() and time.monotonic() < until:
+            time.sleep(0.1)
 
 
 def doomed(monitor: Monitor, chance: random.Random) -> float:
@@ -188,13 +213,19 @@ def main() -> int:
         expected, page = undisturbed(files, folder / "calm", given.port)
         found, scraped, lives = disturbed(files, folder / "chaos", given.port, given.kills, given.seed)
         doubled = twice(folder / "chaos" / "out")
+        compacted = sum(1 for _ in (folder / "chaos" / "out").glob("*/run=*/_spans.json"))
     differing = sorted(name for name in page.keys() | scraped.keys() if page.get(name, 0) != scraped.get(name, 0))
     same = {part: found[part] == expected[part] for part in expected}
     summary = {"kills": given.kills, "seed": given.seed, "files": len(files), "batches after each kill": lives}
-    summary |= {"same": same, "metrics that differ": differing, "rows found twice": doubled}
+    summary |= {
+        "compacted tables": compacted,
+        "same": same,
+        "metrics that differ": differing,
+        "rows found twice": doubled,
+    }
     summary |= {"findings": len(expected["findings"]), "samples": len(page), "seconds": round(time.monotonic() - began)}
     print(json.dumps(summary, indent=1))
-    return int(not all(same.values()) or bool(differing) or bool(doubled))
+    return int(not all(same.values()) or bool(differing) or bool(doubled) or not compacted)
 
 
 if __name__ == "__main__":

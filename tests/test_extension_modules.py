@@ -23,6 +23,8 @@ from wirecheck.capture.frames import Stamp
 from wirecheck.commands import doctor
 from wirecheck.streaming.run import monitor
 from wirecheck.streaming.run.metrics_page import Page
+from wirecheck.streaming.spark.pipeline import Job
+from wirecheck.streaming.steps.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIX = extension_modules.SUFFIX
@@ -185,11 +187,13 @@ def test_an_agent_says_in_one_line_that_it_is_slow(why, line, tmp_path, monkeypa
 @pytest.mark.parametrize(("why", "line"), [("", []), ("WIRECHECK_PURE=1", [SLOW])])
 def test_a_monitor_says_in_one_line_that_it_is_slow(why, line, monkeypatch):
     monkeypatch.setattr(extension_modules, "PLAIN", why)
-    monkeypatch.setattr(monitor, "prepared", lambda *_: (None, None))
+    monkeypatch.setattr(monitor, "prepared", lambda *_: (Job("", "", ""), Settings(placed=True)))
+    monkeypatch.setattr(monitor, "fenced", lambda _: None)
     monkeypatch.setattr(monitor, "workplace", lambda _: 1 / 0)  # as far as it goes here
     said = []
+    watch = SimpleNamespace(plan=SimpleNamespace(checkpoint=""), page=None, say=said.append, lease=None)
     with pytest.raises(ZeroDivisionError):
-        monitor.begin(SimpleNamespace(checkpoint=""), None, None, None, said.append)
+        monitor.begin(Settings(), watch)
     assert said == line
 
 
@@ -229,7 +233,8 @@ def taking_vecs(path):
 
 
 def by_itself(function):
-    return any(one.annotation and ast.unparse(one.annotation).startswith("vec[") for one in function.args.args)
+    said = [ast.unparse(one.annotation) for one in function.args.args if one.annotation]
+    return any(annotation.startswith(("vec[", "tuple[vec[")) for annotation in said)
 
 
 def test_who_is_not_compiled_hands_no_vec_to_a_parameter_of_that_type():

@@ -80,10 +80,9 @@ def spans_of(column: pa.ListArray) -> Spans:
     """Of a column of left-out spans, or of overhead."""
     found = Spans()
     fields = column.values.flatten()
-    found.at = vector(column.offsets.to_numpy())
-    found.offset, found.length = vector(fields[0].to_numpy()), vector(fields[1].to_numpy())
-    if len(fields) > 2:
-        found.known = vector(fields[2].to_numpy(zero_copy_only=False))
+    known = vector(fields[2].to_numpy(zero_copy_only=False)) if len(fields) > 2 else vec[i64]()
+    at, offset, length = (vector(numbers.to_numpy()) for numbers in (column.offsets, *fields[:2]))
+    found.fill(at, offset, length, known)
     return found
 
 

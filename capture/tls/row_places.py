@@ -44,20 +44,29 @@ class Known:
 class Columns:
     """Rows in the order they came; `serial` is -1 where a row is of no connection."""
 
-    def __init__(self, placed: tuple[vec[i64], vec[i64], vec[i64]], tcp: tuple[vec[i64], vec[i64], vec[i64]]) -> None:
-        self.serial, self.direction, self.offset = placed
-        self.seq, self.ack, self.flags = tcp
+    def __init__(self, placed: Any, tcp: Any) -> None:
+        """Vecs: serials, directions and offsets; numbers, acknowledgements and flags of TCP."""
+        self.serial: vec[i64] = placed[0]
+        self.direction: vec[i64] = placed[1]
+        self.offset: vec[i64] = placed[2]
+        self.seq: vec[i64] = tcp[0]
+        self.ack: vec[i64] = tcp[1]
+        self.flags: vec[i64] = tcp[2]
         self.length: vec[i64] = vec[i64]()
+
+    def carry(self, length: Any) -> None:
+        """So many bytes each; a vec."""
+        self.length = length
 
 
 @final
 class Payloads:
     """What rows carry: `at` are n+1 offsets into `data`, `left_at` such of spans that are not there."""
 
-    def __init__(self, data: bytes, at: vec[i64], left_at: vec[i64]) -> None:
+    def __init__(self, data: bytes, at: Any, left_at: Any) -> None:
         self.data = data
-        self.at = at
-        self.left_at = left_at
+        self.at: vec[i64] = at
+        self.left_at: vec[i64] = left_at
 
     def of(self, row: i64) -> bytes:
         return self.data[self.at[row] : self.at[row + 1]]
@@ -72,6 +81,13 @@ class Spans:
         self.offset: vec[i64] = vec[i64]()
         self.length: vec[i64] = vec[i64]()
         self.known: vec[i64] = vec[i64]()
+
+    def fill(self, at: Any, offset: Any, length: Any, known: Any) -> None:
+        """All of them, as vecs."""
+        self.at = at
+        self.offset = offset
+        self.length = length
+        self.known = known
 
     def add(self, offset: i64, length: i64, known: i64) -> None:
         self.offset = append(self.offset, offset)
@@ -224,8 +240,10 @@ def _moved(seq: i64, base: i64, space: PlainSpace) -> i64:
 # --- and back
 
 
-def left_on_the_wire(left_out: Spans, size: vec[i64], overhead: Spans, wire_size: vec[i64]) -> Spans:
+def left_on_the_wire(left_out: Spans, sizes: Any, overhead: Spans, wire_sizes: Any) -> Spans:
     """Of plain rows what is neither kept nor overhead, by the places on the wire."""
+    size: vec[i64] = sizes
+    wire_size: vec[i64] = wire_sizes
     found = Spans()
     for row in range(i64(len(size))):
         spans = overhead.at[row + 1] - overhead.at[row]

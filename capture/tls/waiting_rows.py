@@ -72,7 +72,7 @@ def oldest_offsets(batches: Iterable[Batch]) -> dict[int, int]:
 def _columns(segs: Segments, placed: Placed) -> Columns:
     where = vector(placed.serial), vector(placed.direction), vector(placed.offset)
     columns = Columns(where, (vector(segs.seq), vector(segs.ack), vector(segs.flags)))
-    columns.length = vector(segs.payload_len)
+    columns.carry(vector(segs.payload_len))
     return columns
 
 

@@ -73,9 +73,7 @@ def absolute(place: str) -> str:
 
 
 def claim(checkpoint: str, now: dict[str, Any], *, moved: bool = False) -> str:
-    """Take the checkpoint, new or fitting; where Spark is to keep its part. `moved`: folders are elsewhere than they
-    were. Raises CheckpointRefused.
-    """
+    """Take the checkpoint, new, fitting or moved; where Spark is to keep its part. Raises CheckpointRefused."""
     try:
         at(checkpoint)
     except (OSError, ValueError) as wrong:
