@@ -28,8 +28,7 @@ class Known:
     """A connection that may be TLS, with what rows need to know of it."""
 
     def __init__(self, tls: Any, streams: list[RecordStream | None]) -> None:
-        self.tls = tls
-        """Its TlsConnection."""
+        self.tls = tls  # its TlsConnection
         self.streams = streams
         self.key: str = ""
         self.base: vec[i64] = vec[i64]([UNKNOWN, UNKNOWN])
@@ -103,12 +102,10 @@ class Changed:
     """What becomes of the rows of TLS connections, one entry each."""
 
     def __init__(self) -> None:
-        self.row: vec[i64] = vec[i64]()
-        """Its number among those that leave."""
+        self.row: vec[i64] = vec[i64]()  # its number among those that leave
         self.seq: vec[i64] = vec[i64]()
         self.ack: vec[i64] = vec[i64]()
-        self.kept: vec[i64] = vec[i64]()
-        """Plain bytes."""
+        self.kept: vec[i64] = vec[i64]()  # plain bytes
         self.length: vec[i64] = vec[i64]()
         """Of the plain payload, with what is left out and what is unsure."""
         self.pieces: list[bytes] = []
