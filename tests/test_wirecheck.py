@@ -132,11 +132,18 @@ def test_capture_writes_frames_and_says_how_many(tmp_path):
 
 
 @pytest.mark.spark
-def test_both_engines_find_the_fault_and_say_which_they_were_and_nothing_of_spark_reaches_the_terminal(tmp_path):
+def test_both_engines_find_the_fault_in_what_is_readable_and_nothing_of_spark_reaches_the_terminal(tmp_path):
+    """Of two inputs that are broken the rest is told; the engines say which they were, and say the same."""
+    (tmp_path / "cut.pcap").write_bytes(gzip.decompress(EXAMPLE.read_bytes())[:-7])
+    (tmp_path / "notes.txt").write_text("no pcap")
     told = {engine: judged(engine, tmp_path) for engine in ("spark", "local")}
     assert {engine: one.pop("engine") for engine, one in told.items()} == {"spark": "spark", "local": "local"}
     assert told["spark"] == told["local"]
     assert [finding["code"] for finding in told["spark"]["findings"] if finding["kind"] == "violation"] == ["TID002"]
+    errors = told["spark"]["coverage"]["input_errors"]
+    assert len(errors) == 2
+    assert any("cut.pcap: truncated packet at byte offset" in line for line in errors)
+    assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
     by_spark, locally = (Result.latest(tmp_path / engine).rows for engine in ("spark", "local"))
     assert by_id(by_spark) == by_id(locally)
     again = door("replay", EXAMPLE, "--engine", "local", "--out", tmp_path / "spark", "--fail-on", "never")
@@ -144,9 +151,12 @@ def test_both_engines_find_the_fault_and_say_which_they_were_and_nothing_of_spar
 
 
 def judged(engine, folder):
-    told = door("replay", EXAMPLE, "--engine", engine, "--format", "json", "--out", folder / engine)
-    assert (told.returncode, told.stderr) == (1, "")
-    return json.loads(told.stdout)
+    inputs = folder / "cut.pcap", folder / "notes.txt"
+    told = door("replay", *inputs, "--engine", engine, "--format", "json", "--out", folder / engine)
+    found = json.loads(told.stdout)
+    assert told.returncode == 1
+    assert told.stderr.splitlines() == [f"wirecheck: {line}" for line in found["coverage"]["input_errors"]]
+    return found
 
 
 def by_id(tables):
@@ -170,30 +180,6 @@ def test_what_many_bytes_of_captures_say_is_what_few_say(monkeypatch):
         told.append(run("replay", EXAMPLE, "--engine", "local", "--format", "json"))
     assert told[0].exit_code == told[1].exit_code == 1
     assert json.loads(told[0].stdout) == json.loads(told[1].stdout)
-
-
-@pytest.mark.parametrize("engine", [pytest.param("spark", marks=pytest.mark.spark), "local"])
-def test_what_is_readable_of_broken_input_is_used_and_the_rest_is_told(engine, tmp_path):
-    whole = gzip.decompress(EXAMPLE.read_bytes())
-    (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
-    (tmp_path / "notes.txt").write_text("no pcap")
-    told = door(
-        "replay",
-        tmp_path / "cut.pcap",
-        tmp_path / "notes.txt",
-        "--format",
-        "json",
-        "--fail-on",
-        "never",
-        "--engine",
-        engine,
-    )
-    errors = json.loads(told.stdout)["coverage"]["input_errors"]
-    assert told.returncode == 0
-    assert told.stderr.splitlines() == [f"wirecheck: {line}" for line in errors]
-    assert len(errors) == 2
-    assert any("cut.pcap: truncated packet at byte offset" in line for line in errors)
-    assert any("notes.txt: not a pcap or pcapng file" in line for line in errors)
 
 
 def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
