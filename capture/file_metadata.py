@@ -31,7 +31,7 @@ class Span(NamedTuple):
     greatest_ns: int
 
 
-class Said(NamedTuple):
+class FileMetadata(NamedTuple):
     """What a file says of itself."""
 
     cluster: str
@@ -54,7 +54,7 @@ def entries(stamp: Stamp, file_seq: int, span: Span | None) -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
-def said(metadata: Mapping[bytes, bytes] | None) -> Said | None:
+def metadata_of(metadata: Mapping[bytes, bytes] | None) -> FileMetadata | None:
     """What this file says of itself; None for one from before. Raises NotFramesError."""
     found = metadata or {}
     if b"wirecheck.frames" not in found:
@@ -63,7 +63,7 @@ def said(metadata: Mapping[bytes, bytes] | None) -> Said | None:
         raise NotFramesError(f"frames of format {written}; this release reads format {FORMAT}: upgrade wirecheck here")
     timed = b"wirecheck.least_ts_ns" in found
     span = Span(_number(found, "least_ts_ns"), _number(found, "greatest_ts_ns")) if timed else None
-    return Said(_text(found, "cluster"), _text(found, "agent"), _number(found, "file_seq"), span)
+    return FileMetadata(_text(found, "cluster"), _text(found, "agent"), _number(found, "file_seq"), span)
 
 
 def _text(found: Mapping[bytes, bytes], name: str) -> str:
@@ -80,7 +80,7 @@ def _number(found: Mapping[bytes, bytes], name: str) -> int:
     return int(text)
 
 
-def agree(of_itself: Said | None, table: pa.Table) -> None:
+def agree(of_itself: FileMetadata | None, table: pa.Table) -> None:
     """Whether these columns say the same, each one looked at before. Raises NotFramesError."""
     if of_itself is None:
         return

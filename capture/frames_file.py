@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from wirecheck.capture.file_metadata import Said
+    from wirecheck.capture.file_metadata import FileMetadata
 
 LARGEST_ROWS = 10_000_000  # an agent's file rolls at 512 MB at most, and a row counts for 64 bytes
 LARGEST_BYTES = 1 << 30  # unpacked
@@ -66,18 +66,18 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     return table
 
 
-def of_itself(path: Path | str | pa.NativeFile) -> Said | None:
+def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata | None:
     """What its footer says; None for a file from before footers did. Raises NotFramesError, or OSError."""
     try:
         with _open(path, ()) as file:
-            return file_metadata.said(file.metadata.metadata)
+            return file_metadata.metadata_of(file.metadata.metadata)
     except pa.ArrowException as wrong:
         raise NotFramesError(next(iter(str(wrong).splitlines()), "no Parquet")) from wrong
 
 
-def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[Said | None, pa.Table]:
+def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[FileMetadata | None, pa.Table]:
     with _open(path, frames.STRINGS) as file:  # read_table would take folders for columns
-        of_itself = file_metadata.said(file.metadata.metadata)
+        of_itself = file_metadata.metadata_of(file.metadata.metadata)
         _probe(file)
         _fits(file.metadata)
         if "payload" not in wanted or not _repeats(file.metadata):

@@ -94,7 +94,7 @@ def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     tree, follow = choices.pop("tree") or digits is not None, choices["follow"]
     form = "json" if choices.pop("form") == "json" else "tree" if tree else "rows"
     with progress("waiting" if follow else "reading"):
-        found = asked(files, digits, choices, rows=form == "rows")
+        found = lines_of_input(files, digits, choices, rows=form == "rows")
         first = [*islice(found, 1)]
     malformed = False
     shown = printer(form, several=len(files) > 1)
@@ -139,7 +139,7 @@ def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:
     return as_json
 
 
-def asked(
+def lines_of_input(
     files: tuple[str, ...], digits: str | None, choices: dict[str, Any], *, rows: bool
 ) -> Iterator[dict[str, Any]]:
     """The lines of what is to be decoded. click.UsageError for what no message can have."""
@@ -210,7 +210,7 @@ def of_files(
         "until": Moment(until.last_ns, of_day=until.of_day) if until else None,
     }
     found = islice(messages(files, message_lines.Filter(**choices | times), reading, noticed, broken), limit)
-    lines_of_files = told(found, ", ".join(files), choices, noticed)
+    lines_of_files = at_least_one(found, ", ".join(files), choices, noticed)
     return unless_broken(lines_of_files, broken) if strict else lines_of_files
 
 
@@ -221,7 +221,7 @@ def unless_broken(found: Iterator[dict[str, Any]], broken: list[str]) -> Iterato
         raise Stop(NOT_WHOLE)
 
 
-def told(
+def at_least_one(
     found: Iterator[dict[str, Any]], files: str, choices: dict[str, Any], noticed: "message_lines.Noticed"
 ) -> Iterator[dict[str, Any]]:
     """The same lines; where there is none, that is said. Stop where there is none however little is asked."""

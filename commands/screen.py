@@ -104,7 +104,7 @@ def as_json(value: Any) -> str:
 
 def warn_of(others: dict[str, list[dict[str, Any]]]) -> None:
     """Say beside an answer what it leaves out: `others` of a result, as it stands in its JSON."""
-    for more in () if Told.quiet else others.get("others", []):
+    for more in () if Display.quiet else others.get("others", []):
         words = f"{more['count']:,} more {more['table']} of {more['cluster']} were seen and are not kept"
         print(f"note: {legible(words)}; the rules stand in docs/limits.md", file=sys.stderr)  # noqa: T201 - as click does
 
@@ -166,7 +166,7 @@ def write_error(text: str) -> None:
         sys.stderr.flush()
 
 
-class Told:
+class Display:
     """What a command was told about what it shows."""
 
     quiet = False
@@ -174,12 +174,12 @@ class Told:
 
 def be_quiet(*, quiet: bool) -> None:
     """From now on neither progress nor notes; or both again."""
-    Told.quiet = quiet
+    Display.quiet = quiet
 
 
 def draws() -> bool:
     """Whether stderr is a terminal that can take back what it shows, and progress is wanted."""
-    return not Told.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return not Display.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def tell(line: str) -> None:

@@ -72,7 +72,7 @@ def read(
 ) -> Decoded:
     """Decodes a batch in the dialect said; else what is refused as shipped as what reads it, the rest as was heard."""
     if dialect != AUTO:
-        return _said(messages, DIALECTS[dialect], projection)
+        return _first_that_reads(messages, DIALECTS[dialect], projection)
     decoded = decode(messages, projection)
     found = _found(messages, np.flatnonzero(decoded.status >= Status.TRUNCATED))
     tried = np.where(found == Dialect.KAFKA, spoken, found).astype(np.int8)
@@ -83,7 +83,7 @@ def read(
     return decode(messages, projection, np.where(worse, Dialect.KAFKA, tried)) if worse.any() else again
 
 
-def _said(messages: Messages, dialects: Sequence[Dialect], projection: Projection) -> Decoded:
+def _first_that_reads(messages: Messages, dialects: Sequence[Dialect], projection: Projection) -> Decoded:
     """By message the first of these readings that reads it; where none does, the first says why."""
     decoded = decode(messages, projection, dialects[0])
     refused = np.flatnonzero(decoded.status >= Status.TRUNCATED)

@@ -80,19 +80,19 @@ class CheckContext:
 
     def claims(self, kind: str, group: Group, *subject: str) -> list[Claim]:
         """One kind of claims about a subject, made inside one group, by their first sighting."""
-        filed = self.asked(subject)
+        filed = self.filed_for(subject)
         if filed.waits:
             self.pending.add(self.subject)
         return filed.claims.get((id(group), kind), [])
 
     def groups(self, subject: Subject) -> list[Group]:
         """The groups in which something was said about a subject, in a stable order."""
-        filed = self.asked(subject)
+        filed = self.filed_for(subject)
         if filed.waits:
             self.pending.add(self.subject)
         return filed.groups
 
-    def heard(self, subject: Subject) -> list[Claim]:
+    def believed(self, subject: Subject) -> list[Claim]:
         """All claims about a subject but those of strangers, whichever cluster they are of."""
         return [
             claim
@@ -103,7 +103,7 @@ class CheckContext:
     def hears(self, claim: Claim, host: str | None) -> bool:
         return not self.strangers.silenced(claim, host)
 
-    def asked(self, subject: Subject) -> Filed:
+    def filed_for(self, subject: Subject) -> Filed:
         """A subject's claims for the one in hand, which is judged again once strangers among them are none any more."""
         filed = self.filed_in(subject)
         if filed.ungranted:

@@ -125,7 +125,7 @@ class Judge:
         everything = unsaid is None or self.clusters.moved(before) or self.without != without
         subjects = self.dirty() | (self.every_subject() if everything else self.beside(unsaid or set()))
         subjects |= settled
-        subjects -= self.settlement.told(subjects - self.ledger.touched)
+        subjects -= self.settlement.over_among(subjects - self.ledger.touched)
         self.ledger.touched.clear()
         changed = list(self.judged(subjects, context, forget=lessened))
         self.settlement.leave(settled)
@@ -262,7 +262,7 @@ class Judge:
                 continue
             body = row.body if row else withdrawn(before.body)
             if (row or before.open) and body != before.body:
-                if row and not forget and self.pace.held(subject, before, row):
+                if row and not forget and self.pace.may_wait(subject, before, row):
                     continue
                 before = before if before.open else before._replace(stranger=stranger)
                 news = row.news if row else None

@@ -50,7 +50,7 @@ class RowPace:
         self.waits(subject)
         return table
 
-    def held(self, subject: Subject, before: Revision, row: ResultRow) -> bool:
+    def may_wait(self, subject: Subject, before: Revision, row: ResultRow) -> bool:
         """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
         that it may leave with this batch is not held back.
         """

@@ -139,7 +139,7 @@ class Settlement:
         """Whether a connection has left the follower."""
         return any(claim.kind == SPACE and claim.peak.get("over") for claim in self.ledger.claims_of(*subject).values())
 
-    def told(self, subjects: Iterable[Subject]) -> set[Subject]:
+    def over_among(self, subjects: Iterable[Subject]) -> set[Subject]:
         """The connections whose last rows were told when they left the follower."""
         return {subject for subject in subjects if subject[0] == SPACE and self.over(subject)}
 

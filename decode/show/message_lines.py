@@ -90,7 +90,7 @@ def of(
     But for those that become known after WAIT_NS, or when more is to be held than WAITING_ROWS.
     """
     waiting, newest_ns = Waiting(), 0
-    for ts_ns, rows, found in told(tables, wanted, reading, noticed or Noticed()):
+    for ts_ns, rows, found in timed_lines(tables, wanted, reading, noticed or Noticed()):
         newest_ns = max(newest_ns, ts_ns)
         if found is not None:
             waiting.add(ts_ns, rows, found)
@@ -98,7 +98,7 @@ def of(
     yield from waiting.due(newest_ns + 1)
 
 
-def told(
+def timed_lines(
     tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed
 ) -> Iterator[tuple[int, int, Line | None]]:
     """(time, rows of tables, line) of messages as they become known; None for a message that is not wanted."""
@@ -115,12 +115,12 @@ def told(
             topic_names.learn(decoded)
         answered = answers(exchanges)
         clients, inside = client_ids(exchanges), enveloped(decoded, answered, reading, topic_names)
-        told_of, head = Told(decoded, reading, topic_names), Heads(exchanges)
+        details_of, head = Details(decoded, reading, topic_names), Heads(exchanges)
         times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), answered))
         for i in wanted.rows(exchanges, inside):
             if not wanted.names(clients.get(i), inside.get(i)):
                 continue
-            found = head(i, clients.get(i)) | told_of(i)
+            found = head(i, clients.get(i)) | details_of(i)
             if reading.summary:
                 found["latency_ns"] = times[i] - times[asked[i]] if asked[i] >= 0 else None
             if i in inside:
@@ -179,7 +179,7 @@ def answers(exchanges: Exchanges) -> Ints:
     return out
 
 
-class Told:
+class Details:
     """What is told of a message besides its line: body, summary, or why there is none."""
 
     def __init__(self, decoded: Decoded, reading: Reading, topic_names: Mapping[bytes, str]) -> None:
@@ -200,7 +200,7 @@ def enveloped(
     messages, outer, answered = unwrapped(decoded, request_of)
     inner = alone(messages, reading)
     deeper = enveloped(inner, answered, reading, topic_names, steps - 1) if steps > 1 else {}
-    told_of = Told(inner, reading, topic_names)
+    details_of = Details(inner, reading, topic_names)
     found = {}
     for i, envelope in enumerate(outer.tolist()):
         request = i if messages.side[i] == REQUEST else int(answered[i])
@@ -210,7 +210,7 @@ def enveloped(
             "size": int(messages.size[i]),
         }
         wrong = {"undecoded": "too-deep"} if steps == 1 and messages.key[i] == ENVELOPE else without_ids(messages, i)
-        said = told_of(i, wrong)
+        said = details_of(i, wrong)
         found[envelope] = named | said | ({"enveloped": deeper[i]} if i in deeper else {})
     return found
 

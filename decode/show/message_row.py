@@ -46,7 +46,7 @@ class Rows:
             Cell(self._clock(line["time"]), "time"),
             self._padded("ends", f"{line['src']} > {line['dst']}"),
             self._padded("api", api(line)),
-            *said(line),
+            *content_cells(line),
         ]
         if line["latency_ns"] is not None:
             found.append(Cell(duration(line["latency_ns"]), "latency"))
@@ -73,7 +73,7 @@ def api(line: Line) -> str:
     return f"{name} {version}{carried} {line['side']}"
 
 
-def said(line: Line) -> Iterator[Cell]:
+def content_cells(line: Line) -> Iterator[Cell]:
     """What it is about, and what went wrong; of an Envelope also what the message in it says."""
     summary: Summary = line["summary"]
     if about := topics(summary):
@@ -85,7 +85,7 @@ def said(line: Line) -> Iterator[Cell]:
     if "undecoded" in line:
         yield Cell(f"undecoded: {line['undecoded']}", "unread")
     if "enveloped" in line:
-        yield from said(line["enveloped"])
+        yield from content_cells(line["enveloped"])
 
 
 def topics(summary: Summary) -> str:

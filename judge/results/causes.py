@@ -62,7 +62,7 @@ ROLES = ("cause", "consequence", "alone")
 
 
 @dataclass(frozen=True)
-class Told:
+class OpenFinding:
     """As much of an open finding as relations look at; times in seconds."""
 
     id: str
@@ -75,7 +75,7 @@ class Told:
     """By relation what this finding offers as a cause (`cause ...`) and asks for as a consequence."""
 
     @classmethod
-    def of(cls, row: Row) -> "Told | None":
+    def of(cls, row: Row) -> "OpenFinding | None":
         """None for what is about no cluster that is known, or stands for many: it is related to nothing."""
         if row["cluster"] is None or row.get("others") is not None:
             return None
@@ -195,7 +195,7 @@ class Fit(NamedTuple):
 NO_FIT = Fit(False, 0, frozenset())
 
 
-def explained(told: Told, fits: Sequence[Fit]) -> bool:
+def explained(told: OpenFinding, fits: Sequence[Fit]) -> bool:
     """Whether these explain it whole, together."""
     brokers = frozenset().union(*(fit.brokers for fit in fits))
     return any(fit.whole for fit in fits) or (bool(brokers) and brokers >= told.keys["brokers"])
@@ -203,10 +203,10 @@ def explained(told: Told, fits: Sequence[Fit]) -> bool:
 
 def linked(findings: Iterable[Row]) -> dict[str, Linked]:
     """By id what each has to do with the others, over open last revisions."""
-    return links_of(told for row in findings if (told := Told.of(row)) is not None)
+    return links_of(told for row in findings if (told := OpenFinding.of(row)) is not None)
 
 
-def links_of(findings: Iterable[Told]) -> dict[str, Linked]:
+def links_of(findings: Iterable[OpenFinding]) -> dict[str, Linked]:
     causes = Causes(findings)
     origins = {name: causes.origin(name) for name in causes.told}
     consequences: dict[str, list[str]] = defaultdict(list)
@@ -219,7 +219,7 @@ def links_of(findings: Iterable[Told]) -> dict[str, Linked]:
 class Causes:
     """Findings by what they offer as causes."""
 
-    def __init__(self, findings: Iterable[Told]) -> None:
+    def __init__(self, findings: Iterable[OpenFinding]) -> None:
         self.told = {told.id: told for told in sorted(findings, key=lambda told: told.id)}
         self.known: dict[str, Origin] = {}
         self.offers: dict[tuple[Any, ...], list[str]] = defaultdict(list)
@@ -237,7 +237,7 @@ class Causes:
             self.known[name] = self.traced(self.told[name])
         return self.known[name]
 
-    def traced(self, told: Told) -> Origin:
+    def traced(self, told: OpenFinding) -> Origin:
         """Back along the rules, which have no circle, to where it began."""
         direct = self.direct(told)
         before = frozenset(direct).union(*(self.origin(name).before for name in direct))
@@ -247,7 +247,7 @@ class Causes:
             return Origin(roots[0], (), before)
         return Origin(None, tuple(roots[:MOST_POSSIBLE]), before)
 
-    def direct(self, told: Told) -> dict[str, "Fit"]:
+    def direct(self, told: OpenFinding) -> dict[str, "Fit"]:
         """The findings that it may follow from in one step, and what each explains."""
         found: dict[str, Fit] = {}
         rank = 0
@@ -263,7 +263,7 @@ class Causes:
                 )
         return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
 
-    def fitting(self, rule: Rule, told: Told) -> Iterator[str]:
+    def fitting(self, rule: Rule, told: OpenFinding) -> Iterator[str]:
         """Findings of the rule's cause that stand in its relation to this one, at a time that fits."""
         for keys in product(*(told.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
             for name in self.offers.get((told.place, rule.cause, rule.relations, keys), ()):

@@ -67,8 +67,8 @@ def unnumbered(group: Group, name: str, topic: Topic, told: list[Claim]) -> Resu
 def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """The row of an id that nothing has named yet."""
     topic_id = subject[1]
-    groups, filed = context.groups(subject), context.asked(subject)
-    bound = any(claim.kind == "binding" for claim in context.heard(subject))
+    groups, filed = context.groups(subject), context.filed_for(subject)
+    bound = any(claim.kind == "binding" for claim in context.believed(subject))
     if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
         return
     for group in known(groups):

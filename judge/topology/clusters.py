@@ -68,7 +68,7 @@ class Clusters:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
-        for said in self.said(claims):
+        for said in self.believable(claims):
             by_kind[said.kind].append(said)
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
@@ -88,7 +88,7 @@ class Clusters:
         self.alone = len(self.only) == len(self.places)
         """No endpoint was ever another cluster's."""
 
-    def said(self, claims: Iterable[Claim]) -> Iterator[Claim]:
+    def believable(self, claims: Iterable[Claim]) -> Iterator[Claim]:
         """What counts of servers' claims."""
         for claim in claims:
             kind = claim.kind.removeprefix(UNANSWERED)
@@ -101,7 +101,7 @@ class Clusters:
         """The same servers have said the same again: when they did first and last."""
         times: dict[str, list[tuple[int, int]]] = defaultdict(list)
         touched: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for claim in self.said(claims):
+        for claim in self.believable(claims):
             (touched if touches(claim) else times)[claim["endpoint"]].append((claim.first.ts_ns, claim.last.ts_ns))
         for group in self.groups:
             spans = [span for endpoint in group.endpoints for span in times.get(endpoint, ())]

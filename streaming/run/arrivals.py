@@ -150,7 +150,7 @@ class Arrivals:
     def positions(self) -> dict[str, Position]:
         return {name: agent.position for name, agent in self._agents.items() if agent.position}
 
-    def taken(self, batch: BatchFiles) -> None:
+    def consumed(self, batch: BatchFiles) -> None:
         """They wait no longer."""
         with self._lock:
             for name, position in batch.after.items():

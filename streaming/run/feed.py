@@ -60,7 +60,7 @@ class Feed:
             batch_files.write(self.plan.checkpoint, batch_id, batch)
             batch_files.forget(self.plan.checkpoint, batch_id)
         before = self.arrivals.waiting()
-        self.arrivals.taken(batch)
+        self.arrivals.consumed(batch)
         after = self.arrivals.waiting()
         self.running = before[0] - after[0], before[1] - after[1]
         self.begun_s = time.monotonic()

@@ -86,7 +86,7 @@ def claim(checkpoint: str, now: dict[str, Any], *, moved: bool = False) -> str:
     for name, value in now.items():
         if not (fits(name, before.get(name), value) or (moved and name in PLACES)):
             words = name.replace("_", " ")
-            other = f"made with {words} {said(before.get(name))}, this is {said(value)}"
+            other = f"made with {words} {shown(before.get(name))}, this is {shown(value)}"
             way_out = "go on as before, say --moved if that was moved," if name in PLACES else "go on as before"
             raise CheckpointRefused(f"{checkpoint}: {other}; {way_out} or {FIX}")
     if before != now:
@@ -125,7 +125,7 @@ class Strange(ValueError):  # noqa: N818 - never leaves this module
     """Not damaged, and not what it should be."""
 
 
-def said(value: Any) -> str:
+def shown(value: Any) -> str:
     return ",".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 

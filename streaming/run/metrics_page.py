@@ -30,7 +30,7 @@ from wirecheck import extension_modules
 from wirecheck.decode import api_names
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results import worst_findings
-from wirecheck.judge.results.causes import Told, links_of
+from wirecheck.judge.results.causes import OpenFinding, links_of
 from wirecheck.judge.results.worst_findings import ALONE, role_of
 from wirecheck.judge.topology.releases import removed_in_4
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
@@ -83,7 +83,7 @@ class Page(Collector):
         """(label, measure, detail) to count."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
-        self.told: dict[str, Told] = {}
+        self.told: dict[str, OpenFinding] = {}
         """Of findings that stand what tells how they are related, by label and id."""
         self.shown: dict[str, worst_findings.Open] = {}
         """Of findings that stand what names them, by label and id."""
@@ -145,7 +145,7 @@ class Page(Collector):
         gone = row.get("withdrawn") or row.get("state") == "withdrawn"
         name, counted = f"{row['label']}|{row['id']}", counts_as(table, row)
         if table == "findings":
-            self.relate(name, None if gone else Told.of(row))
+            self.relate(name, None if gone else OpenFinding.of(row))
             self.shown.pop(name, None)
             if not gone:
                 self.shown[name] = worst_findings.kept(row)
@@ -158,7 +158,7 @@ class Page(Collector):
         else:
             known[name] = counted
 
-    def relate(self, name: str, told: Told | None) -> None:
+    def relate(self, name: str, told: OpenFinding | None) -> None:
         self.roles = None
         self.told.pop(name, None)
         if told is not None:

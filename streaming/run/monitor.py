@@ -30,13 +30,13 @@ from wirecheck.streaming.run.manifest import CheckpointRefused
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.replay import retried
-from wirecheck.streaming.run.resources import served, stop_signals, taken, workplace
+from wirecheck.streaming.run.resources import exclusive, served, stop_signals, workplace
 from wirecheck.streaming.run.suspects import killers
 from wirecheck.streaming.run.web_server import Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
-from wirecheck.streaming.spark.sinks import Told
+from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import Loads, most_loaded
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.quarantine import whose
@@ -61,7 +61,7 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
     """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people. Raises MonitorError."""
     try:
         listed(plan.frames)
-        with taken(plan.checkpoint, say) as lease, stop_signals() as stopping, served(plan, front) as page:
+        with exclusive(plan.checkpoint, say) as lease, stop_signals() as stopping, served(plan, front) as page:
             begin(settings, Watch(plan, page, stopping, say, lease))
     except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
@@ -193,7 +193,7 @@ class Watch:
     say: Say
     lease: Lease | None = None
 
-    def told(self, feed: Feed, tables: Told, instead: bool, loads: Loads) -> None:
+    def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: Loads) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
         feed.judged()
         if instead:
@@ -212,7 +212,7 @@ class Watch:
 def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
     feed = opened(watch.plan, watch.page.alive)
-    query = start(spark, job, settings, partial(watch.told, feed), feed)
+    query = start(spark, job, settings, partial(watch.batch_written, feed), feed)
     watch.page.ready = True
     watch.say(beginning(watch.plan, watch.page, settings))
     try:

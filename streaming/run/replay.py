@@ -96,14 +96,14 @@ def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:
 
 def finish(query: StreamingQuery, files: int, on_progress: Progress | None) -> StreamingQuery:
     """Wait for the end; says how many files are judged."""
-    told = Told(files, on_progress)
+    told = JudgedFiles(files, on_progress)
     while not query.awaitTermination(0.3):
         told.of(query)
     told.end()
     return query
 
 
-class Told:
+class JudgedFiles:
     """How many files are judged, as it is told while one waits."""
 
     def __init__(self, files: int, on_progress: Progress | None) -> None:

@@ -24,7 +24,7 @@ from wirecheck.streaming.store.storage import is_local, local, why
 
 
 @contextmanager
-def taken(checkpoint: str, say: Say) -> Iterator[Lease | None]:
+def exclusive(checkpoint: str, say: Say) -> Iterator[Lease | None]:
     """By this monitor alone: a lock on this machine, a lease on an object store. Raises CheckpointRefused and
     LeaseRefused.
     """

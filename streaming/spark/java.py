@@ -59,12 +59,12 @@ def described(home: Path) -> Java | None:
     if not (home / "bin" / "java").exists():
         return None
     release = home / "release"
-    text = release.read_text(encoding="utf-8", errors="replace") if release.exists() else asked(home)
+    text = release.read_text(encoding="utf-8", errors="replace") if release.exists() else version_text(home)
     match = re.search(r'version[= ]"(?:1\.)?(\d+)', text, re.IGNORECASE)
     return Java(home, int(match[1])) if match else None
 
 
-def asked(home: Path) -> str:
+def version_text(home: Path) -> str:
     command = [str(home / "bin" / "java"), "-version"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stderr  # noqa: S603 - the Java found

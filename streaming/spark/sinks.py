@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 QUERY_ID = "sql.streaming.queryId"  # Spark's name for the id a checkpoint keeps
-Told = Mapping[str, pa.Table]
-Listener = Callable[[Told, bool, Loads], None]
+BatchTables = Mapping[str, pa.Table]
+Listener = Callable[[BatchTables, bool, Loads], None]
 Before = Callable[[int], None]
 """Told of a batch before any of it is computed."""
 Confirmed = Callable[[], Mapping[str, int]]
@@ -56,13 +56,13 @@ def table_sink(
     return write
 
 
-def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[Told, bool]:
+def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[BatchTables, bool]:
     """The tables, and whether the batch had been written with other rows."""
     told = by_table(rows)
     return told, batches.write_tables(told, out, run, batch_id)
 
 
-def by_table(rows: Iterable[Tagged]) -> Told:
+def by_table(rows: Iterable[Tagged]) -> BatchTables:
     parts: dict[str, list[pa.Table]] = {}
     for row in rows:
         parts.setdefault(row.route, []).append(from_ipc(row.cell))

@@ -41,7 +41,7 @@ class LeaseLost(Exception):  # noqa: N818 - reads as what happened
     """This monitor commits nothing more; the message is why, in one line."""
 
 
-class Held(NamedTuple):
+class Found(NamedTuple):
     """The object as it was found."""
 
     said: dict[str, Any]
@@ -83,11 +83,11 @@ class Lease:
 
     def take(self, say: Say) -> None:
         """Hold it. Raises LeaseRefused where another monitor does."""
-        while not self._put(self._held(say)):
+        while not self._put(self._replaceable(say)):
             pass
         self._thread.start()
 
-    def _held(self, say: Say) -> Held | None:
+    def _replaceable(self, say: Say) -> Found | None:
         """What is to be replaced: nothing, a lease that was given back, or one that nobody renews."""
         found = self._get()
         if found is None or found.said["released"]:
@@ -149,7 +149,7 @@ class Lease:
 
     def _renew(self, *, released: bool = False) -> None:
         with self._guard:
-            if not self.lost and not self._put(Held({"fence": self.fence - 1}, self._known), released=released):
+            if not self.lost and not self._put(Found({"fence": self.fence - 1}, self._known), released=released):
                 self.lost = True
 
     @property
@@ -163,7 +163,7 @@ class Lease:
         said = {"holder": self.holder, "token": self.token, "fence": self.fence, "renewals": self.renewals}
         return json.dumps({**said, "released": released}).encode()
 
-    def _put(self, before: Held | None, *, released: bool = False) -> bool:
+    def _put(self, before: Found | None, *, released: bool = False) -> bool:
         """Whether it stands there instead of that. Raises what `unanswered` names where it is not known."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
@@ -175,17 +175,17 @@ class Lease:
             if now is None or now.said["token"] != self.token:
                 return False
             if now.said["renewals"] != self.renewals:  # an earlier renewal: this one is still to be made
-                return self._put(Held({"fence": self.fence - 1}, now.version), released=released)
+                return self._put(Found({"fence": self.fence - 1}, now.version), released=released)
             self._version = now.version
         else:
             self._version = version_of(done)
         return True
 
-    def _get(self) -> Held | None:
+    def _get(self) -> Found | None:
         with suppress(FileNotFoundError):
             found = self.store.get(NAME)
             meta, content = found.meta, bytes(found.bytes())
-            return Held(json.loads(content), version_of(meta))
+            return Found(json.loads(content), version_of(meta))
         return None
 
 

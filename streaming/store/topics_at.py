@@ -55,10 +55,10 @@ def description(topic: Row, topics: list[Row], partitions: list[Row], words: lis
         "first_seen": plain(topic["first_seen"]),
         "last_seen": plain(last_seen(topic, [*partitions, *words], at)),
         "internal": internal and internal["internal"],
-        "internal_claim": said(internal),
+        "internal_claim": word_of(internal),
         "authorized_operations": operations and operations["authorized_operations"],
-        "authorized_operations_claim": said(operations),
-        "partitions": [partition(row) for row in held(partitions, at)],
+        "authorized_operations_claim": word_of(operations),
+        "partitions": [partition(row) for row in partition_states(partitions, at)],
     }
 
 
@@ -92,12 +92,12 @@ def newest(words: list[Row], column: str) -> Row | None:
     return max((row for row in words if row[column] is not None), key=lambda row: row["first_seen"], default=None)
 
 
-def said(row: Row | None) -> Row | None:
+def word_of(row: Row | None) -> Row | None:
     """On whose word something stands."""
     return row and {"time": plain(row["first_seen"]), "source": row["source"], "connection": row["connection"]}
 
 
-def held(rows: list[Row], at: dt.datetime) -> list[Row]:
+def partition_states(rows: list[Row], at: dt.datetime) -> list[Row]:
     """The state each partition was in, by number."""
     found: dict[int, Row] = {}
     for row in rows:
@@ -115,7 +115,7 @@ def order(row: Row, at: dt.datetime) -> tuple[Any, ...]:
 
 def partition(row: Row) -> Row:
     columns = ("partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas")
-    return {**{name: row[name] for name in columns}, **(said(row) or {})}
+    return {**{name: row[name] for name in columns}, **(word_of(row) or {})}
 
 
 def hexadecimal(topic_id: str | None) -> str | None:

@@ -8,7 +8,7 @@ from tests import traffic as t
 from wirecheck.capture import file_metadata, frames, frames_file
 from wirecheck.capture.agent.emptied_file import empty
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.capture.file_metadata import Said, Span
+from wirecheck.capture.file_metadata import FileMetadata, Span
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def metadata(file):
 
 def test_a_file_says_whose_it_is_and_of_which_time(file):
     ts_ns = pq.read_table(file).filter(pa.compute.field("kind") == frames.FRAME)["ts_ns"].to_pylist()
-    assert frames_file.of_itself(file) == Said("prod", "a-1", 1, Span(min(ts_ns), max(ts_ns)))
+    assert frames_file.of_itself(file) == FileMetadata("prod", "a-1", 1, Span(min(ts_ns), max(ts_ns)))
     assert metadata(file) == {
         b"wirecheck.frames": b"1",
         b"wirecheck.cluster": b"prod",
@@ -45,7 +45,7 @@ def test_a_file_says_whose_it_is_and_of_which_time(file):
 
 def test_an_emptied_file_says_the_same_but_has_no_times(file, tmp_path):
     empty(file, tmp_path / "emptied.parquet")
-    assert frames_file.of_itself(tmp_path / "emptied.parquet") == Said("prod", "a-1", 1, None)
+    assert frames_file.of_itself(tmp_path / "emptied.parquet") == FileMetadata("prod", "a-1", 1, None)
     assert frames_file.read(tmp_path / "emptied.parquet")["kind"].to_pylist()[-1] == frames.PROGRESS
 
 

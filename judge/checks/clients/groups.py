@@ -110,7 +110,7 @@ BEGIN = len(LEAST) + 8
 
 
 @dataclass(frozen=True, order=True)
-class Said:
+class LastSeen:
     """A topic in a set of names: where it was seen last, and with which answer."""
 
     seen: Sighting
@@ -145,7 +145,7 @@ def writers(context: CheckContext) -> dict[str, list[Subject]]:
     if context.writers is None:
         context.writers = defaultdict(list)
         for client in sorted(context.ledger.subjects("client")):
-            claims = [claim for claim in context.heard(client) if claim.kind == "wrote"]
+            claims = [claim for claim in context.believed(client) if claim.kind == "wrote"]
             for member in sorted({member for claim in claims for member in claim.peak}):
                 context.writers[member].append(client)
     return context.writers
@@ -156,7 +156,7 @@ def member_of(name: str) -> str:
     return named(hashed(Column(np.zeros(1, np.int64), [name])))[0]
 
 
-def misled(client: Subject, wrote: Said, topic: Topic, context: CheckContext) -> Iterator[Evidence]:
+def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext) -> Iterator[Evidence]:
     """A client that writes, if it was told nothing but the earlier id since the change."""
     old, new = topic.histories[-2:]
     told = [said for said in members("told", client, topic, context) if said.seen.ts_ns > new.born_ns]
@@ -186,14 +186,16 @@ def misled(client: Subject, wrote: Said, topic: Topic, context: CheckContext) ->
         )
 
 
-def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> Iterator[Said]:
+def members(kind: str, client: Subject, topic: Topic, context: CheckContext) -> Iterator[LastSeen]:
     """What a client's sets say of a topic; members of one name begin alike."""
     whole = member_of(topic.name)
     for claim in context.claims(kind, topic.group, *client):
         values = [claim.peak[whole]] if whole in claim.peak else []
         if kind == "told":
             values = [value for name, value in claim.peak.items() if name.startswith(whole[:BEGIN])]
-        yield from (said for value in values if (said := Said(Sighting(*value[:-2]), *value[-2:])).name == topic.name)
+        yield from (
+            said for value in values if (said := LastSeen(Sighting(*value[:-2]), *value[-2:])).name == topic.name
+        )
 
 
 def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:

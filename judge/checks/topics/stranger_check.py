@@ -62,7 +62,7 @@ def odd(host: str, deeds: list[Deed]) -> Evidence:
         words={
             "who": f"Host {host}",
             "why": "nobody names it, and nothing it asked for was granted",
-            "what": "; ".join(said(what, found) for what, found in sorted(by_kind.items(), key=graveness)),
+            "what": "; ".join(in_words(what, found) for what, found in sorted(by_kind.items(), key=graveness)),
         },
     )
 
@@ -72,7 +72,7 @@ def graveness(kind: tuple[str, list[Deed]]) -> tuple[bool, str]:
     return kind[0] in HARMLESS, kind[0]
 
 
-def said(what: str, deeds: list[Deed]) -> str:
+def in_words(what: str, deeds: list[Deed]) -> str:
     """One kind of behaviour in words: what, how often, in which APIs."""
     apis = sorted({api for deed in deeds for api in deed.apis})
     more = ", ..." if len(apis) > SHOWN else ""

@@ -42,7 +42,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
         if tables and api == "Fetch":
             yield highest(batch, tables["topics"], tables["topics.partitions"])
         if tables:
-            yield asked(batch, api, tables[path])
+            yield requested(batch, api, tables[path])
             yield zero(batch, api, tables[path])
     for api, path, partitions in ANSWERS:
         tables = batch.tables(api, "response")
@@ -50,7 +50,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield from answered(batch, api, tables[path], tables[partitions])
 
 
-def asked(batch: Batch, api: str, topics: Table) -> Rows:
+def requested(batch: Batch, api: str, topics: Table) -> Rows:
     """Requests by id."""
     message = topics.message
     client_id, host, endpoint = who(batch, message)
