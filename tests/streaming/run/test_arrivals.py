@@ -51,7 +51,7 @@ def taken(found, most_bytes=1 << 30):
     batch = found.next_batch(most_bytes)
     if batch is None:
         return []
-    found.taken(batch)
+    found.consumed(batch)
     return [int(name[-18:-8]) if name.startswith("a-") else name for name in batch.files]
 
 
@@ -183,7 +183,7 @@ def test_every_file_is_taken_once_whatever_the_order_and_the_restarts(come, seed
         batch = found.next_batch(chance.choice([10, 1000]))
         if batch:
             got += batch.files
-            found.taken(batch)
+            found.consumed(batch)
         if chance.random() < 0.2:
             found = come.start(found.positions())
     assert sorted(got) == names
@@ -193,5 +193,5 @@ def test_every_file_is_taken_once_whatever_the_order_and_the_restarts(come, seed
 def test_a_batch_that_is_repeated_is_not_taken_again(come):
     come.put(1, 2, 3)
     found = come.start()
-    found.taken(BatchFiles(("a-0000000001.parquet",), {"a": Position(1, 2)}))
+    found.consumed(BatchFiles(("a-0000000001.parquet",), {"a": Position(1, 2)}))
     assert taken(found) == [2, 3]

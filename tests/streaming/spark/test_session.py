@@ -16,7 +16,7 @@ RAISED = """An error occurred while calling None.org.apache.spark.api.java.JavaS
 
 
 def test_what_is_started_meanwhile_writes_to_the_log_and_nobody_else(tmp_path, capfd):
-    command = [sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr)"]
+    command = [sys.executable, "-c", "import sys; print('out', flush=True); print('err', file=sys.stderr)"]
     with inherited_by_java(tmp_path / "log"):
         subprocess.run(command, check=True)
     os.write(2, b"mine\n")
