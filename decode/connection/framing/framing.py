@@ -161,8 +161,7 @@ def _token_or_request(shared: Shared, connection: Connection, direction: Directi
 
 def _response_head(connection: Connection, direction: Direction, window: Window, largest: i64) -> bool:
     at = direction.message_begin
-    size = window.int32(0)
-    raw = token_is_due(connection) or (size < 4 and connection.tokens_may_follow)  # its token may be captured later
+    size, raw = window.int32(0), token_is_due(connection)
     have = direction.next_offset - at
     if raw and size >= 4:
         if have < 8:
