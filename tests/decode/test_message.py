@@ -174,6 +174,26 @@ def test_no_other_api_versions_request_is_tolerated():
     assert not out.tolerance.any()
 
 
+# confluent-kafka 2.0.2 in a capture against 4.3.1: list_consumer_groups() of client "ck-2.0.2".
+LIST_GROUPS = bytes.fromhex("00100004000000060008") + b"ck-2.0.2" + bytes.fromhex("00010000")
+
+
+def test_the_second_tags_of_librdkafkas_list_groups_are_tolerated_by_name():
+    stable = LIST_GROUPS[:-3] + b"\x02\x07Stable\0\0"  # the same request with a state to filter by
+    out = decode(pack([LIST_GROUPS, stable, LIST_GROUPS[:-1]], [REQUEST] * 3, [16] * 3, [4] * 3))
+    assert out.status.tolist() == [Status.OK] * 3
+    assert out.tolerance.tolist() == [Tolerance.LIST_GROUPS_SECOND_TAGS] * 2 + [Tolerance.NONE]
+    assert nested(out, 0) == nested(out, 2)
+    assert nested(out, 1)["body"] == {"statesFilter": ["Stable"]}
+
+
+def test_no_other_list_groups_request_is_tolerated():
+    rows = [(LIST_GROUPS[:-1] + b"\1", 4), (LIST_GROUPS + b"\0", 4), (LIST_GROUPS, 5)]
+    out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [16] * 3, [version for _, version in rows]))
+    assert Status.OK not in out.status.tolist()
+    assert not out.tolerance.any()
+
+
 def test_a_projection_keeps_what_was_asked_for_and_checks_everything():
     rows = [row for row in vectors("kafka-messages") if (row["api"], row["side"]) == ("Fetch", "request")]
     broken = {**rows[-1], "hex": rows[-1]["hex"] + "00"}
