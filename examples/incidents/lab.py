@@ -176,8 +176,8 @@ class Lab:
             for below in entry["consequences"]:
                 print(f"    {below['code']}: {below['sentence']}")
         print(f"Verdict   {found['verdict']}")
-        blamed = [entry for entry in found["entries"] if entry["sentence"] in found["verdict"]]
-        return 0 if [entry["code"] for entry in blamed[:1]] == [code] else 1
+        first = [entry for entry in found["entries"] if entry["sentence"] in found["verdict"]] or found["entries"]
+        return 0 if [entry["code"] for entry in first[:1]] == [code] else 1
 
     # tools and clients
 
