@@ -144,6 +144,18 @@ def test_librdkafkas_trailing_bytes_are_tolerated_by_name(version):
     }  # fmt: skip
 
 
+# confluent-kafka 2.2.0 in a capture against 4.3.1: client id "ck-2.2.0", all topics.
+LIBRDKAFKA_9 = bytes.fromhex("00030009000000040008") + b"ck-2.2.0" + bytes.fromhex("000000000001000000")
+
+
+def test_librdkafkas_trailing_bytes_of_metadata_9_are_tolerated_by_name():
+    rows = [(LIBRDKAFKA_9, 9), (LIBRDKAFKA_9[:-1], 9), (LIBRDKAFKA_9, 12)]
+    out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [3] * 3, [version for _, version in rows]))
+    assert out.tolerance.tolist() == [Tolerance.METADATA_INT32_NULL, Tolerance.NONE, Tolerance.NONE]
+    assert [Status(status).name for status in out.status] == ["OK", "OK", "LEFTOVER_BYTES"]
+    assert nested(out, 0)["body"]["topics"] is None
+
+
 def test_other_trailing_bytes_are_not_tolerated():
     rows = [(LIBRDKAFKA[:-1] + b"\1", 12), (LIBRDKAFKA + b"\0", 12), (LIBRDKAFKA, 11)]
     out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [3] * 3, [version for _, version in rows]))
