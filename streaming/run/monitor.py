@@ -253,6 +253,8 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
             manifest.sum_up(watch.plan.checkpoint)
         elif rounds % ROUNDS == 0:
             watch.page.hear(measured(progress, feed.waiting()))
+            for line in feed.warnings():
+                watch.say(line)
         if not busy:
             watch.page.alive()
         stopping = watch.stopping.is_set()
