@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.streaming.conftest import CAPTURES
 from wirecheck.capture import frames, frames_file
+from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.connection.exchanges import Connection
 from wirecheck.decode.connection.segments import bucket_of
 from wirecheck.judge.settlement import AFTER_NS, IDLE_NS
@@ -186,10 +188,12 @@ def test_what_is_remembered_is_bounded_and_stored():
 
 
 @pytest.mark.parametrize("version", sorted(READ - {STATE_VERSION}))
-def test_a_bucket_of_a_version_before_goes_on(version, frames_files):
+def test_a_bucket_of_a_version_before_goes_on(version, tmp_path, monkeypatch):
     """It gives what a bucket gives that was never stored."""
+    monkeypatch.chdir(CAPTURES / "zk28-recreate")  # frames keep the name by which their capture was called
+    files = write_frames([Path("capture.pcap.gz")], tmp_path / "frames", "L", agent="a", roll_bytes=400_000).files
     settings = Settings(buckets=1, agents={"a": AgentFiles()})
-    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+    cells = [row.cell for rows in pack_files(map(str, files), settings) for row in rows]
     whole, older = Bucket("L", 0, settings), Bucket("L", 0, settings)
     list(whole.receive(cells[:2]))
     older.restore((STATES / f"{version}.bin").read_bytes())

@@ -27,7 +27,7 @@ def seen(name, revision, at_s, **more):
 
 
 def names(out, table):
-    return sorted(row["id"] for row in last(revisions(out / table / "run=r")))
+    return sorted(row["id"] for row in last(revisions(out, table, "r")))
 
 
 def test_rows_leave_that_were_last_seen_before_with_all_their_revisions(tmp_path):
@@ -38,7 +38,7 @@ def test_rows_leave_that_were_last_seen_before_with_all_their_revisions(tmp_path
         tell(tmp_path, "findings", number, rows)
     retention.retire(tmp_path, "r", BEFORE_S, 2)
     assert names(tmp_path, "findings") == ["both"]
-    assert {row["id"] for row in revisions(tmp_path / "findings" / "run=r")} == {"both"}
+    assert {row["id"] for row in revisions(tmp_path, "findings", "r")} == {"both"}
 
 
 def test_topics_that_are_there_stay_and_what_no_time_is_known_of(tmp_path):
@@ -96,5 +96,5 @@ def test_cut_off_at_any_step_no_replaced_revision_stands(tmp_path, monkeypatch):
     for _ in range(4):
         with pytest.raises(CutError):
             retention.retire(tmp_path, "r", BEFORE_S, 3)
-        assert [row["revision"] for row in last(revisions(tmp_path / "findings" / "run=r"))] in ([newest], [])
+        assert [row["revision"] for row in last(revisions(tmp_path, "findings", "r"))] in ([newest], [])
     assert names(tmp_path, "findings") == []
