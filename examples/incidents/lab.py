@@ -253,6 +253,7 @@ def reproduce(incident: Callable[[Lab], None], code: str) -> None:
     parser.add_argument("--client", help="a program that the incident needs, where its page says so")
     given = parser.parse_args()
     given.kafka, given.out = given.kafka.resolve(), given.out.resolve()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what was started, as every other way out does
     with Lab(name, given) as lab:
         incident(lab)
         ended = lab.judge(code)

@@ -61,9 +61,10 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
     Why it matters. The topic is not created; or it is, and the client was told otherwise (5; with a timeout of 0
     ZooKeeper clusters go on and create it, KRaft clusters do not); or the request is only partly done (7).
 
-    When it is innocent. A client that does not wait on purpose sends a timeout of 0 and looks again later. A topic that
-    existed already (36) is no failure, and nothing is partly done for it; nor is it where this is not the controller
-    (41). What was created after a timeout is only known if something bound it later.
+    When it is innocent. A client that does not wait on purpose sends a timeout of 0 and looks again later, as
+    librdkafka up to 1.4 does unless it is told how long to wait. A topic that existed already (36) is no failure, and
+    nothing is partly done for it; nor is it where this is not the controller (41). What was created after a timeout is
+    only known if something bound it later.
 
     Source. KIP-4, CreateTopics; ZkAdminManager and ReplicationControlManager of Kafka 3.9.
     """
