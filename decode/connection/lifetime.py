@@ -134,8 +134,7 @@ def flush(shared: Shared, connection: Connection) -> None:
     """The capture has ended, or others need its room: it is over now."""
     if connection.life == OPEN:
         close(shared, connection, connection.last_ns)
-    if connection.life == LINGERING:
-        forget(shared, connection)
+    forget(shared, connection)
     shared.recount(connection)
 
 

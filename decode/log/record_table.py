@@ -72,7 +72,8 @@ class Reader:
                 return first >> 1 ^ -(first & 1)
         magnitude: i64 = 0  # without the sign, so that 64 bits fit
         sign: i64 = 0
-        for i in range(most):
+        i: i64 = 0
+        while True:  # the last byte that there may be ends it, or is refused
             if begin + i >= self.end:
                 return self.refuse(TRUNCATED, begin + i)
             byte = i64(data[begin + i])
@@ -80,13 +81,13 @@ class Reader:
                 sign = byte & 1
                 magnitude = (byte & 0x7F) >> 1
             elif i == most - 1 and byte > (0x0F if most == VARINT_BYTES else 0x01):
-                break
+                return self.refuse(BAD_VARINT, begin)
             else:
                 magnitude |= (byte & 0x7F) << (7 * i - 1)
+            i += 1
             if byte < 0x80:
-                self.at = begin + i + 1
+                self.at = begin + i
                 return magnitude ^ -sign
-        return self.refuse(BAD_VARINT, begin)
 
     def uvarint(self) -> i64:
         """An unsigned one of 32 bits."""

@@ -34,6 +34,7 @@ def batch(rows):
 def test_kafkas_own_messages_decode_to_what_kafka_reads():
     rows = vectors("kafka-messages")
     out = decode(batch(rows))
+    assert len(out) == len(rows)
     assert Counter(Status(s).name for s in out.status) == {"OK": len(rows)}
     different = [
         (row["api"], row["side"], row["version"]) for i, row in enumerate(rows) if nested(out, i) != row["json"]

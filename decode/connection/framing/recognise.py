@@ -32,6 +32,7 @@ API_VERSIONS: Final = 18
 SASL_AUTHENTICATE: Final = 36
 NOT_SEEN: Final = -100  # acks that could not be read
 CLIENT_ID_LIMIT: Final = 255  # broker quotas and metrics make longer ids impractical; clients send tens of bytes
+HEADER_LIMIT: Final = 1024  # bytes with size, client id and tags: as far as a first request is looked at (opening.py)
 FEW_TAGS: Final = 8  # no client sends a tagged field in a header yet
 HIGHEST_KEY: Final = 20_000  # far above any fork's; an unknown API is undecoded, not noise
 HIGHEST_VERSION: Final = 200
@@ -101,6 +102,8 @@ def request_header(known: Known, data: bytes, at: i64, end: i64, largest: i64) -
             return NO, 0, NO_CLIENT
         no_tags = have <= length or i64(data[at + length]) == 0
         length = length + 1 if no_tags else _tags_end(data, at + length, end) - at
+        if length > min(size + 4, HEADER_LIMIT):
+            return NO, 0, NO_CLIENT
     if have < length:
         return WAIT, length, NO_CLIENT
     return (STRONG if client > 0 else WEAK), length, hashed

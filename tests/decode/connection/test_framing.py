@@ -364,3 +364,12 @@ def test_a_strange_client_that_signs_in_by_tokens_is_read_behind_them():
     results = follow(talk.segments)
     assert answered(results) == [1, 2]
     assert only(results).sasl == "PLAIN"
+
+
+def test_an_answer_of_which_the_id_was_left_out_confirms_nothing():
+    talk = Talk().open().request(odd(5)).response(response(5, bytes(40)))
+    results = follow(talk.segments, left_out={4: [(4, 4)]})
+    assert (only(results).protocol, told(results)) == ("undecided", [])
+    talk.request(odd(6)).response(response(6))
+    results = follow(talk.segments, left_out={4: [(4, 4)]})
+    assert (only(results).protocol, answered(results)) == ("kafka", [6])

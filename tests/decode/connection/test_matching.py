@@ -14,6 +14,8 @@ from wirecheck.decode.connection.matching import (
     REQUEST_UNSEEN,
     RESPONSE_UNSEEN,
     finish,
+    give_up_request,
+    give_up_response,
     on_request,
     on_response,
 )
@@ -88,3 +90,23 @@ def test_what_waits_is_bounded():
     assert (pair.told(), pair.connection.limits_hit) == ([(RESPONSE_UNSEEN, 1, False)], 1)
     finish(pair.shared, pair.connection)
     assert pair.told()[1:] == [(PENDING, 2, False), (PENDING, 3, False)]
+
+
+def test_an_answer_that_stands_far_back_is_found_too():
+    pair = Pair().answer(*range(20)).ask(12)
+    assert pair.told() == [(ANSWERED, 12, False)]
+
+
+def test_where_nothing_has_matched_for_long_only_the_next_few_are_compared():
+    """So that a stranger's ids cost little; what stands where it should be is found all the same, and sets it right."""
+    pair = Pair(waiting_messages=64).answer(*range(20)).ask(*range(100, 148))
+    assert pair.ask(12).told() == []
+    assert pair.ask(3).told() == [(ANSWERED, 3, False)]
+    assert pair.ask(13).told()[1:] == [(ANSWERED, 13, False)]
+
+
+def test_where_nothing_waits_nothing_is_given_up():
+    pair = Pair()
+    give_up_request(pair.shared, pair.connection)
+    give_up_response(pair.shared, pair.connection)
+    assert pair.told() == []

@@ -86,3 +86,44 @@ def test_what_is_not_kafka_is_decided_at_once(payload):
     follower.receive(segments(talk.segments))
     assert sorted(offset for _, _, offset in follower.decided()) == [0, len(payload)]
     assert np.array_equal(np.unique(follower.decided()[:, 0]), [1])
+
+
+def opened_by(*parts):
+    """A follower after these calls of one connection that began with ApiVersions."""
+    talk = Talk().open().request(request(18, 3, 0)).response(response(0))
+    for is_client, data in parts:
+        (talk.request if is_client else talk.response)(data)
+    follower = Follower()
+    follower.receive(segments(talk.segments))
+    return follower, talk
+
+
+def decided(follower):
+    return {direction: at for _, direction, at in follower.decided().tolist()}
+
+
+def test_what_waits_for_the_rest_of_its_message_is_not_decided():
+    first, half = response(1, bytes(90)), request(FETCH, 12, 2, bytes(90))[:50]
+    follower, _ = opened_by((True, request(FETCH, 12, 1)), (False, first), (True, half))
+    begin = len(request(18, 3, 0)) + len(request(FETCH, 12, 1))
+    assert decided(follower) == {0: begin, 1: len(response(0)) + len(first)}
+
+
+def test_an_answer_whose_request_may_still_come_is_not_decided():
+    """A shuffled capture: both are handed out together."""
+    follower, talk = opened_by((False, response(1, bytes(9))))
+    assert decided(follower) == {0: len(request(18, 3, 0)), 1: len(response(0))}
+    talk.segments = []
+    follower.receive(segments(talk.request(request(FETCH, 12, 1)).segments))
+    assert decided(follower) == {
+        0: len(request(18, 3, 0) + request(FETCH, 12, 1)),
+        1: len(response(0) + response(1, bytes(9))),
+    }
+
+
+def test_of_a_connection_that_is_over_nothing_waits():
+    follower, talk = opened_by((True, request(FETCH, 12, 1)))
+    talk.segments = []
+    follower.receive(segments(talk.close().segments))
+    follower.advance("a", talk.ts_ns + 3_000_000_000)
+    assert decided(follower) == {}

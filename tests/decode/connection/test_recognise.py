@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from tests.build import uvarint
 from tests.decode.connection.conversations import (
     API_VERSIONS,
     AUTHENTICATE,
@@ -17,6 +18,7 @@ from tests.decode.connection.conversations import (
 )
 from wirecheck.decode.connection.framing import recognise
 from wirecheck.decode.connection.framing.recognise import DOUBT, NO, NOT_SEEN, STRONG, WAIT, WEAK
+from wirecheck.decode.connection.stream.chunks import Window
 from wirecheck.decode.wire import known
 
 KNOWN = recognise.Known(*known().T.tolist())
@@ -106,6 +108,28 @@ def test_a_header_ends_behind_its_tags(count):
     data = tagged(count)
     assert data[taken(data)[1] :] == b"body"
     assert taken(data, 17)[1] > 17
+
+
+def with_tag(length, claimed=None):
+    """A header with one tag of this length, which says that it is longer or shorter."""
+    head = struct.pack(">hhih", FETCH, 12, 1, 1) + b"c\x01\xff\x01"
+    return sized(head + uvarint(length if claimed is None else claimed) + bytes(length) + b"body")
+
+
+@pytest.mark.parametrize("length", [0, 127, 128, 900])
+def test_a_tag_has_its_length_in_front(length):
+    """Which takes one byte for every 7 bits (KIP-482)."""
+    data = with_tag(length)
+    verdict, end, _ = header(data)
+    assert (verdict, data[end:]) == (STRONG, b"body")
+    assert header(data, end - 1)[0] == WAIT
+
+
+@pytest.mark.parametrize("data", [with_tag(9, 14), with_tag(20_000), with_tag(2000, 1 << 34), with_tag(2000, 1 << 42)])
+def test_tags_that_end_behind_their_message_or_farther_than_any_header_are_no_clients(data):
+    """Nobody waits for their end, which may never come."""
+    assert (header(data)[0], taken(data)[0]) == (NO, DOUBT)
+    assert header(data, 19)[0] == WAIT
 
 
 @pytest.mark.parametrize("have", [0, 3, 11, 12, 13, 14, 20])
@@ -217,3 +241,27 @@ def test_a_handshake_names_its_mechanism(body, name):
     data = request(HANDSHAKE, 1, 1, body)
     found = recognise.mechanism(data, header(data)[1], len(data))
     assert recognise.MECHANISMS[found] == name
+
+
+def window(data):
+    found = Window()
+    found.data, found.at, found.count = data, 0, len(data)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("token", "is_first"),
+    [
+        (b"\x60\x03\x06\x01\x2a", True),
+        (b"\x60\x7f" + bytes(127), True),
+        (b"\x60\x81\x80" + bytes(128), True),
+        (b"\x60\x82\x02\x00" + bytes(512), True),
+        (b"\x60\x04\x06\x01\x2a", False),
+        (b"\x60\x80" + bytes(128), False),
+        (b"\x61\x03\x06\x01\x2a", False),
+        (b"\x60\x82\xff\xff" + bytes(1 << 20), False),
+    ],
+)
+def test_a_first_gss_token_is_known_by_its_tag_and_its_length(token, is_first):
+    """Lengths as DER has them: below 128 in one byte, else behind how many bytes they take."""
+    assert recognise.gss_token(window(sized(token)), len(token)) is is_first

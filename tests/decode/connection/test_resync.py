@@ -314,3 +314,13 @@ def test_a_client_that_signs_in_again_is_found_by_its_chain_wherever_its_ids_go_
     sign_in = request(AUTHENTICATE, 2, 2**31 - 7, bytes(9))
     frames = middle(mss=61, skip=4, said=[(True, asks(range(100, 104)) + sign_in + asks(range(104, 130)))])
     assert requests(way(frames)) == [*range(104, 130), 2**31 - 7]
+
+
+@pytest.mark.parametrize("way", [follow, stepwise])
+@pytest.mark.parametrize("tag", [b"\xff" * 6, b"\1\xff\xff\x7f"], ids=["a number without end", "a length beyond all"])
+def test_bytes_like_a_header_whose_tags_never_end_hide_nothing_behind_them(way, tag):
+    like = struct.pack(">ihhih", 150_000, FETCH, 12, 77, 4) + b"abcd\1" + tag
+    said = [(True, b"\xee" * 290 + like + b"\xee" * 30)]
+    for number in range(100, 140):
+        said += [(True, asks([number])), (False, answers([number]))]
+    assert requests(way(middle(skip=1, said=said)))[-10:] == list(range(130, 140))

@@ -226,3 +226,77 @@ def test_bytes_lost_of_a_connection_that_cannot_be_read_are_counted_all_the_same
     results = follow([frame for frame in talk.segments if frame is not lost])
     assert only(results).protocol == "tls"
     assert (only(results).unseen_request_bytes, only(results).unseen_response_bytes) == (len(lost.payload), 0)
+
+
+@pytest.mark.parametrize("flags", [0, ECE], ids=["in step", "as any other"])
+def test_what_the_server_says_while_a_request_is_given_up_is_read(flags):
+    """The first half of a large request gave way; the server goes on meanwhile, and what follows is matched."""
+    talk = talked((1,), mss=60_000).request(request(FETCH, 12, 2, bytes(40)))
+    large = produce(3, size=120_000)
+    talk.request(large[:60_000])
+    first = len(talk.segments)
+    talk.response(response(2, bytes(40))).request(large[60_000:]).response(response(3))
+    talk.request(request(FETCH, 12, 4)).response(response(4))
+    rest = [replace(frame, flags=frame.flags | flags) for frame in talk.segments[first:]]
+    results = follow(talk.segments[:first], rest, limits=Limits(pending_bytes=30_000))
+    assert answered(results) == [0, 1, 4]
+    assert {row[0] for row in told(results) if row[0] != "answered"} == {"response-unseen", "request-unseen"}
+    assert (only(results).skipped_bytes, only(results).limits_hit) == (len(large), 1)
+
+
+def test_connections_that_never_showed_kafka_make_room_though_they_were_stored():
+    quiet = [frame for number in range(3) for frame in moved(Talk(), number).open().segments]
+    spoken = moved(Talk(ts_ns=Talk.ts_ns + SECOND), 9)
+    spoken.open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+    follower = Follower(Limits(connections=4))
+    results = [follower.receive(segments(quiet))]
+    follower = Follower.restore(follower.snapshot(), Limits(connections=4))
+    results += [follower.receive(segments(spoken.segments)), follower.drain()]
+    alike = follow(quiet, spoken.segments, limits=Limits(connections=4))
+    assert told(results) == told(alike)
+    assert facts(results) == facts(alike)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_what_is_silent_is_let_go_by_the_time_that_its_agent_has_shown_or_that_is_said_at_its_end(stored):
+    """Neither another agent's time lets it go, nor is it waited for once its own agent has ended."""
+    talk, idle = talked(), 2000 * SECOND
+    follower = Follower(Limits(silent_ns=4 * idle))
+    follower.expect(["a", "b"])
+    follower.receive(segments(talk.segments))
+    if stored:
+        follower = Follower.restore(follower.snapshot(), follower.limits)
+    for agent, now_ns, ended in (("b", talk.ts_ns + idle, False), ("a", talk.ts_ns, True)):
+        assert facts([follower.advance(agent, now_ns, ended=ended)]) == {}
+    assert only([follower.advance("b", talk.ts_ns + idle)]).frames == len(talk.segments)
+
+
+def test_when_an_agent_has_ended_what_is_not_due_by_then_is_not_over():
+    idle, closed = talked(), talked(client=7).close()
+    follower = Follower()
+    follower.receive(segments([*idle.segments, *closed.segments]))
+    follower.advance("a", closed.ts_ns + 5 * SECOND, ended=True)
+    assert len(follower.decided()) == 2  # both directions of one connection
+    assert {c.client[1] for c in follower.drain().connections} == {40001, 40007}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_what_is_silent_is_let_go_when_its_agent_has_shown_so_much_time(stored):
+    talk = talked()
+    follower = Follower()
+    follower.receive(segments(talk.segments))
+    if stored:
+        follower = Follower.restore(follower.snapshot())
+    last_ns = talk.segments[-1].ts_ns
+    assert facts([follower.advance("a", last_ns + USUAL.idle_ns - 1)]) == {}
+    assert only([follower.advance("a", last_ns + USUAL.idle_ns)]).frames == len(talk.segments)
+    assert facts([follower.drain()]) == {}
+
+
+def test_a_syn_that_the_capture_shows_long_after_its_stream_was_read_is_its_own():
+    """Behind so many frames nothing before them is waited for; it changes nothing, also where something else is."""
+    talk = talked(range(1, 60), step_ns=1_000_000)
+    syn, rest = talk.segments[0], talk.segments[4:88] + talk.segments[90:]
+    late = follow([*rest[:90], replace(syn, ts_ns=rest[89].ts_ns), *rest[90:]])
+    assert answered(late) == answered(follow(rest))
+    assert only(late).frames == len(rest) + 1

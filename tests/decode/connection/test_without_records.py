@@ -11,6 +11,7 @@ from tests.build import plain
 from tests.decode.connection.conversations import segments, sized
 from tests.traffic import Talk
 from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.framing.without_records import LARGE, MOST_FIELDS
 from wirecheck.decode.secrecy import confidential
 
 SIZES = st.lists(st.sampled_from([0, 1, 250, 320, 5_000, 40_000]), min_size=1, max_size=90)
@@ -84,3 +85,38 @@ def test_records_are_not_copied(size):
 )
 def test_the_rest_is_handed_out_whole(answer):
     assert kept(followed(sized(answer[4:]), produced([0]), 1448, early=True), 1) == len(answer) - 4
+
+
+def whole_answer(answer: bytes, version: int, api: str, mss: int = 1448) -> int:
+    """Bytes handed out of an answer."""
+    asked = plain(api, "request", version, {}, {"clientId": "c", "correlationId": 1})
+    follower = Follower(early=True)
+    talk = Talk(mss=mss).open().request(asked).response(answer)
+    return kept([follower.receive(segments(talk.segments)).messages, follower.drain().messages], 1)
+
+
+def test_a_large_message_that_holds_no_records_is_handed_out_whole():
+    topics = [{"name": f"topic-{i}", "topicId": "A" * 22} for i in range(300)]
+    answer = plain("Metadata", "response", 12, {"topics": topics}, {"correlationId": 1})
+    assert len(answer) > 2 * LARGE
+    assert whole_answer(answer, 12, "Metadata") == len(answer) - 4
+
+
+def test_a_message_of_more_records_fields_than_it_is_worth_is_handed_out_whole():
+    few, many = (fetched([0] * count + [10_000]) for count in (MOST_FIELDS - 1, MOST_FIELDS))
+    assert whole_answer(few, 12, "Fetch") < len(few) - 9_000
+    assert whole_answer(many, 12, "Fetch") == len(many) - 4
+
+
+@pytest.mark.parametrize("cut", [1, 100, 319, 320, 321, 19_990])
+def test_it_does_not_matter_where_a_call_ends(cut):
+    answer = fetched([10_000] * 2)
+    talk = Talk(mss=1 << 20).open()
+    talk.request(plain("Fetch", "request", 12, {}, {"clientId": "c", "correlationId": 1}))
+    first = [*talk.response(answer[:cut]).segments]
+    talk.segments = []
+    rest = talk.response(answer[cut:]).request(produced([0])).segments
+    follower = Follower(early=True)
+    batches = [follower.receive(segments(frames)).messages for frames in (first, rest)] + [follower.drain().messages]
+    assert said(batches) == said(followed(answer, produced([0]), 1448, early=False))
+    assert kept(batches, 1) < 2000

@@ -127,3 +127,37 @@ def test_blocks_stay_few_however_often_some_are_touched(rounds):
     assert sorted(parked.keys()) == sorted(keys)
     back = {connection.key: connection for connection in parked.take(keys)}
     assert [written(back[connection.key]) for connection in connections] == [written(c) for c in connections]
+
+
+def test_what_was_never_seen_of_a_connection_is_stored_with_it():
+    talk = moved(Talk(mss=60), 1).open().request(request(API_VERSIONS, 3, 0)).response(response(0))
+    talk.request(produce(1, size=200)).response(response(1)).request(request(FETCH, 12, 2)).response(response(2))
+    follower = Follower()
+    follower.receive(segments(talk.segments[:6] + talk.segments[7:]))
+    follower.advance("a", talk.ts_ns + 10_000_000_000)
+    again = Follower.restore(follower.snapshot())
+    ((asked,), (stored,)) = ([c.gaps for c in each.drain().connections] for each in (follower, again))
+    assert [(side, count) for _, side, count in asked] == [(0, 60)]
+    assert stored == asked
+
+
+def test_what_was_taken_out_is_not_stored_where_it_lay():
+    """A block is written anew seldom: those of its connections that were touched lie in a later one."""
+    follower = Follower.restore(followed(20).snapshot())
+    talk = moved(Talk(mss=60), 3)
+    follower.receive(segments(talk.open().segments[2:]))
+    follower.advance("a", talk.ts_ns + 3000 * 10**9, ended=True)
+    again = Follower.restore(follower.snapshot())
+    assert again.drain().connections == follower.drain().connections
+
+
+def test_what_is_not_parked_any_more_is_found_nowhere():
+    connections = followed(20)._in_order()
+    parked = Parked()
+    parked.park(connections)
+    keys = [connection.key for connection in connections]
+    parked.take(keys[3:5])
+    again = Parked(parked._blocks)
+    assert len(again) == 18
+    assert again.keys() == [key for key in keys if key not in keys[3:5]]
+    assert again.take(keys[3:5]) == []

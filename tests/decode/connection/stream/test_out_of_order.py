@@ -70,3 +70,5 @@ def test_what_became_part_of_the_stream_is_gone():
     assert shown(found) == [(20, b"c")]
     found.pop()
     assert (shown(found), found.last) == ([], None)
+    found.pop()
+    assert (shown(found), found.last) == ([], None)
