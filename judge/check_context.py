@@ -92,12 +92,12 @@ class CheckContext:
             self.pending.add(self.subject)
         return filed.groups
 
-    def believed(self, subject: Subject) -> list[Claim]:
-        """All claims about a subject but those of strangers, whichever cluster they are of."""
+    def believed(self, subject: Subject, *kinds: str) -> list[Claim]:
+        """Some kinds of claims about a subject but those of strangers, whichever cluster they are of."""
         return [
             claim
             for claim in self.ledger.claims_of(*subject).values()
-            if self.hears(claim, self.strangers.speaker(claim))
+            if claim.kind in kinds and self.hears(claim, self.strangers.speaker(claim))
         ]
 
     def hears(self, claim: Claim, host: str | None) -> bool:

@@ -1,7 +1,7 @@
 """The catalogue of checks: what exists, what each finds, and the page of each.
 
-Knows: the table (catalogue.tsv: code, name, kind, status, spaces, one per, summary) and which function a row means: the
-one in the family's module that bears the row's name. Does not know how a check finds.
+Knows: the table (catalogue.tsv: code, name, kind, status, spaces, reads, one per, summary) and which function a row
+means: the one in the family's module that bears the row's name. Does not know how a check finds.
 Rule: codes and names are final and never reused. A page is its function's docstring with four headings; a check that
 is not built yet is listed as planned and is not counted.
 """
@@ -18,6 +18,7 @@ from types import ModuleType
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, replicas
 from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
+from wirecheck.judge.checks.declared_reads import Reads, reads
 from wirecheck.judge.checks.topics import (
     administration,
     agreement,
@@ -68,6 +69,8 @@ class Check(Rule):
     """planned, preview or stable."""
     spaces: tuple[str, ...]
     """The spaces of the ledger whose subjects it looks at."""
+    reads: Reads
+    """What it reads of the ledger, there and elsewhere (`declared_reads.py`)."""
     one_per: str
     """What makes it one finding."""
     function: Function | None
@@ -76,9 +79,10 @@ class Check(Rule):
 def read() -> dict[str, Check]:
     lines = Path(__file__).with_name("catalogue.tsv").read_text("ascii").splitlines()
     checks = {}
-    for code, name, kind, status, spaces, one_per, summary in (line.split("\t") for line in lines[1:]):
+    for code, name, kind, status, spaces, read, one_per, summary in (line.split("\t") for line in lines[1:]):
         function = None if status == "planned" else function_of(code, name)
-        checks[code] = Check(code, name, kind, summary, status, tuple(spaces.split(",")), one_per, function)
+        looks_at = tuple(spaces.split(","))
+        checks[code] = Check(code, name, kind, summary, status, looks_at, reads(read), one_per, function)
     return checks
 
 

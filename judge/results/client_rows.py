@@ -12,7 +12,7 @@ from wirecheck.judge.results.result_table import ResultRow
 
 
 def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    claims = context.believed(subject)
+    claims = context.believed(subject, "client", "software")
     by_cluster: dict[tuple[str, str | None], list[Claim]] = {}
     for claim in claims:
         for group, said in context.clusters.parts(claim):

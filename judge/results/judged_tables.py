@@ -73,6 +73,7 @@ TOPICS = ResultTable(
         Column("others", pa.int64(), "Null; on the one row beyond the bound: how many more topics were not kept."),
     ),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
+    reads={"name": "topic name:serves", "id": "id:*"},
     shown=Shown(order_by=("cluster", "name", "first_seen")),
     bounded=True,
 )
@@ -105,6 +106,7 @@ PARTITIONS = ResultTable(
         ),
     ),
     rows={"name": "description_rows.unnumbered_partitions", "id": "description_rows.numbered_partitions"},
+    reads={"name": "name:unnumbered name:offline", "id": "id:partition id:offline"},
 )
 DESCRIPTIONS = ResultTable(
     "descriptions",
@@ -117,6 +119,7 @@ DESCRIPTIONS = ResultTable(
         *SOURCE,
     ),
     rows={"name": "description_rows.wholes", "id": "description_rows.wholes"},
+    reads={"name": "name:topic_described", "id": "id:topic_described"},
 )
 STATEMENTS = ResultTable(
     "statements",
@@ -135,6 +138,7 @@ STATEMENTS = ResultTable(
         Column("count", pa.int64(), "How often it was seen."),
     ),
     rows={"id": "statement_rows.statements_of_id"},
+    reads={"id": "id:binding id:deletion id:denies id:id_refused id:use topic"},
 )
 """The page for a browser draws them; they grow with every message, and are told as clients are (`row_pace.py`)."""
 CLIENTS = ResultTable(
@@ -158,6 +162,7 @@ CLIENTS = ResultTable(
         Column("others", pa.int64(), "Null; on the one row beyond the bound: how many more clients were not kept."),
     ),
     rows={"client": "client_rows.clients"},
+    reads={"client": "client:client client:software"},
     shown=Shown(order_by=("cluster", "client_id", "address"), as_object={"apis": ("api", "versions")}),
     bounded=True,
 )
@@ -177,6 +182,7 @@ CLUSTERS = ResultTable(
         *SPAN,
     ),
     rows={"server": "cluster_rows.clusters"},
+    reads={"server": "-"},
     shown=Shown(order_by=("label", "cluster_id"), hidden=frozenset({"id", "revision", "withdrawn"})),
 )
 COVERAGE = ResultTable(
@@ -191,6 +197,7 @@ COVERAGE = ResultTable(
         Column("detail", TEXT, "Which one, where a measure has several: the reason, or the error's line."),
     ),
     rows={"connection": "coverage_rows.connections", "agent": "coverage_rows.marks"},
+    reads={"connection": "connection:connection", "agent": "agent:mark"},
 )
 """The JSON has its sums."""
 

@@ -56,6 +56,8 @@ class ResultTable:
     """From what its rows come: a space of the ledger to the function, module.name, that makes those of one subject.
     Empty where checks or a step of the job make them.
     """
+    reads: Mapping[str, str] = field(default_factory=dict)
+    """By space what these functions read of the ledger, in the words of the catalogue (`declared_reads.py`)."""
     shown: Shown | None = None
     """None: the JSON does not have it, or not row by row."""
     in_result: bool = True

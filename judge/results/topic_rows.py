@@ -68,7 +68,7 @@ def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]
     """The row of an id that nothing has named yet."""
     topic_id = subject[1]
     groups, filed = context.groups(subject), context.filed_for(subject)
-    bound = any(claim.kind == "binding" for claim in context.believed(subject))
+    bound = context.believed(subject, "binding")
     if topic_id in RESERVED or bound or any(kind == "binding" for _, kind in filed.claims):
         return
     for group in known(groups):

@@ -9,7 +9,7 @@ result table stand four that say where a row comes from (`ORIGIN`).
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -194,16 +194,17 @@ def rows_of(table: DeltaTable, name: str, wanted: pc.Expression, columns: list[s
     return rows.take(pc.sort_indices(rows[BATCH])).select(kept.names).cast(kept)
 
 
-def read(out: Path | str, name: str, run: str) -> Iterator[pa.Table]:
-    """Every row of a run in order, as the columns of a result table: a day at a time."""
+def read(out: Path | str, name: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
+    """Every row of a run in order, as the columns of a result table, or as these of them: a day at a time."""
+    asked = schema(name).names if columns is None else [column for column in columns if column in schema(name).names]
     try:
         table = opened(out, name)
     except TableNotFoundError:
         return
     for day in days(table):
-        rows = rows_of(table, name, (pc.field(DAY) == day) & (pc.field(RUN) == run))
+        rows = rows_of(table, name, (pc.field(DAY) == day) & (pc.field(RUN) == run), asked)
         if rows.num_rows:
-            yield rows.select(schema(name).names)
+            yield rows.select(asked)
 
 
 def days(table: DeltaTable) -> list[pa.Scalar]:

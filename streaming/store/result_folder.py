@@ -6,7 +6,7 @@ Rule: a folder holds one kind. Whoever reads asks here, and need not know which;
 there is a Delta table to write or to read.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -60,13 +60,13 @@ def is_delta(out: Path | str, table: str) -> bool:
     return bool(system.get_file_info(f"{folder}/{table}/_delta_log").type == fs.FileType.Directory)
 
 
-def read(out: Path | str, table: str, run: str) -> Iterator[pa.Table]:
-    """Every row of a run, in the order of its batches, some at a time."""
+def read(out: Path | str, table: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
+    """Every row of a run, in the order of its batches, some at a time; all columns, or those of these there are."""
     if is_delta(out, table):
         from wirecheck.streaming.store import delta_tables
 
-        return delta_tables.read(out, table, run)
-    return batches.read(f"{out}/{table}/run={run}")
+        return delta_tables.read(out, table, run, columns)
+    return batches.read(f"{out}/{table}/run={run}", columns)
 
 
 def latest_run(out: Path) -> str:

@@ -142,6 +142,8 @@ class Lab:
         self.ports = iter(range(40000, 60000))
         self.until = 0.0
         self.agents = {}
+        self.judged = None
+        """The judge that judged last."""
         self.planted = ()
         """Codes of checks that raise, whatever they are asked."""
 
@@ -155,7 +157,7 @@ class Lab:
 
     def judge(self, until=None):
         """Every open finding once capture time has come to `until`."""
-        judge = Judge("lab", settings=Settings())
+        judge = self.judged = Judge("lab", settings=Settings())
         judge.absorb(self.claims())
         ends = self.agents or {"agent": (self.until if until is None else until, True)}
         for agent, (at, ended) in ends.items():

@@ -17,6 +17,7 @@ from tests.judge import (
     cases_wire,
 )
 from tests.judge.lab import ID_1, Lab, ns
+from tests.judge.recorded_reads import undeclared
 from wirecheck.judge.checks import catalogue
 
 MODULES = (
@@ -50,6 +51,7 @@ def test_case(code, case):
             assert finding["first_seen"] <= finding["last_seen"]
     else:
         assert code not in {finding["code"] for finding in found}
+    assert undeclared(lab.judged) == set()
 
 
 def test_no_check_lacks_a_case():

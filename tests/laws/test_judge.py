@@ -10,6 +10,7 @@ import pytest
 from tests.build import CASES, TEXTS, build
 from tests.decode.log.batches import batch, remove_topic, topic
 from tests.judge.lab import B1, B3, Lab
+from tests.judge.recorded_reads import undeclared
 from wirecheck.decode.connection.exchanges import (
     ANSWERED,
     CLOSED_BY_CLIENT,
@@ -78,3 +79,4 @@ def test_whatever_decodes_is_judged(seed):
             say(talk, dice, at, focus)
             at += dice.choice([0.01, 1, 40])
     assert lab.judge()["coverage"]
+    assert undeclared(lab.judged) == set()

@@ -145,7 +145,7 @@ def writers(context: CheckContext) -> dict[str, list[Subject]]:
     if context.writers is None:
         context.writers = defaultdict(list)
         for client in sorted(context.ledger.subjects("client")):
-            claims = [claim for claim in context.believed(client) if claim.kind == "wrote"]
+            claims = context.believed(client, "wrote")
             for member in sorted({member for claim in claims for member in claim.peak}):
                 context.writers[member].append(client)
     return context.writers

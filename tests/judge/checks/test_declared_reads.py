@@ -1,0 +1,99 @@
+"""What checks declare to read is what they read: no more, no less, and nothing else is filed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.judge.lab import B1, ID_1, Lab
+from tests.judge.recorded_reads import recorded, undeclared
+from tests.judge.test_checks import CASES
+from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks.declared_reads import HOMES, OF_TOPIC, WHATEVER, elsewhere, reads
+from wirecheck.judge.claims.kinds import SPACES, STATED
+from wirecheck.judge.results.judged_tables import JUDGED
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
+BESIDE_CHECKS = {
+    "who belongs together": {"server:registered", "server:names"},
+    "what is judged with what": {"id:creation"},
+    "who is a stranger": {"link:asked", "host:serving"},
+    "what a connection adds to sums": {
+        "connection:spoken", "connection:ranges_told", "connection:session_begun", "connection:gap",
+        "connection:malformed", "connection:stray",
+    },
+}  # fmt: skip
+"""What is filed for others than checks and tables."""
+
+
+@pytest.mark.parametrize("code", BUILT)
+def test_a_check_reads_all_that_it_declares(code):
+    """In its own cases; of a name's history whatever they need of it."""
+    asked = set()
+    for (of, case), build in CASES.items():
+        if of == code and case.startswith(("fires", "near_miss")):
+            lab = Lab()
+            build(lab)
+            lab.judge()
+            asked |= {f"{other[0]}:{kind}" for *_, read in recorded(lab.judged, {code}) for other, kind in read}
+    assert {word for word in catalogue.CHECKS[code].reads if word not in {*asked, *OF_TOPIC}} == set()
+
+
+def test_what_is_filed_is_read():
+    declared = [check.reads for check in catalogue.CHECKS.values() if check.function is not None]
+    declared += [reads(words) for table in JUDGED for words in table.reads.values()]
+    declared = [frozenset(word for word in one if not word.endswith(f":{WHATEVER}")) for one in declared]
+    filed = {f"{space}:{kind}" for kind, value in STATED.items() for space, *_ in value.subjects}
+    assert filed - frozenset().union(*declared) == {word for words in BESIDE_CHECKS.values() for word in words}
+
+
+def test_what_a_check_reads_beyond_its_words_is_seen():
+    lab = Lab()
+    lab.metadata(0, [("orders", ID_1)])
+    lab.judge()
+    assert undeclared(lab.judged) == set()
+    function = catalogue.CHECKS["TID008"].function
+
+    def curious(subject, group, context):
+        context.claims("deletion", group, *subject)
+        context.ledger.claims("connection", "connection", B1)
+        yield from function(subject, group, context)
+
+    object.__setattr__(catalogue.CHECKS["TID008"], "function", curious)
+    try:
+        found = {(name, other[0], kind) for name, _, other, kind in undeclared(lab.judged)}
+    finally:
+        object.__setattr__(catalogue.CHECKS["TID008"], "function", function)
+    assert found == {("TID008", "id", "deletion"), ("TID008", "connection", "connection")}
+
+
+def test_words_that_say_nothing_are_refused():
+    assert reads("-") == frozenset()
+    assert reads("topic link:*") == {*OF_TOPIC, "link:*"}
+    for word in ("orders", "id:absence", "nowhere:use"):
+        with pytest.raises(ValueError, match="nothing of that kind"):
+            reads(word)
+
+
+def test_the_readme_says_what_is_read_elsewhere():
+    rows = re.findall(r"^\| (\w+) \| (\w+) \| (.+) \|$", (ROOT / "judge" / "README.md").read_text(), re.MULTILINE)
+    told = {
+        (here, there, word, code)
+        for here, there, words in rows
+        if here in HOMES.values()
+        for codes, words_read in re.findall(r"((?:[A-Z]{3}\d{3} )+)reads ([^;]+)", words)
+        for code in codes.split()
+        for word in reads(words_read)
+    }
+    assert told == {
+        (HOMES[check.spaces[0]], HOMES[word.partition(":")[0]], word, code)
+        for code, check in catalogue.CHECKS.items()
+        for word in elsewhere(check.spaces, check.reads)
+    }
+
+
+def test_every_space_has_a_home_and_tables_stay_there():
+    assert set(HOMES) == set(SPACES)
+    assert {HOMES[space] for check in catalogue.CHECKS.values() for space in check.spaces} == set(HOMES.values())
+    assert not any(elsewhere([space], reads(words)) for table in JUDGED for space, words in table.reads.items())
