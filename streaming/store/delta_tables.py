@@ -195,16 +195,16 @@ def rows_of(table: DeltaTable, name: str, wanted: pc.Expression, columns: list[s
 
 
 def read(out: Path | str, name: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
-    """Every row of a run in order, as the columns of a result table, or as these of them: a day at a time."""
-    asked = schema(name).names if columns is None else [column for column in columns if column in schema(name).names]
+    """Every row of a run in order, as the columns of a result table, or these of them: a day at a time."""
+    names = [column for column in schema(name).names if columns is None or column in columns]
     try:
         table = opened(out, name)
     except TableNotFoundError:
         return
     for day in days(table):
-        rows = rows_of(table, name, (pc.field(DAY) == day) & (pc.field(RUN) == run), asked)
+        rows = rows_of(table, name, (pc.field(DAY) == day) & (pc.field(RUN) == run), names)
         if rows.num_rows:
-            yield rows.select(asked)
+            yield rows.select(names)
 
 
 def days(table: DeltaTable) -> list[pa.Scalar]:

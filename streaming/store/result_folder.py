@@ -61,7 +61,7 @@ def is_delta(out: Path | str, table: str) -> bool:
 
 
 def read(out: Path | str, table: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
-    """Every row of a run, in the order of its batches, some at a time; all columns, or those of these there are."""
+    """Every row of a run, in the order of its batches, some at a time; all columns, or those of these it has."""
     if is_delta(out, table):
         from wirecheck.streaming.store import delta_tables
 
