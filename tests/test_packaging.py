@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_architecture import ROOMS
-from tools import bill
+from tools import archive, bill
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -91,3 +91,23 @@ def test_a_licence_is_as_the_package_says_it():
     assert bill.licence({"licenses": told}) == "MIT, License :: OSI Approved :: MIT License"
     assert bill.licence({"licenses": [{"expression": "Apache-2.0 OR BSD-2-Clause"}]}) == "Apache-2.0 OR BSD-2-Clause"
     assert bill.licence({}) == "not said"
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "found"),
+    [
+        ("CFLAGS", "-O2 -march=native -g", "-march=native"),
+        ("CC", "gcc -mtune=znver4 -mavx2", "-mtune=znver4 -mavx2"),
+        ("CFLAGS", "-O3 -ffile-prefix-map=/a=.", ""),
+    ],
+)
+def test_what_would_compile_an_archive_for_one_cpu_is_seen(monkeypatch, name, flags, found):
+    for other in ("CFLAGS", "CPPFLAGS", "CC"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, flags)
+    monkeypatch.setattr(archive.sysconfig, "get_config_var", lambda _: "-O2 -Wall")
+    assert archive.tied() == found
+
+
+def test_what_is_compiled_is_so_for_any_cpu():
+    assert archive.FOR_ONE_CPU.findall((ROOT / "setup.py").read_text()) == []

@@ -33,6 +33,13 @@ GIVE_BACK = {
 keeps the most it ever held, and a replay of gigabytes holds half as much again."""
 
 
+CONNECT = {"SPARK_REMOTE": ("",), "SPARK_CONNECT_MODE_ENABLED": ("", "0"), "SPARK_API_MODE": ("", "classic")}
+"""By which of them PySpark becomes a client of Spark Connect, which values apart; spark-submit --remote sets them."""
+NO_CONNECT = (
+    "a monitor is the query's driver and no client of one: unset it, and submit with --master (docs/monitor.md)"
+)
+
+
 class SparkDidNotStart(Exception):  # noqa: N818 - reads as what happened
     """Java ended, or Spark could not begin in it; the message is one line."""
 
@@ -50,6 +57,8 @@ RUNNING = Running()
 
 def open_session(session: Session) -> SparkSession:
     """The session of this process, once it is there. Raises JavaMissing and SparkDidNotStart."""
+    if asked := next((name for name, value in CONNECT.items() if os.environ.get(name, "").lower() not in value), None):
+        raise SparkDidNotStart(f"Spark Connect ({asked}): {NO_CONNECT}")
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java
         return SparkSession.builder.config(map=QUERY).getOrCreate()
     if RUNNING.spark is not None:

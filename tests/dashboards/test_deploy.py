@@ -8,6 +8,7 @@ import yaml
 from click.testing import CliRunner
 
 from wirecheck import door
+from wirecheck.streaming.spark import tuning
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "deploy/compose.yml").read_text())
@@ -64,6 +65,53 @@ def test_the_agent_has_one_right_and_the_monitor_none():
     assert all(pod["securityContext"]["runAsNonRoot"] for pod in PODS.values())
     assert all(pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"} for pod in PODS.values())
     assert "privileged: true" not in (ROOT / "deploy/compose.yml").read_text()
+
+
+SPARK = [
+    document
+    for path in sorted((ROOT / "deploy/kubernetes-spark").glob("[!k]*.yaml"))
+    for document in yaml.safe_load_all(path.read_text())
+]
+DATA = next(d["data"] for d in SPARK if d["kind"] == "ConfigMap")
+DRIVER = next(d for d in SPARK if d["kind"] == "Deployment")["spec"]["template"]["spec"]
+EXECUTOR = yaml.safe_load(DATA["executor.yaml"])["spec"]
+CONF = dict(line.split() for line in DATA["spark-defaults.conf"].splitlines())
+TEMPLATE = "spark.kubernetes.executor.podTemplateFile"
+
+
+def test_what_spark_submit_is_given_is_there(tmp_path):
+    _, properties, script, command, config = DRIVER["containers"][0]["args"]
+    assert (Path(properties).name, Path(config.partition("=")[2]).name) == ("spark-defaults.conf", "monitor.toml")
+    assert set(DATA) == {"spark-defaults.conf", "monitor.toml", Path(CONF[TEMPLATE]).name}
+    assert script.endswith("/wirecheck/__main__.py")
+    assert (ROOT / "wirecheck/__main__.py").exists()
+    (tmp_path / "monitor.toml").write_text(DATA["monitor.toml"])
+    told = CliRunner().invoke(door.main, [command, "--config", str(tmp_path / "monitor.toml"), "--help"])
+    assert (told.exit_code, "no setting" in told.output) == (0, False)
+
+
+def test_executors_find_the_driver_and_see_what_it_sees():
+    service = next(d for d in SPARK if d["kind"] == "Service")
+    assert CONF["spark.driver.host"] == f"{service['metadata']['name']}.wirecheck.svc"
+    ports = {port["port"] for port in service["spec"]["ports"]}
+    assert {int(CONF["spark.driver.port"]), int(CONF["spark.driver.blockManager.port"])} <= ports
+    seen = {mount["name"]: mount["mountPath"] for mount in EXECUTOR["containers"][0]["volumeMounts"]}
+    drivers = {mount["name"]: mount["mountPath"] for mount in DRIVER["containers"][0]["volumeMounts"]}
+    assert seen == {name: drivers[name] for name in seen}
+    tasks = int(CONF["spark.executor.instances"]) * int(CONF["spark.executor.cores"])
+    assert int(CONF["spark.sql.shuffle.partitions"]) == tasks
+
+
+@pytest.mark.parametrize("pod", [DRIVER, EXECUTOR], ids=["driver", "executor"])
+def test_driver_and_executors_mount_what_they_have_and_have_no_rights(pod):
+    assert {mount["name"] for mount in pod["containers"][0]["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+    assert pod["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert pod["securityContext"]["runAsNonRoot"]
+
+
+def test_no_setting_of_the_cluster_speaks_against_one_of_the_jobs():
+    assert CONF.keys() & tuning.QUERY.keys() == set()
+    assert (CONF["spark.speculation"], CONF["spark.dynamicAllocation.enabled"]) == ("false", "false")
 
 
 @pytest.mark.parametrize("name", PODS)

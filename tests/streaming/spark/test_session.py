@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from wirecheck.streaming.spark.session import inherited_by_java, last_line, last_raised
+from wirecheck.streaming.spark import session
+from wirecheck.streaming.spark.session import SparkDidNotStart, inherited_by_java, last_line, last_raised, open_session
 from wirecheck.streaming.spark.tuning import Session, settings
 
 RAISED = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
@@ -43,3 +44,24 @@ def test_its_heap_and_its_folders_are_as_asked(tmp_path):
     assert told["spark.local.dir"].startswith(str(tmp_path))
     assert "UseSerialGC" in told["spark.driver.extraJavaOptions"]
     assert "UseG1GC" in settings(Session(tmp_path, lasting=True))["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "refused"),
+    [
+        ("SPARK_REMOTE", "sc://host:15002", True),
+        ("SPARK_CONNECT_MODE_ENABLED", "1", True),
+        ("SPARK_API_MODE", "connect", True),
+        ("SPARK_API_MODE", "classic", False),
+        ("SPARK_CONNECT_MODE_ENABLED", "0", False),
+    ],
+)
+def test_spark_connect_is_refused_in_one_line_before_anything_starts(tmp_path, monkeypatch, name, value, refused):
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    monkeypatch.setattr(session, "SparkSession", None)  # what would begin
+    with pytest.raises(SparkDidNotStart if refused else AttributeError) as said:
+        open_session(Session(tmp_path))
+    if refused:
+        assert str(said.value).startswith(f"Spark Connect ({name}): a monitor is the query's driver")
+        assert "\n" not in str(said.value)
