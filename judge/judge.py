@@ -54,7 +54,7 @@ class Judge:
         self.label, self.settings = label, settings or Settings()
         self.load: Load = load or (lambda _name: None)
         self.overflow = Overflow(self.settings, self.stored(BEYOND))
-        self.ledger = Ledger(self.load, self.overflow.sizes)
+        self.ledger = self.new_ledger()
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
@@ -75,9 +75,15 @@ class Judge:
         self.pace = RowPace(self.agents, self.due, self.settlement)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
-        self.strangers = Strangers(self.ledger, main["strangers"])
+        self.strangers = self.new_strangers(main["strangers"])
         self.clusters = Clusters(label)
         self.separate_clusters()
+
+    def new_ledger(self) -> Ledger:
+        return Ledger(self.load, self.overflow.sizes)
+
+    def new_strangers(self, stored: Any) -> Strangers:
+        return Strangers(self.ledger, stored)
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns

@@ -62,6 +62,11 @@ class Ledger:
             del self.shard(name)[subject]
         self.changed.add(name)
 
+    def rewrite(self, subject: Subject, claim: Claim) -> None:
+        """A claim about a subject was changed in place."""
+        del claim
+        self.changed.add(shard_of(subject))
+
     def forget(self, subject: Subject) -> None:
         """Forget a subject with all that was said about it."""
         name = shard_of(subject)
