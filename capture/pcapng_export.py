@@ -147,7 +147,9 @@ def write_blocks(file: BinaryIO, table: pa.Table, title: str, comments: Mapping[
 
 
 def packet_head(ts_ns: int, size: int) -> bytes:
-    return struct.pack("<IIIII", 0, ts_ns >> 32, ts_ns & 0xFFFFFFFF, size, size)
+    """Before 1970, as a damaged file may say, is 1970: the form knows nothing earlier."""
+    high, low = divmod(max(ts_ns, 0), 1 << 32)
+    return struct.pack("<IIIII", 0, high, low, size, size)
 
 
 def block(kind: int, body: bytes) -> bytes:

@@ -6,7 +6,6 @@ do. Rule: a verdict is never shown without what it rests on beside it.
 
 from wirecheck.dashboards.boards.panel import (
     ALERTED,
-    FINDING,
     MONITOR_RESTARTED,
     ON,
     RATE,
@@ -15,9 +14,11 @@ from wirecheck.dashboards.boards.panel import (
     Panel,
     Query,
     Row,
+    by_code,
     number,
     onto,
     or_zero,
+    worst,
 )
 
 BAD = ((1, "red"),)
@@ -77,25 +78,14 @@ VERDICT = (
     ),
 )
 FINDINGS = (
-    Panel(
+    worst(
         "Worst open findings",
         "What is it about? Topic and broker of the 50 worst; a click opens the monitor's page with the evidence.",
-        "short",
-        (Query(f"wirecheck_finding_info{{{ON}}}", instant=True),),
-        "table",
-        wide=24,
-        columns=("code", "kind", "topic", "broker", "cluster", "id", "instance"),
-        links=(FINDING,),
     ),
-    Panel(
+    by_code(
         "Findings over time, by code",
         "Since when is each open, and did it come back? A bar lasts while a check of that code has something open.",
-        "short",
-        (Query(f"sum by (code, kind) (wirecheck_findings{{{ON}}}) > 0", "{{code}} {{kind}}"),),
-        "timeline",
-        wide=24,
         high=9,
-        kinds=("violation", "anomaly", "information", "visibility"),
         links=(onto("wirecheck-topic-identity", "Which ids contradict each other"),),
     ),
     Panel(

@@ -146,6 +146,20 @@ ALERTED = Event(
 )
 
 
+def worst(title: str, question: str, which: str = "") -> Panel:
+    """The worst open findings that these matchers choose: a row each, with a link to its evidence."""
+    query = Query(f"wirecheck_finding_info{{{ON}{which}}}", instant=True)
+    columns = ("code", "kind", "topic", "broker", "cluster", "id", "instance")
+    return Panel(title, question, "short", (query,), "table", wide=24, columns=columns, links=(FINDING,))
+
+
+def by_code(title: str, question: str, which: str = "", high: int = 8, links: tuple[Link, ...] = ()) -> Panel:
+    """Since when findings of each code that these matchers choose are open."""
+    query = Query(f"sum by (code, kind) (wirecheck_findings{{{ON}{which}}}) > 0", "{{code}} {{kind}}")
+    kinds = ("violation", "anomaly", "information", "visibility")
+    return Panel(title, question, "short", (query,), "timeline", wide=24, high=high, kinds=kinds, links=links)
+
+
 def spread(metric: str, where: str = "") -> tuple[Query, ...]:
     """A histogram's buckets, by how many each gained."""
     return (Query(f"sum by (le) (increase({metric}_bucket{where}{RATE}))", "{{le}}"),)

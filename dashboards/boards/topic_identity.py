@@ -6,15 +6,16 @@ in the findings table, never in labels. Rule: recreations stand beside contradic
 
 from wirecheck.dashboards.boards.panel import (
     ALERTED,
-    FINDING,
     ON,
     RECREATED,
     Board,
     Panel,
     Query,
     Row,
+    by_code,
     number,
     or_zero,
+    worst,
 )
 
 IDENTITY = 'code=~"TID.+|LOG.+|CLU.+"'
@@ -66,24 +67,15 @@ STATE = (
     ),
 )
 HISTORY = (
-    Panel(
+    worst(
         "Which topics, which brokers",
         "Whose ids contradict each other? A click opens the monitor's page with the orders and answers it rests on.",
-        "short",
-        (Query(f"wirecheck_finding_info{{{ON}, {IDENTITY}}}", instant=True),),
-        "table",
-        wide=24,
-        columns=("code", "kind", "topic", "broker", "cluster", "id", "instance"),
-        links=(FINDING,),
+        f", {IDENTITY}",
     ),
-    Panel(
+    by_code(
         "Codes about identity over time",
         "Which contradiction came first, and which went with it? Compare with the recreations drawn through.",
-        "short",
-        (Query(f"sum by (code, kind) (wirecheck_findings{{{ON}, {IDENTITY}}}) > 0", "{{code}} {{kind}}"),),
-        "timeline",
-        wide=24,
-        kinds=("violation", "anomaly", "information", "visibility"),
+        f", {IDENTITY}",
     ),
     Panel(
         "Contradictions by code",

@@ -62,32 +62,32 @@ class Names:
     def learn(self, decoded: Decoded) -> None:
         if not self._asked:
             return
-        well = decoded.status == Status.OK
-        kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
-        for key, side in kinds.tolist():
-            for path, name in naming(key, side):
-                table = tables(decoded, key, SIDES[side])[path]
-                codes, texts = table[name].codes()
-                mine = np.isin(codes, [code for code, text in enumerate(texts) if text in self._asked])
-                self.said |= ids(table["topic_id"][mine])
+        for ids_there, codes, texts in named(decoded):
+            mine = np.isin(codes, [code for code, text in enumerate(texts) if text in self._asked])
+            self.said |= ids(ids_there[mine])
 
 
 class TopicNames(dict[bytes, str]):
     """Names of topic ids, as messages said them so far."""
 
     def learn(self, decoded: Decoded) -> None:
-        well = decoded.status == Status.OK
-        kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
-        for key, side in kinds.tolist():
-            for path, name in naming(key, side):
-                table = tables(decoded, key, SIDES[side])[path]
-                codes, texts = table[name].codes()
-                by_id, unique = id_codes(table["topic_id"])
-                said = np.flatnonzero(codes >= 0)
-                pairs = np.unique(np.stack([by_id[said], codes[said]], axis=1), axis=0)
-                for topic_id, code in pairs.tolist():
-                    if texts[code] and len(self) < MOST_NAMES:
-                        self[unique[topic_id].tobytes()] = texts[code]
+        for ids_there, codes, texts in named(decoded):
+            by_id, unique = id_codes(ids_there)
+            there = np.flatnonzero(codes >= 0)
+            pairs = np.unique(np.stack([by_id[there], codes[there]], axis=1), axis=0)
+            for topic_id, code in pairs.tolist():
+                if texts[code] and len(self) < MOST_NAMES:
+                    self[unique[topic_id].tobytes()] = texts[code]
+
+
+def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:
+    """Of every table whose rows say an id and a name: the ids, codes of the names (-1 for null), the names."""
+    well = decoded.status == Status.OK
+    kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
+    for key, side in kinds.tolist():
+        for path, name in naming(key, side):
+            table = tables(decoded, key, SIDES[side])[path]
+            yield table["topic_id"], *table[name].codes()
 
 
 @cache
@@ -105,8 +105,8 @@ def naming(key: int, side: int) -> tuple[tuple[str, str], ...]:
 
 def ids(rows: NDArray[np.uint8]) -> frozenset[str]:
     """Ids as Kafka prints them; the one that means none is none."""
-    told = {base64.urlsafe_b64encode(row.tobytes()).rstrip(b"=").decode() for row in np.unique(rows, axis=0)}
-    return frozenset(told - {NO_ID})
+    texts = {base64.urlsafe_b64encode(row.tobytes()).rstrip(b"=").decode() for row in np.unique(rows, axis=0)}
+    return frozenset(texts - {NO_ID})
 
 
 def noting(frames: Iterable[pa.Table], numbers: tuple[int, ...], places: Places) -> Iterator[pa.Table]:

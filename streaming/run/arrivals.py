@@ -7,9 +7,11 @@ Rule: how far it has come is a number for each agent, and at most MOST_AWAITED b
 comes later than that, or twice, is not seen. Files are taken in the order in which they came, an agent's by number.
 """
 
+import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import pairwise
@@ -25,6 +27,8 @@ from wirecheck.streaming.store.storage import at, is_local, local
 LIST_S = 5.0
 FAR_LIST_S = 30.0
 """An object store answers a thousand names at a time."""
+REST = 20
+"""Between two listings lies so many times what one takes: that of a month of files takes seconds."""
 LOOK_S, FAR_LOOK_S = 0.1, 2.0
 MOST_AWAITED = 1000
 MOST_OF_ONE = 2000
@@ -84,7 +88,9 @@ class Arrivals:
         self._lock = Lock()
         self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
         self._agents = {name: Agent(position) for name, position in positions.items()}
-        self._listed_s = -FAR_LIST_S
+        self._due_s = -math.inf
+        self.there: Mapping[str, set[int]] = {}
+        """The numbers of each agent's files, as the last look everywhere found them and until the next one."""
 
     @property
     def look_s(self) -> float:
@@ -94,10 +100,23 @@ class Arrivals:
     def look(self, *, everywhere: bool = False) -> None:
         """Find what came since. Raises OSError."""
         with self._lock:
-            if everywhere or time.monotonic() - self._listed_s >= self._folder.list_s:
+            due, self.there = time.monotonic() >= self._due_s, {}
+            if everywhere:
+                self.there = self._list()
+            elif due:
                 self._list()
             else:
                 self._probe()
+
+    def lowest(self) -> dict[str, int]:
+        """The first of each agent's files that are `there`; one without a byte is none."""
+        found = {}
+        for agent, numbers in self.there.items():
+            while numbers and self._folder.file(file_name(agent, min(numbers))) is None:
+                numbers.remove(min(numbers))
+            if numbers:
+                found[agent] = min(numbers)
+        return found
 
     def _probe(self) -> None:
         """The next file of each agent, and those behind it."""
@@ -107,26 +126,38 @@ class Arrivals:
                 agent.waiting[number] = found
                 number += 1
 
-    def _list(self) -> None:
+    def _list(self) -> dict[str, set[int]]:
+        """Of a file that was read nothing is asked but its name."""
+        began_s = time.monotonic()
         there: dict[str, set[int]] = {}
-        for file in self._folder.names():
+        strangers: dict[str, set[int]] = {}
+        listed = self._folder.listed()
+        for file in listed:
             if file.startswith((".", "_")) or not file.endswith(".parquet"):
                 continue
-            whose_file, number = whose(file) or (file, 1)  # a stranger is an agent of its own
-            there.setdefault(whose_file, set()).add(number)
-        for name, numbers in there.items():
+            if (known := whose(file)) is not None:
+                there.setdefault(known[0], set()).add(known[1])
+            else:
+                strangers[file] = {1}  # an agent of its own
+        for name, numbers in {**there, **strangers}.items():
             agent = self._agents.setdefault(name, Agent())
-            for number in numbers:
-                if agent.wants(number) and (found := self._folder.file(file_name(name, number))) is not None:
+            for number in filter(agent.wants, numbers):
+                file = file_name(name, number)
+                if (found := listed[file] or self._folder.file(file)) is not None:
                     agent.waiting[number] = found
         now_s = time.monotonic()
+        self._vanished(there.keys() | strangers.keys(), there, now_s)
+        self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
+        return there
+
+    def _vanished(self, names: AbstractSet[str], there: Mapping[str, set[int]], now_s: float) -> None:
+        """Files that are gone before anybody read them, and agents that have none any more."""
         for name, agent in list(self._agents.items()):
-            for number in agent.waiting.keys() - there.get(name, set()):  # gone before anybody read it
+            for number in agent.waiting.keys() - there.get(name, {1} if name in names else set()):
                 del agent.waiting[number]
-            agent.absent_s = None if name in there else agent.absent_s or now_s
+            agent.absent_s = None if name in names else agent.absent_s or now_s
             if agent.absent_s and (agent.position is None or now_s - agent.absent_s >= FORGET_S):
                 del self._agents[name]
-        self._listed_s = now_s
 
     def next_batch(self, most_bytes: int) -> BatchFiles | None:
         """The files that came first, at least one, together at most so large; None where none waits."""
@@ -186,7 +217,8 @@ class Folder:
 
     list_s, look_s = LIST_S, LOOK_S
 
-    def names(self) -> list[str]:
+    def listed(self) -> Mapping[str, File | None]:
+        """By name; None where a listing does not say what `file` does."""
         raise NotImplementedError
 
     def file(self, name: str) -> File | None:
@@ -198,8 +230,8 @@ class OnDisk(Folder):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def names(self) -> list[str]:
-        return os.listdir(self.folder)  # noqa: PTH208 - a Path a name would cost more than the call
+    def listed(self) -> Mapping[str, File | None]:
+        return dict.fromkeys(os.listdir(self.folder))  # noqa: PTH208 - a Path a name would cost more than the call
 
     def file(self, name: str) -> File | None:
         try:
@@ -210,14 +242,20 @@ class OnDisk(Folder):
 
 
 class Elsewhere(Folder):
+    """A listing there says sizes and times, too."""
+
     list_s, look_s = FAR_LIST_S, FAR_LOOK_S
 
     def __init__(self, system: fs.FileSystem, folder: str) -> None:
         self.system, self.folder = system, folder
 
-    def names(self) -> list[str]:
-        return [info.base_name for info in self.system.get_file_info(fs.FileSelector(self.folder)) if info.is_file]
+    def listed(self) -> Mapping[str, File | None]:
+        found = self.system.get_file_info(fs.FileSelector(self.folder))
+        return {info.base_name: file_of(info) for info in found if info.is_file}
 
     def file(self, name: str) -> File | None:
-        info = self.system.get_file_info(f"{self.folder}/{name}")
-        return File(info.size, info.mtime.timestamp()) if info.is_file and info.size else None
+        return file_of(self.system.get_file_info(f"{self.folder}/{name}"))
+
+
+def file_of(info: fs.FileInfo) -> File | None:
+    return File(info.size, info.mtime.timestamp()) if info.is_file and info.size else None

@@ -27,12 +27,10 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from wirecheck import extension_modules
-from wirecheck.decode import api_names
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.results import worst_findings
+from wirecheck.judge.results import open_rows, worst_findings
 from wirecheck.judge.results.causes import OpenFinding, links_of
 from wirecheck.judge.results.worst_findings import ALONE, role_of
-from wirecheck.judge.topology.releases import removed_in_4
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 
 if TYPE_CHECKING:
@@ -117,7 +115,7 @@ class Page(Collector):
         """The tables of one batch; without a time, of an earlier one, read back."""
         with self.lock:
             for table, known in self.open.items():
-                for row in told[table].to_pylist() if table in told else ():
+                for row in open_rows.rows(table, told[table]) if table in told else ():
                     self.stand(table, known, row)
             for row in told["totals"].to_pylist() if "totals" in told else ():
                 key = (row["label"], row["measure"], row["detail"] or "")
@@ -143,7 +141,7 @@ class Page(Collector):
             self.others[f"{row['label']}|{row['id']}"] = ((row["label"], table), row["others"])
             return
         gone = row.get("withdrawn") or row.get("state") == "withdrawn"
-        name, counted = f"{row['label']}|{row['id']}", counts_as(table, row)
+        name, counted = f"{row['label']}|{row['id']}", open_rows.counts_as(table, row)
         if table == "findings":
             self.relate(name, None if gone else OpenFinding.of(row))
             self.shown.pop(name, None)
@@ -274,21 +272,6 @@ def family(named: Named, samples: Samples) -> Metric:
     for labels, value in sorted(samples.items()):
         shown.add_metric(labels, value)
     return shown
-
-
-def counts_as(table: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The labels under which a row is counted."""
-    if table == "findings":
-        return row["label"], row["code"], row["kind"]
-    if table == "topics":
-        return row["label"], row["state"]
-    removed = any(
-        removed_in_4(key, version)
-        for used in row["apis"]
-        if (key := api_names.keys().get(used["api"])) is not None
-        for version in used["versions"]
-    )
-    return row["label"], "removed" if removed else "kept"
 
 
 def installed() -> str:

@@ -9,9 +9,10 @@ read back from the tables that were written.
 import datetime as dt
 import time
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Event
 from typing import Any
@@ -22,7 +23,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck import extension_modules
+from wirecheck.judge.results import open_rows
 from wirecheck.streaming.run import manifest, older_checkpoints
+from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.failure import in_one_line, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.housekeeping import house_kept
@@ -38,7 +41,7 @@ from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import Loads, most_loaded
-from wirecheck.streaming.steps.frames_folder import agents_of, labelled
+from wirecheck.streaming.steps.frames_folder import labelled
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import batches
@@ -60,7 +63,7 @@ SHOWN = ("findings", "topics", "clients", "totals")
 def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) -> None:
     """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people. Raises MonitorError."""
     try:
-        listed(plan.frames)
+        need_folder(plan.frames)
         with exclusive(plan.checkpoint, say) as lease, stop_signals() as stopping, served(plan, front) as page:
             begin(settings, Watch(plan, page, stopping, say, lease))
     except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, SparkDidNotStart) as failure:
@@ -73,8 +76,8 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
 
 def begin(settings: Settings, watch: "Watch") -> None:
     plan, say = watch.plan, watch.say
-    job, settings = prepared(plan, settings, watch.page)
-    job = replace(job, confirmed=fenced(watch.lease))
+    job, settings, feed = prepared(plan, settings, watch.page)
+    job, watch = replace(job, confirmed=fenced(watch.lease)), replace(watch, found=[feed])
     if line := extension_modules.slow():
         say(line)
     if not settings.placed:
@@ -115,8 +118,10 @@ def outlive(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -
             return
 
 
-def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]:
-    """All that can be refused before Spark starts. Raises CheckpointRefused and MonitorError."""
+def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings, Feed]:
+    """All that can be refused before Spark starts; the frames are listed once. Raises CheckpointRefused and
+    MonitorError.
+    """
     writable(plan.out)
     settings = replace(settings, placed=manifest.placed(plan.checkpoint))
     facts = manifest.facts(settings, plan)
@@ -125,13 +130,14 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings]
     checkpoint = manifest.claim(plan.checkpoint, facts, moved=plan.moved)
     older_checkpoints.bring_up(plan.checkpoint)
     manifest.readable(plan.checkpoint)
-    agents = present(plan.frames, plan.checkpoint)
+    with need_frames(plan.frames):
+        feed = opened(plan, page.alive)
+    agents = present(feed.arrivals, plan)
     recall(page, plan)
-    waiting = opened(plan, page.alive).waiting()
-    page.hear(measured(None, waiting))  # what waits is shown from the start, not once the query has begun
+    page.hear(measured(None, feed.waiting()))  # what waits is shown from the start, not once the query has begun
     frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
     job = Job(frames, plan.out, checkpoint, AT_ONCE, plan.max_batch_bytes, plan.checkpoint)
-    return job, replace(settings, agents=agents, set_aside=manifest.set_aside(plan.checkpoint))
+    return job, replace(settings, agents=agents, set_aside=manifest.set_aside(plan.checkpoint)), feed
 
 
 def writable(out: str) -> None:
@@ -145,32 +151,33 @@ def writable(out: str) -> None:
         raise MonitorError(f"{out}: {why(wrong)}; let this user write there, or name another --out") from wrong
 
 
-def present(frames: str, checkpoint: str) -> dict[str, AgentFiles]:
+def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
     """The agents that are there now, where their files begin, and which of them make the last batch and have gone. More
     of each may come, and more agents.
     """
-    there = [info.path for info in listed(frames)]
-    names = {path.rpartition("/")[2] for path in there}
     lost = defaultdict(list)
-    for agent, number in filter(None, (whose(name) for name in manifest.listed_last(checkpoint) if name not in names)):
-        lost[agent].append(number)
-    folder = local(frames) if is_local(frames) else frames.rstrip("/")
-    found = labelled(agents_of(list(map(Path, there))), folder)
-    return {agent: replace(files, missing=tuple(lost[agent]), last=0) for agent, files in found.items()}
+    for agent, number in filter(None, map(whose, manifest.listed_last(plan.checkpoint))):
+        if number not in arrivals.there.get(agent, ()):
+            lost[agent].append(number)
+    begun = {agent: AgentFiles(first, tuple(lost[agent])) for agent, first in sorted(arrivals.lowest().items())}
+    return labelled(begun, local(plan.frames) if is_local(plan.frames) else plan.frames.rstrip("/"))
 
 
-def listed(frames: str) -> list[fs.FileInfo]:
-    """The frames files there; one without a byte is none. Raises MonitorError where there is no such
-    folder.
-    """
-    try:
+def need_folder(frames: str) -> None:
+    """Raises MonitorError where there is none."""
+    with need_frames(frames):
         system, folder = at(frames)
         if system.get_file_info(folder).type != fs.FileType.Directory:
             raise MonitorError(f"{frames}: no such folder; make it, or name the one the agents write to with --frames")
-        found = system.get_file_info(fs.FileSelector(folder))
+
+
+@contextmanager
+def need_frames(frames: str) -> Iterator[None]:
+    """Whatever is wrong with the folder, as MonitorError."""
+    try:
+        yield
     except (OSError, ValueError) as wrong:
         raise MonitorError(f"{frames}: {why(wrong)}; let this user read it, or name another --frames") from wrong
-    return [info for info in found if info.is_file and info.size and whose(info.path) and info.base_name[0] not in "._"]
 
 
 def recall(page: Page, plan: Plan) -> None:
@@ -178,7 +185,7 @@ def recall(page: Page, plan: Plan) -> None:
     run = manifest.run_of(plan.checkpoint)
     for table in SHOWN if run else ():
         held = StandingRows()
-        for part in batches.read(f"{plan.out}/{table}/run={run}"):
+        for part in batches.read(f"{plan.out}/{table}/run={run}", open_rows.COLUMNS.get(table)):
             held.add(table, part)
         page.take(held.tables())
 
@@ -192,6 +199,8 @@ class Watch:
     stopping: Event
     say: Say
     lease: Lease | None = None
+    found: list[Feed] = field(default_factory=list)
+    """What waited before Spark was started, for the first run of the query; a later one looks anew."""
 
     def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: Loads) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
@@ -211,7 +220,7 @@ class Watch:
 
 def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
-    feed = opened(watch.plan, watch.page.alive)
+    feed = watch.found.pop() if watch.found else opened(watch.plan, watch.page.alive)
     query = start(spark, job, settings, partial(watch.batch_written, feed), feed)
     watch.page.ready = True
     watch.say(beginning(watch.plan, watch.page, settings))

@@ -113,12 +113,12 @@ def write_tables(rows: Mapping[str, pa.Table], out: Path | str, run: str, batch_
     return Tables(out, run).write(rows, batch_id)
 
 
-def read(run: Path | str) -> Iterator[pa.Table]:
-    """Every batch, in order."""
-    return every(run_at(run))
+def read(run: Path | str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
+    """Every batch, in order: all columns, or those of these that it has."""
+    return every(run_at(run), columns)
 
 
-def every(found: Run) -> Iterator[pa.Table]:
+def every(found: Run, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
     """The rows of a batch that goes meanwhile lie in a later one, which may be younger than our list of them
     (`compaction.py`).
     """
@@ -126,7 +126,7 @@ def every(found: Run) -> Iterator[pa.Table]:
     while True:
         gone = False
         for number in [number for number in found.numbers() if number > upto]:
-            rows = found.rows(number)
+            rows = found.rows(number, columns)
             gone, upto = gone or rows is None, number
             if rows is not None:
                 yield rows

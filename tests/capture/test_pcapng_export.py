@@ -114,6 +114,15 @@ def test_tshark_reads_it_and_every_checksum_is_right(files, tmp_path):
     assert len(told.stdout.splitlines()) == 24
 
 
+@pytest.mark.parametrize(("said", "written"), [(-1, 0), (-(1 << 63), 0), (1 << 62, 1 << 62)])
+def test_any_time_that_a_damaged_file_says_is_written(files, tmp_path, said, written):
+    table = pcapng_export.selected(files, "L", {PAIRS[2]})
+    times = pa.array([said] * len(table), pa.int64())
+    table = table.set_column(table.schema.get_field_index("ts_ns"), "ts_ns", times)
+    pcapng_export.write(tmp_path / "x.pcapng", table, "title", {})
+    assert {row["ts_ns"] for row in frames_of(tmp_path / "x.pcapng")} == {written}
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         pcapng_export.write(tmp_path / "none/x.pcapng", one_row(b"ab"), "t", {})

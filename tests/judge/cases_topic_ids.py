@@ -1,9 +1,10 @@
 """Cases of the TID checks, in bytes: one that fires, one that nearly does, one where nobody can know."""
 
-from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, START
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID, START
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 FIFTY = "AAAAAAAAAAAAAAAAAAAAMg"
+TWO = {"replicas": [1, 2], "isr": [1, 2]}
 
 
 def recreated(lab, born=40):
@@ -103,6 +104,24 @@ def tid004_near_miss(lab):
 def tid004_cannot_know(lab):
     """Something of what the broker was told is missing: the deletion may have been in it."""
     renumbered(lab, 4, gaps=((START + 30_000_000_000, 0, 4096),))
+
+
+def refused_behind_a_gap(lab, *answers):
+    """Replicas are told of another id; something of what they were told is missing."""
+    for server, errors in zip((B1, B2), answers, strict=True):
+        order = lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3, TWO)], server=server)
+        order.facts.update(gaps=((START + 30_000_000_000, 0, 4096),))
+        lab.control(60, "LeaderAndIsr", [("orders", ID_2, 4, TWO)], epoch=2, errors=errors, server=server)
+
+
+def tid004_fires__behind_a_gap_where_all_replicas_refuse(lab):
+    lab.metadata(0, [("orders", ID_1, 0, 3)])
+    refused_behind_a_gap(lab, [(ID_2, 103)], [(ID_2, 103)])
+
+
+def tid004_cannot_know__behind_a_gap_where_a_replica_takes_it(lab):
+    lab.metadata(0, [("orders", ID_1, 0, 3)])
+    refused_behind_a_gap(lab, [(ID_2, 103)], [])
 
 
 def dead_id_used(lab, until, **who):

@@ -32,7 +32,8 @@ def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iter
     reassigns partitions (KAFKA-12835).
 
     When it is innocent. A recreation starts its epochs again. While the inter-broker protocol is rolled a controller of
-    before 2.8 drops ids for a time. With a gap in what controllers send nothing is said.
+    before 2.8 drops ids for a time. With a gap in what servers are told nothing is said, unless all replicas of a
+    partition, two at least, refuse the new id: a deletion would have taken the old one from their disks.
 
     Source. KAFKA-12835, KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
     """
@@ -41,7 +42,7 @@ def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iter
         if (
             topic.follows(old, new)
             and renumbered(topic, old, new)
-            and whole(old.last.first.ts_ns, new.born_ns, group, context)
+            and (refused_by_replicas(new, group, context) or whole(old.last.first.ts_ns, new.born_ns, group, context))
         ):
             yield lost(topic, old, (last_of(old.last), first_of(new.first)), (old.topic_id, new.topic_id), RENUMBERED)
     if topic.histories:
@@ -91,6 +92,17 @@ def whole(first_ns: int, last_ns: int, group: Group, context: CheckContext) -> b
         for span in busy.peak["gaps"]
     )  # fmt: skip
     return not any(begin_ns <= last_ns and first_ns <= end_ns for begin_ns, end_ns in gaps)
+
+
+def refused_by_replicas(history: History, group: Group, context: CheckContext) -> bool:
+    """Whether all replicas of a partition, two at least, hold another id on their disks: whatever was not captured, the
+    topic was not deleted there.
+    """
+    refused: dict[int, set[int | str]] = {}
+    for claim in context.claims("id_refused", group, "id", history.topic_id):
+        refused.setdefault(claim["partition"], set()).add(context.node(claim))
+    told = replicas(history, {*refused})
+    return any(len(told.get(number, ())) > 1 and told[number] <= brokers for number, brokers in refused.items())
 
 
 def zeroed(topic: Topic, history: History, context: CheckContext) -> Iterator[Evidence]:

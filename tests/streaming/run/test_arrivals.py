@@ -59,13 +59,54 @@ def test_the_next_file_of_an_agent_is_found_without_a_listing(come, monkeypatch)
     come.put(1, 2)
     found = come.start()
     assert taken(found) == [1, 2]
-    monkeypatch.setattr(type(found._folder), "names", lambda _: pytest.fail("listed"))
+    monkeypatch.setattr(type(found._folder), "listed", lambda _: pytest.fail("listed"))
     come.put(3, 4)
     found.look()
     assert taken(found) == [3, 4]
     found.look()
     assert taken(found) == []
     assert found.positions() == {"a": Position(1, 5)}
+
+
+def test_of_files_that_were_read_a_listing_asks_nothing_but_their_names(come, monkeypatch):
+    """However many an agent keeps: the first of them, and those that wait."""
+    come.put(*range(11, 61))
+    asked = []
+    ask = arrivals.OnDisk.file
+    monkeypatch.setattr(arrivals.OnDisk, "file", lambda folder, name: asked.append(name) or ask(folder, name))
+    monkeypatch.setattr(arrivals.Elsewhere, "file", lambda *_: pytest.fail("a listing says it all"))
+    found = come.start({"a": Position(1, 59)})
+    assert taken(found) == [59, 60]
+    assert found.there == {"a": {*range(11, 61)}}
+    monkeypatch.undo()
+    assert found.lowest() == {"a": 11}
+    assert [int(name[-18:-8]) for name in asked] in ([59, 60], [])
+
+
+def test_a_file_without_a_byte_is_no_agents_first(come):
+    come.put(3, size=0)
+    come.put("b-0000000001.parquet", size=0)
+    come.put(4, 5)
+    assert come.start().lowest() == {"a": 4}
+
+
+def test_a_folder_that_takes_long_to_list_is_listed_less_often(come, monkeypatch):
+    """A twentieth of the time at most goes into listings."""
+    come.put(1)
+    found = come.start()
+    held, lists = type(found._folder).listed, []
+
+    def slow(folder):
+        come.later(3.0)
+        lists.append(folder)
+        return held(folder)
+
+    monkeypatch.setattr(type(found._folder), "listed", slow)
+    come.later(6.0)
+    for _ in range(70):
+        found.look()
+        come.later(1.0)
+    assert len(lists) == 2
 
 
 def test_a_batch_is_as_large_as_is_allowed_and_of_what_came_first(come):

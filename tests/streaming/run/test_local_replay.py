@@ -41,7 +41,7 @@ def test_few_frames_are_followed_as_one_bucket_and_give_the_same(frames_files, e
     many = of_files(frames_files, Settings())
     for run in (few, many):
         run.judge(frames_files)
-    assert (len(few.loop.buckets), len(many.loop.buckets)) == (1, 8)
+    assert (len(few.loop.buckets), len(many.loop.buckets)) == (1, local_replay.BUCKETS)
     assert few.result().json() == many.result().json() == expected
 
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections import Counter
 from dataclasses import replace
 from threading import Event
 
@@ -9,13 +10,15 @@ import pytest
 from pyspark.errors import PySparkException
 
 from wirecheck.streaming.run import manifest, monitor
+from wirecheck.streaming.run.arrivals import OnDisk
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, attend, prepared, run
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.store import batch_files
-from wirecheck.streaming.store.batch_files import BatchFiles
+from wirecheck.streaming.store import batch_files, batches
+from wirecheck.streaming.store.batch_files import BatchFiles, Position
+from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import Result
 
 
@@ -189,7 +192,7 @@ def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files)
     plan = replace(plan, metrics_port=9108)
     for file in frames_files:
         (folder / file.name).write_bytes(file.read_bytes())
-    _, settings = prepared(plan, Settings(), page)
+    _, settings, _ = prepared(plan, Settings(), page)
     waiting = sum(file.stat().st_size for file in frames_files) / 1e6
     assert monitor.beginning(plan, page, settings).split("; ") == [
         f"judging {plan.frames} into {plan.out}",
@@ -198,6 +201,50 @@ def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files)
         "from the beginning",
         "metrics at http://127.0.0.1:9108/metrics",
     ]
+
+
+def gone_on_with(plan, frames_files, kept, parts):
+    """What a start asks for where agent `a` keeps so many files that were read, and so many batches told of clients."""
+    folder = monitor.local(plan.frames)
+    folder.mkdir(exist_ok=True)
+    for number in range(1, kept + 3):
+        (folder / f"a-{number:010d}.parquet").write_bytes(frames_files[0].read_bytes())
+    prepared(plan, Settings(), Page())
+    query = monitor.local(plan.checkpoint) / "query"
+    for log in manifest.LOGS:
+        (query / log).mkdir(parents=True)
+        (query / log / "0").write_text("v1\n")
+    (query / "metadata").write_text('{"id": "x"}')
+    with_state(query)
+    batch_files.write(plan.checkpoint, 0, BatchFiles((f"a-{kept:010d}.parquet",), {"a": Position(1, kept + 1)}))
+    for number in range(parts):
+        rows = {"label": "L", "apis": [], "withdrawn": False, "revision": 1}
+        part = from_ipc(to_ipc("clients", [{**rows, "id": f"{number}-{n}"} for n in range(3)]))
+        batches.write_tables({"clients": part}, plan.out, "x", number)
+    page, found = Page(), Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in (
+            (OnDisk, "listed"), (OnDisk, "file"), (batches.Folders, "numbers"), (batches.Folders, "rows"),
+            (monitor.fs, "FileSelector"),
+        ):  # fmt: skip
+            called = getattr(owner, name)
+            patch.setattr(owner, name, lambda *a, n=name, c=called, **k: found.update([n]) or c(*a, **k))
+        _, settings, feed = prepared(plan, Settings(), page)
+    assert feed.waiting()[0] == 2
+    assert settings.agents["a"].first == 1
+    assert Counter(page.open["clients"].values()) == {("L", "kept"): 3 * parts}
+    return found
+
+
+def test_a_start_costs_what_is_new_and_what_stands_not_what_was(plan, tmp_path, frames_files):
+    """Of files that were read it learns the names, by one listing; of its tables it opens each file once."""
+    small = gone_on_with(plan, frames_files, 5, 2)
+    other = replace(plan, frames=f"{tmp_path}/b", out=f"{tmp_path}/out-b", checkpoint=f"{tmp_path}/out-b/_checkpoint")
+    assert gone_on_with(other, frames_files, 300, 2) == small
+    assert small["listed"] == 1
+    assert small["file"] == 3  # the two that wait, and the first of the agent's
+    assert small["rows"] == 2
+    assert small["numbers"] == len(monitor.SHOWN)
 
 
 @pytest.mark.parametrize("which", ["out", "checkpoint"])
@@ -254,7 +301,7 @@ class Busy:
 def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch):
     query, page, stopping, said = Busy(), Page(), Event(), []
     monkeypatch.setattr(monitor, "start", lambda *_: query)
-    job, settings = prepared(plan, Settings(), page)
+    job, settings, _ = prepared(plan, Settings(), page)
     stopping.set()
     attend(None, job, settings, Watch(plan, page, stopping, said.append))
     assert (query.looks, query.stopped, len(said)) == (3, True, 2)
@@ -351,7 +398,7 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
 
 def once(spark, plan, said):
     page = Page()
-    job, settings = prepared(plan, Settings(), page)
+    job, settings, _ = prepared(plan, Settings(), page)
     return page, attend(spark, job, settings, Watch(plan, page, Event(), said.append))
 
 
@@ -381,7 +428,7 @@ def dying(monkeypatch, plan, found, deaths):
 
 
 def outlived(plan, said):
-    job, settings = prepared(plan, Settings(), Page())
+    job, settings, _ = prepared(plan, Settings(), Page())
     monitor.outlive(None, job, settings, Watch(plan, Page(), Event(), said.append))
 
 
