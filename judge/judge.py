@@ -75,15 +75,12 @@ class Judge:
         self.pace = RowPace(self.agents, self.due, self.settlement)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
-        self.strangers = self.new_strangers(main["strangers"])
+        self.strangers = Strangers(self.ledger, main["strangers"])
         self.clusters = Clusters(label)
         self.separate_clusters()
 
     def new_ledger(self) -> Ledger:
         return Ledger(self.load, self.overflow.sizes)
-
-    def new_strangers(self, stored: Any) -> Strangers:
-        return Strangers(self.ledger, stored)
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns

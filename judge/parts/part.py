@@ -26,7 +26,6 @@ from wirecheck.judge.parts.told_clusters import ClustersTold, ToldClusters, told
 from wirecheck.judge.settlement import WIRE
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters
-from wirecheck.judge.topology.strangers import Strangers
 
 OF_ALL = ("log_order", "control", "advertised")
 """Of servers, what every shard rests on: which entries of the metadata log stand, who gives orders, and versions."""
@@ -104,6 +103,7 @@ class Part(Judge):
         """On the directory, what each shard could not judge."""
         self.last_told: dict[str, Any] = {}
         super().__init__(label, load, settings)
+        self.strangers = PartStrangers(self.ledger)
         if number == DIRECTORY:
             self.ledger.readers[Wanted(WIRE, WHATEVER)] = {WIRE}
             for kind in OF_ALL:
@@ -113,9 +113,6 @@ class Part(Judge):
 
     def new_ledger(self) -> Ledger:
         return PartLedger(self.load, self.overflow.sizes, self.keeps)
-
-    def new_strangers(self, stored: Any) -> Strangers:
-        return PartStrangers(self.ledger, stored)
 
     def is_home(self, subject: Subject) -> bool:
         return part_of(subject, self.count) == self.number

@@ -7,7 +7,7 @@ directory says of the host has changed.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.parts.part_ledger import PartLedger
@@ -31,8 +31,8 @@ class StrangersTold(NamedTuple):
 class PartStrangers(Strangers):
     ledger: PartLedger
 
-    def __init__(self, ledger: PartLedger, stored: Any) -> None:
-        super().__init__(ledger, stored)
+    def __init__(self, ledger: PartLedger) -> None:
+        super().__init__(ledger)
         self.everything = False
         self.to_judge: set[Subject] | None = set()
         """What to judge again, by the directory's last word; None for everything."""
