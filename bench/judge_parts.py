@@ -20,8 +20,8 @@ from wirecheck.judge.parts.judge_in_parts import JudgeInParts
 from wirecheck.judge.parts.part import Message, Part
 from wirecheck.streaming.steps.collector_pause import collector_paused
 
-SCALE = int(os.environ.get("PARTS_SCALE", "8"))
-"""The cluster is so many times smaller, its brokers too; at 1 it is the whole one, and takes a quarter of an hour."""
+SCALE = int(os.environ.get("PARTS_SCALE", "10"))
+"""The cluster is so many times smaller, its brokers too; at 1 it is the whole one."""
 BROKERS, TOPICS, CLIENTS = 200 // SCALE, 10_000 // SCALE, 10_000 // SCALE
 BATCHES, STEP_NS = 3, 15 * SECOND_NS
 BEGIN_NS = 1_800_000_000 * SECOND_NS
