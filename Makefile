@@ -86,8 +86,8 @@ schemas: $(SET_UP) ## import Kafka's layouts anew: make schemas FACTS=folder
 bench: $(SET_UP) ## measure us and the peers: make bench [ONLY=decode|recovery|...|month] [MONTH_DAYS=30]
 	@$(BIN)/python -m bench $(ONLY)
 
-chaos: $(SET_UP) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1]
-	@$(BIN)/python -m bench.chaos --kills $(or $(KILLS),15) --seed $(or $(SEED),1)
+chaos: $(SET_UP) ## kill -9 a monitor at random moments, and compare: make chaos [KILLS=50] [SEED=1] [TABLES=delta]
+	@$(BIN)/python -m bench.chaos --kills $(or $(KILLS),15) --seed $(or $(SEED),1) --tables $(or $(TABLES),parquet)
 
 live: $(SET_UP) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
 	@$(BIN)/python -m pytest tests/live -m live -p no:randomly -o timeout=3600 -o faulthandler_timeout=3660

@@ -1,4 +1,5 @@
-"""`make chaos [KILLS=15]`: the driver is killed at random moments while frames arrive; nothing may be lost or doubled.
+"""`make chaos [KILLS=15] [TABLES=delta]`: the driver is killed at random moments while frames arrive; nothing may be
+lost or doubled.
 
 Knows: how to feed frames as an agent would, file by file, how to kill a monitor (kill -9, its Java left to notice), and
 what a reader and a scraper must find afterwards: what an undisturbed monitor of the same frames has. Refuses to know
@@ -22,6 +23,7 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from bench import paced_monitor
 from bench.traffic import write_capture
@@ -137,15 +139,18 @@ def ended(monitor: Monitor, files: int, last: Callable[[], None] = lambda: None)
     return Result.latest(monitor.folder / "out").json(), page
 
 
-def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int) -> tuple[dict, dict[str, float], list]:
+def disturbed(
+    files: list[Path], folder: Path, port: int, kills: int, seed: int, *, tables: str
+) -> tuple[dict, dict[str, float], list]:
     """Every life sees some files more, and ends at a random moment: within Spark's start, a batch, or between two."""
     (folder / "frames").mkdir(parents=True)
     chance, lives, share, hours = random.Random(seed), [], len(files) / (kills + 1), 0
+    switches = ("--retain", "1s", "--tables", tables)
     feed(files[:2], folder / "frames")
     for life in range(kills):
         fresh = files[max(2, round(life * share)) : round((life + 1) * share)]
         feed(fresh[:1], folder / "frames")  # or a life whose elders judged everything would wait for a first batch
-        monitor = Monitor(folder, port, "--retain", "1s", command=compacting(folder))
+        monitor = Monitor(folder, port, *switches, command=compacting(folder))
         until = doomed(monitor, chance)
         for number, file in enumerate(fresh[1:], 1):
             feed([file], folder / "frames")
@@ -153,11 +158,16 @@ def disturbed(files: list[Path], folder: Path, port: int, kills: int, seed: int)
             compact(folder, hours)
             time.sleep(max(0, (until - time.monotonic()) / (len(fresh) - number)))
         monitor.kill()
-        lives.append(len(list((folder / "out" / "totals").glob("run=*/batch_id=*"))))
+        lives.append(len({*(folder / "out" / "totals").glob("*/batch_id=*"), *commits(folder / "out")}))
     feed(files[round(kills * share) :], folder / "frames")
-    monitor = Monitor(folder, port, "--retain", "1s", command=compacting(folder))
+    monitor = Monitor(folder, port, *switches, command=compacting(folder))
     found, page = ended(monitor, len(files), lambda: left_alone(folder, hours))
     return found, page, lives
+
+
+def commits(out: Path) -> list[Path]:
+    """Of the totals, where they are a Delta table."""
+    return list((out / "totals" / "_delta_log").glob("*.json"))
 
 
 def compacting(folder: Path) -> tuple[str, ...]:
@@ -191,19 +201,37 @@ def doomed(monitor: Monitor, chance: random.Random) -> float:
 
 def twice(out: Path) -> int:
     """Rows that a reader without any knowledge of ours finds more than once."""
-    import pyarrow.dataset as ds
-
     found = 0
     for table in ("findings", "topics", "clients", "clusters", "coverage", "totals"):
-        rows = ds.dataset(out / table, partitioning="hive").to_table(columns=["run", "id", "revision"])
+        rows = every(out / table).to_table(columns=["run", "id", "revision"])
         found += rows.num_rows - rows.group_by(["run", "id", "revision"]).aggregate([]).num_rows
     return found
+
+
+def is_compacted(table: Path) -> bool:
+    """Whether a pass has been over it, to its end."""
+    if (table / "_delta_log").is_dir():
+        from deltalake import DeltaTable
+
+        return "wirecheck.thinned" in DeltaTable(table).metadata().configuration
+    return any(table.glob("run=*/_spans.json"))
+
+
+def every(table: Path) -> Any:
+    if (table / "_delta_log").is_dir():
+        from deltalake import DeltaTable
+
+        return DeltaTable(table).to_pyarrow_dataset()
+    import pyarrow.dataset as ds
+
+    return ds.dataset(table, partitioning="hive")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tables", choices=("parquet", "delta"), default="parquet")
     parser.add_argument("--port", type=int, default=19191)
     given = parser.parse_args()
     began = time.monotonic()
@@ -211,12 +239,20 @@ def main() -> int:
         folder = Path(name)
         files = frames_of(folder)
         expected, page = undisturbed(files, folder / "calm", given.port)
-        found, scraped, lives = disturbed(files, folder / "chaos", given.port, given.kills, given.seed)
+        found, scraped, lives = disturbed(
+            files, folder / "chaos", given.port, given.kills, given.seed, tables=given.tables
+        )
         doubled = twice(folder / "chaos" / "out")
-        compacted = sum(1 for _ in (folder / "chaos" / "out").glob("*/run=*/_spans.json"))
+        compacted = sum(map(is_compacted, (folder / "chaos" / "out").iterdir()))
     differing = sorted(name for name in page.keys() | scraped.keys() if page.get(name, 0) != scraped.get(name, 0))
     same = {part: found[part] == expected[part] for part in expected}
-    summary = {"kills": given.kills, "seed": given.seed, "files": len(files), "batches after each kill": lives}
+    summary = {
+        "tables": given.tables,
+        "kills": given.kills,
+        "seed": given.seed,
+        "files": len(files),
+        "batches after each kill": lives,
+    }
     summary |= {
         "compacted tables": compacted,
         "same": same,

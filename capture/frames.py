@@ -29,6 +29,7 @@ SKIPPED = 5  # `count` packets of `source` were no TCP segments we can read, for
 INPUT_ERROR = 6  # `source` could not be read to its end; `reason` says what, and at which byte
 UNDECRYPTED = 7  # `count` TLS connections stayed encrypted although keys were given, for one `reason`
 QUARANTINED = 8  # `source` is a file of frames that could not be read; told by the judging job, in no file
+LATE = 9  # `count` frames came when their connection had settled, for one `reason`; told by the judging job, in no file
 
 LATEST_NS = 1 << 62  # the year 2116: later times saturate, so that the difference of two is an int64
 EARLIEST_NS = -1  # what an agent promises that has shown nothing, and whose oldest row is of 1970

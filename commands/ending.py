@@ -22,7 +22,13 @@ from wirecheck.commands.screen import legible
 FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
 
-EXTRAS = {"scapy": "capture", "prometheus_client": "capture,monitor", "jinja2": "monitor", "pandas": "monitor"}
+EXTRAS = {
+    "scapy": "capture",
+    "prometheus_client": "capture,monitor",
+    "jinja2": "monitor",
+    "pandas": "monitor",
+    "deltalake": "delta",
+}
 """What a package that is not there is part of; all others are what judging needs."""
 
 

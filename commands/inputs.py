@@ -223,7 +223,7 @@ def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str
 
 
 def holds_tables(path: Path) -> bool:
-    return path.is_dir() and next(path.glob("*/run=*"), None) is not None
+    return path.is_dir() and any(next(path.glob(f"*/{sign}"), None) is not None for sign in ("run=*", "_delta_log"))
 
 
 def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":

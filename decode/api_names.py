@@ -27,6 +27,7 @@ def key_of(name: str) -> int:
     return keys()[name] if name in keys() else int(name)
 
 
+@cache
 def newest(key: int) -> int:
     """The highest version the layouts reach."""
     return max((layout.versions.high for layout in layouts("kafka") if layout.key == key), default=-1)

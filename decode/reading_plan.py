@@ -33,11 +33,15 @@ class Tolerance(IntEnum):
     """librdkafka asks for all topics with an int32 null array in a flexible Metadata request: 3 bytes too many."""
     API_VERSIONS_EMPTY_ARRAY = 2
     """librdkafka up to 1.x asks for ApiVersions v0 with an empty array, as KIP-35 was drafted: 4 bytes too many."""
+    LIST_GROUPS_SECOND_TAGS = 3
+    """librdkafka 2.0 ends ListGroups v4 with two sections of tagged fields, both empty: 1 byte too many."""
 
 
-METADATA, API_VERSIONS = 3, 18
+METADATA, LIST_GROUPS, API_VERSIONS = 3, 16, 18
 METADATA_INT32_NULL = np.array([0, 0, 0, 0, 1, 0, 0], np.uint8)  # librdkafka issue 5049, open in 2.16
+METADATA_9_INT32_NULL = np.append(METADATA_INT32_NULL, np.uint8(0))  # 2.0 to 2.3; two of them read as a tagged field
 EMPTY_ARRAY = np.zeros(4, np.uint8)  # librdkafka's rd_kafka_ApiVersionRequest before KIP-511, 2.x sends none
+SECOND_TAGS = np.zeros(2, np.uint8)  # librdkafka's rd_kafka_ListGroupsRequest writes tags that its buffer adds, too
 UNSUPPORTED_VERSION = np.array([0, 35], np.uint8)
 
 
@@ -93,10 +97,14 @@ def _spare(messages: Messages) -> tuple[Ints, NDArray[np.int8]]:
     spare, tolerance = np.zeros(len(messages), np.int64), np.zeros(len(messages), np.int8)
     asked, version = messages.side == REQUEST, messages.version
     metadata = asked & (messages.key == METADATA) & ((version == 12) | (version == 13))
+    metadata_9 = asked & (messages.key == METADATA) & (version == 9)
     empty = asked & (messages.key == API_VERSIONS) & (version == 0)
+    groups = asked & (messages.key == LIST_GROUPS) & (version == 4)
     for where, end, count, name in (
         (metadata, METADATA_INT32_NULL, 3, Tolerance.METADATA_INT32_NULL),
+        (metadata_9, METADATA_9_INT32_NULL, 1, Tolerance.METADATA_INT32_NULL),
         (empty, EMPTY_ARRAY, len(EMPTY_ARRAY), Tolerance.API_VERSIONS_EMPTY_ARRAY),
+        (groups, SECOND_TAGS, 1, Tolerance.LIST_GROUPS_SECOND_TAGS),
     ):
         rows = np.flatnonzero(where & (messages.at[1:] - messages.at[:-1] >= len(end)))
         rows = rows[_says(messages, messages.at[rows + 1] - len(end), end)]

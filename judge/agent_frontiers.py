@@ -24,6 +24,12 @@ class AgentFrontiers(dict[str, Frontier]):
         super().__init__({agent: Frontier(*frontier) for agent, frontier in stored.items()})
         self.silent_ns = silent_s * SECOND_NS
         self.awaited: frozenset[str] = frozenset()
+        self._watermark_ns: int | None = None
+        """Until an agent has shown more: it is asked for with every subject."""
+
+    def __setitem__(self, agent: str, frontier: Frontier) -> None:
+        self._watermark_ns = None
+        super().__setitem__(agent, frontier)
 
     def progress(self, agent: str, last_ts_ns: int, *, ended: bool) -> None:
         """The agent has shown everything up to this capture time; one that ended may begin again."""
@@ -37,7 +43,9 @@ class AgentFrontiers(dict[str, Frontier]):
     @property
     def watermark_ns(self) -> int:
         """Up to where all agents have shown their traffic; ended and silent agents are not waited for."""
-        return min((one.ts_ns for one in self.live().values()), default=self.newest_ns)
+        if self._watermark_ns is None:
+            self._watermark_ns = min((one.ts_ns for one in self.live().values()), default=self.newest_ns)
+        return self._watermark_ns
 
     @property
     def passed_ns(self) -> int:

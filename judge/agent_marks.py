@@ -16,6 +16,7 @@ MARKS = {
     frames.INPUT_ERROR: "input_errors",
     frames.UNDECRYPTED: "undecrypted_connections",
     frames.QUARANTINED: "quarantined_files",
+    frames.LATE: "late_frames",
 }
 """Marks that are counted, and the measure of coverage each adds to."""
 

@@ -8,6 +8,7 @@ ends nothing else, and the rows of its subject stand.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -53,6 +54,7 @@ class Judge:
     def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
         self.label, self.settings = label, settings or Settings()
         self.load: Load = load or (lambda _name: None)
+        self.stored = partial(state_of, self.load)  # no method: a ring of objects is not freed at once
         self.overflow = Overflow(self.settings, self.stored(BEYOND))
         self.ledger = self.new_ledger()
         self.emitted = EmittedRows(self.stored)
@@ -203,6 +205,7 @@ class Judge:
         """Remember which subjects must be judged again, and when."""
         self.due.update(context.due.items())
         self.pending |= context.pending
+        context.topics.clear()  # they point back: a ring is not freed before it is looked for
 
     def aged(self) -> list[EmittedRow]:
         """Take what has left out of the ledger, once in a while; rows that rested on it alone stand."""
@@ -273,10 +276,6 @@ class Judge:
                 table, _, key = name.partition("|")
                 yield EmittedRow(table, key, number, body)
 
-    def stored(self, name: str) -> Any:
-        blob = self.load(name)
-        return orjson.loads(unversioned(blob)) if blob else None
-
     def shards(self) -> dict[str, bytes]:
         """State that has changed since the last call, by the name it is loaded by."""
         main = {
@@ -293,6 +292,11 @@ class Judge:
         if self.snapshots.changed:
             states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
         return {**ledger, **{name: as_bytes(name, state) for name, state in states.items()}}
+
+
+def state_of(load: Load, name: str) -> Any:
+    blob = load(name)
+    return orjson.loads(unversioned(blob)) if blob else None
 
 
 def as_bytes(name: str, state: Any) -> bytes:

@@ -118,11 +118,11 @@ def etag(body):
 
 
 def listed(objects, bucket, query):
-    prefix, delimiter = query.get("prefix", [""])[0], query.get("delimiter", [""])[0]
+    prefix, delimiter, after = (query.get(name, [""])[0] for name in ("prefix", "delimiter", "start-after"))
     folders, found = set(), []
     for name, body in sorted(objects.items()):
         inside = name.removeprefix(f"{bucket}/")
-        if not inside.startswith(prefix):
+        if not inside.startswith(prefix) or (after and inside <= after):
             continue
         head, cut, _ = inside[len(prefix) :].partition(delimiter) if delimiter else (inside, "", "")
         if cut:

@@ -76,6 +76,7 @@ BOUNDARIES = {
     "pandas": {"streaming/spark", "wirecheck/library_values.py"},
     "py4j": {"streaming/spark", "streaming/run"},
     "cryptography": {"capture/tls/record_keys.py"},
+    "deltalake": {"streaming/store/delta_tables.py", "streaming/store/delta_upkeep.py"},
     "jinja2": {"dashboards/report"},
     "click": {"wirecheck/door.py", "commands"},
     "prometheus_client": {

@@ -11,7 +11,7 @@ from wirecheck.dashboards.boards import grafana
 from wirecheck.dashboards.remedies import remedies
 from wirecheck.judge.checks import catalogue
 from wirecheck.streaming.run import metric_catalogue
-from wirecheck.streaming.store import result_tables
+from wirecheck.streaming.store import result_folder, result_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,7 +20,7 @@ def documents() -> dict[Path, str]:
     return {
         ROOT / "CHECKS.md": catalogue.document(remedies()),
         ROOT / "docs" / "metrics.md": metric_catalogue.document(),
-        ROOT / "docs" / "tables.md": result_tables.document(),
+        ROOT / "docs" / "tables.md": result_tables.document() + result_folder.document(),
         ROOT / "packaging" / "man" / "wirecheck.1": man_page.page(),
         **grafana.documents(),
     }

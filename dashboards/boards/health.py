@@ -150,11 +150,12 @@ LOSS = (
     ),
     Panel(
         "Input errors",
-        "Is input damaged? Files that could not be read to their end, and files set aside, as they came.",
+        "Is input damaged or late? Files not read to their end, files set aside, and late frames, as they came.",
         "short",
         (
             Query(gained("wirecheck_input_errors_total", "cluster", "$__rate_interval"), "input errors {{cluster}}"),
             Query(gained("wirecheck_quarantined_files_total", "cluster", "$__rate_interval"), "set aside {{cluster}}"),
+            Query(gained("wirecheck_late_frames_total", "cluster, agent", "$__rate_interval"), "late frames {{agent}}"),
         ),
         "bars-over-time",
     ),

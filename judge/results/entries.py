@@ -152,8 +152,13 @@ def origin(row: Row, *, dated: bool) -> str:
     return cause_sentences()[row["code"]].template.format(**words(row, dated=dated))
 
 
+ADVERTISES = "ApiVersions"
+"""What a server said it can is no request that anybody is blamed for; unless it is all there is."""
+
+
 def words(row: Row, *, dated: bool) -> dict[str, str]:
-    requests = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
+    said = {(side["api"], side["version"]) for side in row["sides"] if side["api"]}
+    requests = {request for request in said if request[0] != ADVERTISES} or said
     return {
         "summary": str(row["summary"]).removesuffix("."),
         "topic": row["topic"] or "(not named)",

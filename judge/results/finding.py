@@ -15,6 +15,7 @@ from typing import Any
 
 from wirecheck.judge.claims.claim import Claim, Sighting
 
+CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""
 GROWING = frozenset({"count", "last", "told", "connections", "bytes", "gaps"})
@@ -86,8 +87,7 @@ class Rule:
 
 def identity(code: str, cluster: str, key: tuple[Any, ...]) -> str:
     """16 base32 characters of SHA-256 over (code, cluster, key) as canonical JSON."""
-    canonical = json.dumps([code, cluster, list(key)], separators=(",", ":"), sort_keys=True, ensure_ascii=False)
-    digest = hashlib.sha256(canonical.encode()).digest()
+    digest = hashlib.sha256(CANONICAL.encode([code, cluster, list(key)]).encode()).digest()
     return base64.b32encode(digest[:10]).decode().lower()
 
 

@@ -89,6 +89,8 @@ class Arrivals:
         self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
         self._agents = {name: Agent(position) for name, position in positions.items()}
         self._due_s = -math.inf
+        self.begun_anew: Mapping[str, tuple[int, int]] = {}
+        """Agents whose numbers went back: the last there is, and the next that would be read."""
         self.there: Mapping[str, set[int]] = {}
         """The numbers of each agent's files, as the last look everywhere found them and until the next one."""
 
@@ -145,10 +147,20 @@ class Arrivals:
                 file = file_name(name, number)
                 if (found := listed[file] or self._folder.file(file)) is not None:
                     agent.waiting[number] = found
+        self.begun_anew = {name: numbers for name, numbers in map(self._anew, there.items()) if numbers}
         now_s = time.monotonic()
         self._vanished(there.keys() | strangers.keys(), there, now_s)
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
         return there
+
+    def _anew(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
+        """Older files leave first: where the last one that was read has gone and older numbers are there, those are
+        other files, of an agent that lost its place and counts from 1 again.
+        """
+        name, numbers = one
+        agent = self._agents[name]
+        again = agent.position and not agent.waiting and max(numbers) < agent.position.next - 1
+        return name, (max(numbers), agent.position.next) if again and agent.position else None
 
     def _vanished(self, names: AbstractSet[str], there: Mapping[str, set[int]], now_s: float) -> None:
         """Files that are gone before anybody read them, and agents that have none any more."""

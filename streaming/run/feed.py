@@ -8,7 +8,7 @@ committed; an end leaves the one that waits without files, and the next start as
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
@@ -46,6 +46,8 @@ class Feed:
     """Whether a batch waits for files, or for an end where only those were asked for that were there at the start."""
     waited_s: dict[int, float] = field(default_factory=dict)
     """Before the last batches, the one that runs among them."""
+    warned: set[str] = field(default_factory=set)
+    """Agents of whom `warnings` told."""
     running: tuple[int, int] = 0, 0
     """Files and bytes of the batch that runs."""
 
@@ -88,6 +90,16 @@ class Feed:
         """Files and bytes that are not judged yet."""
         files, size = self.arrivals.waiting()
         return files + self.running[0], size + self.running[1]
+
+    def warnings(self) -> Iterator[str]:
+        """What a person has to see to; each is said once."""
+        for agent in sorted(self.arrivals.begun_anew.keys() - self.warned):
+            last, following = self.arrivals.begun_anew[agent]
+            self.warned.add(agent)
+            yield (
+                f"agent {agent} counts its files from 1 again (up to {last:,}, while {following - 1:,} were read): "
+                "they are not read; give it another name (capture --agent), for its spool or folder was emptied"
+            )
 
     def judged(self) -> None:
         """The batch that ran is written."""

@@ -1,6 +1,7 @@
 """What a monitor does for its tables beside judging: every ten minutes, in a thread of its own.
 
-Knows: how often, and that a pass that fails is told and tried again. What a pass does is `compaction.py`'s affair.
+Knows: how often, and that a pass that fails is told and tried again. What a pass does is `compaction.py`'s and
+`delta_upkeep.py`'s affair.
 Rule: nobody waits for it, neither the query nor whoever asks for metrics or an end; a pass may be left at any moment,
 and the next one, of this process or another, goes on.
 """
@@ -13,7 +14,7 @@ from threading import Event, Thread
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.plan import Plan, Say
 from wirecheck.streaming.spark.memory import give_back
-from wirecheck.streaming.store import compaction, retention
+from wirecheck.streaming.store import compaction, result_folder, retention
 from wirecheck.streaming.store.lease import Lease
 from wirecheck.streaming.store.storage import why
 
@@ -52,14 +53,22 @@ def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
     try:
         run = manifest.run_of(plan.checkpoint)
         if run:
-            terms = compaction.Terms(time.time_ns() / 1e9 if now_s is None else now_s, plan.retain_s)
-            compaction.compact(plan.out, run, terms, manifest.committed(plan.checkpoint))
-            if plan.retain_results_s is not None:
-                retention.retire(
-                    plan.out, run, terms.now_s - plan.retain_results_s, manifest.committed(plan.checkpoint)
-                )
+            keep_small(plan, run, time.time_ns() / 1e9 if now_s is None else now_s)
     except (OSError, ValueError, manifest.CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
         say(
             f"tables were not compacted: {failed if isinstance(failed, ValueError) else why(failed)}; tried again later"
         )
     give_back()
+
+
+def keep_small(plan: Plan, run: str, now_s: float) -> None:
+    committed = manifest.committed(plan.checkpoint)
+    before_s = None if plan.retain_results_s is None else now_s - plan.retain_results_s
+    if plan.tables == result_folder.DELTA:
+        from wirecheck.streaming.store import delta_upkeep
+
+        delta_upkeep.keep(plan.out, run, delta_upkeep.Terms(now_s, plan.retain_s, before_s), committed)
+        return
+    compaction.compact(plan.out, run, compaction.Terms(now_s, plan.retain_s), committed)
+    if before_s is not None:
+        retention.retire(plan.out, run, before_s, committed)

@@ -35,7 +35,7 @@ class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
     """Why this checkpoint cannot be gone on with, in one line with the fix."""
 
 
-GOES_ON = {"judge_state_version": ledger.READ}
+GOES_ON = {"judge_state_version": ledger.READ, "follow_state_version": follow_step.READ}
 """Facts that may be another, as what they stand for is made into what this release keeps."""
 PLACES = frozenset({"frames", "out", "checkpoint"})
 """Facts that may be another where somebody says that it was moved."""

@@ -34,6 +34,12 @@ METRICS = (
     Named("input_errors_total", "counter", CLUSTER, "Inputs that could not be read to their end."),
     Named("quarantined_files_total", "counter", CLUSTER, "Frames files set aside: not readable, or come too late."),
     Named(
+        "late_frames_total",
+        "counter",
+        ("cluster", "agent"),
+        "Frames that an agent brought when their connection had settled: counted, and not judged again.",
+    ),
+    Named(
         "connections_total",
         "counter",
         ("cluster", "transport"),

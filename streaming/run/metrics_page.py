@@ -43,6 +43,7 @@ PER_TOTAL = {
     "unseen_bytes_total": "unseen_bytes",
     "input_errors_total": "input_errors",
     "quarantined_files_total": "quarantined_files",
+    "late_frames_total": "late_frames",
     "connections_total": "connections",
     "messages_total": "messages",
     "undecoded_messages_total": "undecoded_messages",

@@ -44,7 +44,7 @@ from wirecheck.streaming.spark.task_load import Loads, most_loaded
 from wirecheck.streaming.steps.frames_folder import labelled
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.store import batches
+from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, fenced
 from wirecheck.streaming.store.standing_rows import StandingRows
 from wirecheck.streaming.store.storage import at, is_local, local, why
@@ -122,7 +122,7 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
     """All that can be refused before Spark starts; the frames are listed once. Raises CheckpointRefused and
     MonitorError.
     """
-    writable(plan.out)
+    writable(plan.out, plan.tables)
     settings = replace(settings, placed=manifest.placed(plan.checkpoint))
     facts = manifest.facts(settings, plan)
     if plan.moved:
@@ -136,19 +136,23 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
     recall(page, plan)
     page.hear(measured(None, feed.waiting()))  # what waits is shown from the start, not once the query has begun
     frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
-    job = Job(frames, plan.out, checkpoint, AT_ONCE, plan.max_batch_bytes, plan.checkpoint)
+    job = Job(frames, plan.out, checkpoint, AT_ONCE, plan.max_batch_bytes, plan.checkpoint, tables=plan.tables)
     return job, replace(settings, agents=agents, set_aside=manifest.set_aside(plan.checkpoint)), feed
 
 
-def writable(out: str) -> None:
-    """Raises MonitorError where no tables can be written."""
+def writable(out: str, kind: str) -> None:
+    """Raises MonitorError where no tables of this kind can be written."""
     try:
         system, folder = at(out)
         system.create_dir(folder, recursive=True)
         if is_local(out):
             TemporaryFile(dir=folder).close()
+        there = result_folder.kind_of(out)
     except (OSError, ValueError) as wrong:
         raise MonitorError(f"{out}: {why(wrong)}; let this user write there, or name another --out") from wrong
+    if there not in {None, kind}:
+        raise MonitorError(f"{out}: holds {there} tables; go on with --tables {there}, or name another --out")
+    result_folder.loaded(kind)
 
 
 def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
@@ -183,9 +187,11 @@ def need_frames(frames: str) -> Iterator[None]:
 def recall(page: Page, plan: Plan) -> None:
     """What an earlier start has told: from the tables, as a reader finds them."""
     run = manifest.run_of(plan.checkpoint)
-    for table in SHOWN if run else ():
+    if run is None:
+        return
+    for table in SHOWN:
         held = StandingRows()
-        for part in batches.read(f"{plan.out}/{table}/run={run}", open_rows.COLUMNS.get(table)):
+        for part in result_folder.read(plan.out, table, run, open_rows.COLUMNS.get(table)):
             held.add(table, part)
         page.take(held.tables())
 
@@ -247,6 +253,8 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
             manifest.sum_up(watch.plan.checkpoint)
         elif rounds % ROUNDS == 0:
             watch.page.hear(measured(progress, feed.waiting()))
+            for line in feed.warnings():
+                watch.say(line)
         if not busy:
             watch.page.alive()
         stopping = watch.stopping.is_set()

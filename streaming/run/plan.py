@@ -7,6 +7,8 @@ Rule: one value, made once by whoever asks; a monitor that cannot go on says so 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wirecheck.streaming.store import result_folder
+
 Say = Callable[[str], None]
 """Whoever is told, in lines for a person."""
 
@@ -40,3 +42,5 @@ class Plan:
     """Go on with a checkpoint whose folders were elsewhere."""
     page: bool = False
     """Show the page for people at an address that is not this machine's own, too."""
+    tables: str = result_folder.PARQUET
+    """Of which kind the result tables are (`result_folder.KINDS`)."""

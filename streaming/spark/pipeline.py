@@ -22,6 +22,7 @@ from wirecheck.streaming.spark.operators import (
 )
 from wirecheck.streaming.spark.sinks import Before, Confirmed, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store import result_folder
 
 FILES = "path string, modificationTime timestamp, length long, content binary"  # binaryFile's own columns
 
@@ -46,6 +47,8 @@ class Job:
     """
     confirmed: Confirmed | None = None
     """Asked before each commit whether this is still the one who writes."""
+    tables: str = result_folder.PARQUET
+    """Of which kind they are (`result_folder.KINDS`)."""
 
 
 def results(frames: DataFrame, settings: Settings) -> DataFrame:
@@ -73,4 +76,4 @@ def start(
     """`listener` is told each batch's tables once they are written, `before` each batch's number before it runs."""
     sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
     sink = sink.option("checkpointLocation", str(job.checkpoint)).trigger(**job.trigger)
-    return sink.foreachBatch(table_sink(job.out, listener, before, job.confirmed)).start()
+    return sink.foreachBatch(table_sink(job.out, listener, before, job.confirmed, job.tables)).start()

@@ -16,12 +16,13 @@ import pyarrow as pa
 from wirecheck.streaming.spark import task_load
 from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.store import batches
-from wirecheck.streaming.store.batches import Tables
+from wirecheck.streaming.store import batches, result_folder
 from wirecheck.streaming.store.result_tables import from_ipc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from wirecheck.streaming.store.result_folder import Writer
 
 QUERY_ID = "sql.streaming.queryId"  # Spark's name for the id a checkpoint keeps
 BatchTables = Mapping[str, pa.Table]
@@ -37,9 +38,10 @@ def table_sink(
     listener: Listener | None = None,
     before: Before | None = None,
     confirmed: Confirmed | None = None,
+    kind: str = result_folder.PARQUET,
 ) -> "Callable[[DataFrame, int], None]":
-    """For foreachBatch: one batch of tagged rows, one folder per table."""
-    places: dict[str, Tables] = {}
+    """For foreachBatch: one batch of tagged rows, each to its table."""
+    places: dict[str, Writer] = {}
 
     def write(batch: "DataFrame", batch_id: int) -> None:
         if before:
@@ -49,7 +51,9 @@ def table_sink(
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
         told = by_table(task_load.set_aside(rows, loads))
         said = confirmed() if confirmed else {}
-        instead = places.setdefault(str(run), Tables(out, str(run))).write(told, batch_id, said)
+        if str(run) not in places:
+            places[str(run)] = result_folder.writer(out, str(run), kind)
+        instead = places[str(run)].write(told, batch_id, said)
         if listener:
             listener(told, instead, task_load.loads(loads))
 

@@ -7,31 +7,36 @@ snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the 
 by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from operator import methodcaller
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirecheck.capture import frames
-from wirecheck.decode.connection.exchanges import Exchanges, joined
+from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.segments import Segments
 from wirecheck.decode.dialect import Heard, hear
+from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.follower_calls import FRAMES_A_CALL, calls, name_of
+from wirecheck.streaming.steps.follower_calls import Turns, calls, name_of, rounds, some_together
 from wirecheck.streaming.steps.pack_step import FrameFile, read_file
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
+from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
-STATE_VERSION = 6
+STATE_VERSION = 7
+READ = frozenset({6, STATE_VERSION})
+"""6 remembered no connections that had settled."""
+SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
-MESSAGES_A_CELL = 10_000  # from here on, what a cell costs is little beside what its messages cost
+Ints = NDArray[np.int64]
 Call = Callable[[Follower], Exchanges]
-Turns = dict[str, deque[bytes]]
-"""The files to follow by agent, in order, as they came."""
 
 
 class StateVersionMismatch(Exception):  # noqa: N818 - reads as what happened
@@ -89,19 +94,23 @@ class Bucket:
         """The follower's snapshot, as it was restored."""
         self.done: list[Callable[[Follower], object]] = []
         """What it was called for since."""
+        self.settled = SettledConnections()
+        self.late: Counter[str] = Counter()
+        """Frames of settled connections by agent."""
         self.left_out: list[tuple[str, str]] = []
         """What could not be followed, as (agent, file's name), and why."""
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
         turns, missing, late = self.in_order(cells)
-        refused = self.follower.refused
+        refused, self.passed_ns = self.follower.refused, self.passed()
         self.expect([*self.agents])
         ready: list[FrameFile] = []
         yield from self.exchanges(some_together(self.learned(turns, ready)))
         yield from self.progress(ready)
         yield from self.marks(ready, missing)
         yield from self.passed_over(late)
+        yield from self.came_late()
         yield from self.set_aside()
         yield from self.not_followed(ready, self.follower.refused - refused)
 
@@ -117,7 +126,7 @@ class Bucket:
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
         held = [file for file in files if file.segments is not None]
-        for part, whose in calls(held):
+        for part, whose in (self.in_time(held, *call) for call in calls(held)):
             learned, _ = self.call(methodcaller("receive", part))
             if learned is not None:
                 yield learned
@@ -126,6 +135,20 @@ class Bucket:
                 yield from self.tried(methodcaller("receive", part.take(whose == number)), name_of(held[number]))
         for file in files:
             yield from self.advance(file)
+
+    def passed(self) -> int:
+        """What every agent that is waited for has shown, before these files."""
+        fronts = {name: (agent.ts_ns, agent.ended) for name, agent in self.agents.items()}
+        found = AgentFrontiers(fronts, self.settings.judge.agent_silent_s)
+        found.awaited = self.settings.awaited(self.label)
+        return found.passed_ns
+
+    def in_time(self, files: list[FrameFile], part: Segments, whose: Ints) -> tuple[Segments, Ints]:
+        """Without the frames of connections that have settled, which are counted."""
+        if (late := self.settled.late(part, self.passed_ns)) is None:
+            return part, whose
+        self.late.update(files[number].agent for number in whose[late].tolist())
+        return part.take(~late), whose[~late]
 
     def expect(self, agents: list[str]) -> None:
         self.follower.expect(agents)
@@ -193,6 +216,7 @@ class Bucket:
     def exchanges(self, learned: Iterable[Exchanges]) -> Iterator[Tagged]:
         """Each with the draft that its messages' connections were heard to speak by then."""
         for exchanges in learned:
+            self.settled.let_go(exchanges.connections)
             try:
                 spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
             except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
@@ -219,6 +243,14 @@ class Bucket:
             said = quarantine.marks(name_of(file), TOO_LATE)
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(file.agent, said, 0)))
 
+    def came_late(self) -> Iterator[Tagged]:
+        """Each bucket says its own, by agent; what has settled by now is remembered for a while."""
+        for agent, count in sorted(self.late.items()):
+            mark = frames.Mark(frames.LATE, self.agents[agent].ts_ns, None, count, f"{agent}: {SETTLED}")
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
+        self.late.clear()
+        self.settled.forget(self.passed_ns)
+
     def set_aside(self) -> Iterator[Tagged]:
         """What could not be followed in this bucket, by file: each bucket says its own."""
         for file, why in self.left_out:
@@ -235,50 +267,18 @@ class Bucket:
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
 
     def snapshot(self) -> bytes:
-        return to_cell((STATE_VERSION, to_cell((self.agents, self.heard)), self.follower.snapshot()))
+        known = to_cell((self.agents, self.heard, self.settled.stored()))
+        return to_cell((STATE_VERSION, known, self.follower.snapshot()))
 
     def restore(self, cell: bytes) -> None:
         version, known, follower = from_cell(cell)
-        if version != STATE_VERSION:
+        if version not in READ:
             msg = f"the checkpoint holds connections of state version {version}, this is {STATE_VERSION}"
             raise StateVersionMismatch(msg)
-        self.agents, self.heard = from_cell(known, Agent)
+        self.agents, self.heard, *settled = from_cell(known, Agent)
+        self.settled = SettledConnections(*(settled[0] if settled else ()))
         self.follower = Follower.restore(follower, ports=self.settings.ports)
         self.before, self.done = follower, []
-
-
-def some_together(learned: Iterable[Exchanges]) -> Iterator[Exchanges]:
-    """Without those that tell nothing; small ones as one, for a cell costs more than a thousand messages."""
-    parts: list[Exchanges] = []
-    for exchanges in learned:
-        if exchanges.connections:
-            if parts and sum(len(part.messages) for part in (*parts, exchanges)) > MESSAGES_A_CELL:
-                yield joined(parts)
-                parts = []
-            parts.append(exchanges)
-    if parts:
-        yield joined(parts)
-
-
-def rounds(turns: Turns) -> Iterator[list[FrameFile]]:
-    """The files that are followed together, in order: all of them where several agents may heal each other's losses;
-    of a single one only as many as make a call, so that their frames are held a few files at a time.
-    """
-    if len(turns) > 1:
-        yield [read_file(cell) for name in sorted(turns) for cell in turns[name]]
-        return
-    some: list[FrameFile] = []
-    count = 0
-    for cells in turns.values():
-        while cells:
-            file = read_file(cells.popleft())
-            count += len(file.segments) if file.segments is not None else 0
-            if some and count > FRAMES_A_CALL:
-                yield some
-                some, count = [], len(file.segments) if file.segments is not None else 0
-            some.append(file)
-    if some:
-        yield some
 
 
 def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:

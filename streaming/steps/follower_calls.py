@@ -1,19 +1,25 @@
-"""What a bucket's follower is called with: frames of one round of files, in the order in which it hears them.
+"""What a bucket's follower is called with: frames of one round of files, in the order in which it hears them; and how
+what it gives is handed on.
 
 Knows: that frames of several agents are put in the order of their clocks, and of which file each frame is. Knows
 nothing of what becomes of them.
 Rule: a call takes so many frames that every one of its connections finds room; their order depends on no bucket.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.segments import Segments
-from wirecheck.streaming.steps.pack_step import FrameFile, together
+from wirecheck.streaming.steps.pack_step import FrameFile, read_file, together
 
 FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
+MESSAGES_A_CELL = 10_000  # from here on, what a cell costs is little beside what its messages cost
+Turns = dict[str, deque[bytes]]
+"""The files to follow by agent, in order, as they came."""
 
 
 def name_of(file: FrameFile) -> str:
@@ -43,3 +49,37 @@ def by_time(segments: Segments) -> Segments:
 def in_time(segments: Segments) -> NDArray[np.int64] | None:
     """None where they are of one agent, and in its order."""
     return np.argsort(segments.ts_ns, kind="stable") if len(np.unique(segments.agent)) > 1 else None
+
+
+def rounds(turns: Turns) -> Iterator[list[FrameFile]]:
+    """The files that are followed together, in order: all of them where several agents may heal each other's losses;
+    of a single one only as many as make a call, so that their frames are held a few files at a time.
+    """
+    if len(turns) > 1:
+        yield [read_file(cell) for name in sorted(turns) for cell in turns[name]]
+        return
+    some: list[FrameFile] = []
+    count = 0
+    for cells in turns.values():
+        while cells:
+            file = read_file(cells.popleft())
+            count += len(file.segments) if file.segments is not None else 0
+            if some and count > FRAMES_A_CALL:
+                yield some
+                some, count = [], len(file.segments) if file.segments is not None else 0
+            some.append(file)
+    if some:
+        yield some
+
+
+def some_together(learned: Iterable[Exchanges]) -> Iterator[Exchanges]:
+    """Without those that tell nothing; small ones as one, for a cell costs more than a thousand messages."""
+    parts: list[Exchanges] = []
+    for exchanges in learned:
+        if exchanges.connections:
+            if parts and sum(len(part.messages) for part in (*parts, exchanges)) > MESSAGES_A_CELL:
+                yield joined(parts)
+                parts = []
+            parts.append(exchanges)
+    if parts:
+        yield joined(parts)

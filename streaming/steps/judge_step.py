@@ -59,7 +59,7 @@ class Frontiers:
 def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Settings) -> tuple[list[Tagged], Shards]:
     """One batch of one label: the rows to write, and the shards that changed."""
     judge = Judge(label, load, settings.judge)
-    judge.agents.awaited = awaited(label, settings)
+    judge.agents.awaited = settings.awaited(label)
     frontiers, totals = Frontiers(settings.buckets, load(FRONTIERS)), Totals(load(TOTALS))
     passing: list[Tagged] = []
     for row in rows:
@@ -93,11 +93,6 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
     sums = [{"label": label, **total, "id": f"{label}|{total['id']}"} for total in totals.rows()]
     tables += [Tagged(label, -1, "totals", to_ipc("totals", sums))] if sums else []
     return tables + passing, {**judge.shards(), FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
-
-
-def awaited(label: str, settings: Settings) -> frozenset[str]:
-    """The agents of a label of which every file is known: whatever is said of the others, theirs come."""
-    return frozenset(name for name, files in settings.agents.items() if files.last and files.label in {"", label})
 
 
 def by_table(label: str, emitted: Iterable[EmittedRow]) -> dict[str, list[dict[str, Any]]]:

@@ -46,3 +46,7 @@ class Settings:
     """Names of frames files that are not opened, and why: they killed whoever read them."""
     agents: dict[str, AgentFiles] = field(default_factory=dict)
     """Replay knows all agents and files beforehand; to a monitor more of both may come."""
+
+    def awaited(self, label: str) -> frozenset[str]:
+        """The agents of a label of which every file is known: whatever is said of the others, theirs come."""
+        return frozenset(name for name, files in self.agents.items() if files.last and files.label in {"", label})

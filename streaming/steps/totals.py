@@ -9,6 +9,7 @@ counts nothing twice. Details come from closed sets: what the layouts do not kno
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from wirecheck.capture.frames import LATE
 from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
 from wirecheck.judge.agent_marks import MARKS, Marks
@@ -77,7 +78,7 @@ class Totals:
     def hear(self, said: Marks) -> None:
         for mark in said.marks:
             if mark.kind in MARKS:
-                self.add(MARKS[mark.kind], "", max(1, mark.count))
+                self.add(MARKS[mark.kind], said.agent if mark.kind == LATE else "", max(1, mark.count))
 
     def left(self, by_space: Mapping[str, int]) -> None:
         """What bounds made leave the ledger."""

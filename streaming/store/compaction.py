@@ -19,10 +19,9 @@ import pyarrow.compute as pc
 
 from wirecheck.streaming.store import spans
 from wirecheck.streaming.store.batches import Run, run_at
-from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.result_tables import TABLES, standing
 from wirecheck.streaming.store.retention import BY_FILE
 from wirecheck.streaming.store.spans import Span
-from wirecheck.streaming.store.standing_rows import standing
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S

@@ -8,6 +8,7 @@ Rule: where a table has revisions, the last row of an `id` holds. Ids print as K
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from wirecheck.judge.results.judged_tables import JUDGED
@@ -96,6 +97,15 @@ def in_unit(value: Any, kind: pa.DataType) -> Any:
             kind.field(i).name: in_unit(value[kind.field(i).name], kind.field(i).type) for i in range(kind.num_fields)
         }
     return value
+
+
+def standing(rows: pa.Table) -> pa.Table:
+    """The last revision of each id, in the order in which they came."""
+    codes = rows["id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    order = np.lexsort([np.arange(len(codes)), rows["revision"].to_numpy(), codes])
+    last = np.ones(len(codes), np.bool_)
+    last[:-1] = np.diff(codes[order]) != 0
+    return rows.take(pa.array(np.sort(order[last]))).combine_chunks()
 
 
 def document() -> str:

@@ -15,7 +15,7 @@ from wirecheck.judge.results.causes import Linked, linked
 from wirecheck.judge.results.choice import EVERYTHING, Choice
 from wirecheck.judge.results.entries import entries
 from wirecheck.judge.results.result_table import ResultTable, Shown
-from wirecheck.streaming.store import batches
+from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.result_tables import TABLES
 
 Row = dict[str, Any]
@@ -52,19 +52,12 @@ class Result:
 
     @classmethod
     def read(cls, out: Path | str, run: str) -> "Result":
-        return cls.of_revisions({table: revisions(f"{out}/{table}/run={run}") for table in IN_RESULT})
+        return cls.of_revisions({table: revisions(out, table, run) for table in IN_RESULT})
 
     @classmethod
     def latest(cls, out: Path) -> "Result":
         """The run that wrote last. Raises LookupError where no run wrote anything."""
-        runs: dict[str, int] = {}
-        for table in TABLES:
-            for batch in (out / table).glob("run=*/batch_id=*"):
-                run = batch.parent.name.partition("=")[2]
-                runs[run] = max(runs.get(run, 0), batch.stat().st_mtime_ns)
-        if not runs:
-            raise LookupError(f"{out}: holds no tables of a replay or a monitor")
-        return cls.read(out, max(runs, key=lambda run: runs[run]))
+        return cls.read(out, result_folder.latest_run(out))
 
     @classmethod
     def of(cls, rows: dict[str, list[Row]]) -> "Result":
@@ -192,9 +185,9 @@ def by_columns(rows: list[Row], *columns: str) -> list[Row]:
     )
 
 
-def revisions(run: Path | str) -> Iterator[Row]:
+def revisions(out: Path | str, table: str, run: str) -> Iterator[Row]:
     """Every row of a run, in the order of its batches."""
-    for part in batches.read(run):
+    for part in result_folder.read(out, table, run):
         yield from part.to_pylist()
 
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
 
 from wirecheck.streaming.store.batches import write_tables
-from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.result_tables import TABLES, standing
 from wirecheck.streaming.store.run_result import Result
 
 SPARE_ROWS = 10_000
@@ -51,12 +50,3 @@ class StandingRows:
     def write(self, out: Path | str) -> None:
         """As the tables of one run, in one batch."""
         write_tables(self.tables(), out, str(uuid4()), 0)
-
-
-def standing(rows: pa.Table) -> pa.Table:
-    """The last revision of each id, in the order in which they came."""
-    codes = rows["id"].combine_chunks().dictionary_encode().indices.to_numpy()
-    order = np.lexsort([np.arange(len(codes)), rows["revision"].to_numpy(), codes])
-    last = np.ones(len(codes), np.bool_)
-    last[:-1] = np.diff(codes[order]) != 0
-    return rows.take(pa.array(np.sort(order[last]))).combine_chunks()

@@ -10,9 +10,10 @@ from click.testing import CliRunner
 from wirecheck import door
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.streaming.spark.sinks import write_batch
+from wirecheck.streaming.spark.sinks import by_table, write_batch
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store import result_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -32,6 +33,16 @@ def verdict(frames_folder, tmp_path_factory):
     loop.batch(sorted(frames_folder.glob("*.parquet")))
     out = tmp_path_factory.mktemp("verdict")
     write_batch(loop.told, out, "run-1", 0)
+    return out
+
+
+@pytest.fixture(scope="session")
+def delta_verdict(frames_folder, tmp_path_factory):
+    """The --out folder of a monitor with --tables delta, of the same."""
+    loop = Loop(Settings())
+    loop.batch(sorted(frames_folder.glob("*.parquet")))
+    out = tmp_path_factory.mktemp("delta-verdict")
+    result_folder.writer(out, "run-1", result_folder.DELTA).write(by_table(loop.told), 0)
     return out
 
 

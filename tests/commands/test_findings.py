@@ -53,6 +53,28 @@ def test_what_is_not_there_is_said(run, verdict, arguments, code, said):
     assert said in told.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["findings"], ["findings", "--format", "json"], ["topics"], ["topics", "--format", "json"], ["clients"]],
+    ids=" ".join,
+)
+def test_delta_tables_are_read_as_parquet_is(run, verdict, delta_verdict, command):
+    of_parquet, of_delta = (run(command[0], out, *command[1:]) for out in (verdict, delta_verdict))
+    assert (of_delta.exit_code, of_delta.stderr) == (0, "")
+    assert of_delta.stdout == of_parquet.stdout
+
+
+def test_delta_tables_without_what_reads_them_are_one_line(run, delta_verdict, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "deltalake"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    monkeypatch.delitem(sys.modules, "wirecheck.streaming.store.delta_tables", raising=False)
+    monkeypatch.delattr("wirecheck.streaming.store.delta_tables", raising=False)
+    told = run("findings", delta_verdict)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr == "wirecheck: deltalake is not installed: pip install 'wirecheck[delta]'\n"
+
+
 def test_a_folder_without_tables_is_refused_before_anything_is_read(run, tmp_path):
     assert "no such folder" in run("findings", tmp_path / "missing").stderr
     assert "holds no tables of a replay or a monitor" in run("findings", tmp_path).stderr

@@ -144,6 +144,18 @@ def test_librdkafkas_trailing_bytes_are_tolerated_by_name(version):
     }  # fmt: skip
 
 
+# confluent-kafka 2.2.0 in a capture against 4.3.1: client id "ck-2.2.0", all topics.
+LIBRDKAFKA_9 = bytes.fromhex("00030009000000040008") + b"ck-2.2.0" + bytes.fromhex("000000000001000000")
+
+
+def test_librdkafkas_trailing_bytes_of_metadata_9_are_tolerated_by_name():
+    rows = [(LIBRDKAFKA_9, 9), (LIBRDKAFKA_9[:-1], 9), (LIBRDKAFKA_9, 12)]
+    out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [3] * 3, [version for _, version in rows]))
+    assert out.tolerance.tolist() == [Tolerance.METADATA_INT32_NULL, Tolerance.NONE, Tolerance.NONE]
+    assert [Status(status).name for status in out.status] == ["OK", "OK", "LEFTOVER_BYTES"]
+    assert nested(out, 0)["body"]["topics"] is None
+
+
 def test_other_trailing_bytes_are_not_tolerated():
     rows = [(LIBRDKAFKA[:-1] + b"\1", 12), (LIBRDKAFKA + b"\0", 12), (LIBRDKAFKA, 11)]
     out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [3] * 3, [version for _, version in rows]))
@@ -171,6 +183,26 @@ def test_no_other_api_versions_request_is_tolerated():
     rows = [(EMPTY_ARRAY[:-1] + b"\1", 0), (EMPTY_ARRAY + b"\0", 0), (EMPTY_ARRAY[:-1], 0), (EMPTY_ARRAY, 1)]
     out = decode(pack([data for data, _ in rows], [REQUEST] * 4, [18] * 4, [version for _, version in rows]))
     assert {Status(s).name for s in out.status} == {"LEFTOVER_BYTES"}
+    assert not out.tolerance.any()
+
+
+# confluent-kafka 2.0.2 in a capture against 4.3.1: list_consumer_groups() of client "ck-2.0.2".
+LIST_GROUPS = bytes.fromhex("00100004000000060008") + b"ck-2.0.2" + bytes.fromhex("00010000")
+
+
+def test_the_second_tags_of_librdkafkas_list_groups_are_tolerated_by_name():
+    stable = LIST_GROUPS[:-3] + b"\x02\x07Stable\0\0"  # the same request with a state to filter by
+    out = decode(pack([LIST_GROUPS, stable, LIST_GROUPS[:-1]], [REQUEST] * 3, [16] * 3, [4] * 3))
+    assert out.status.tolist() == [Status.OK] * 3
+    assert out.tolerance.tolist() == [Tolerance.LIST_GROUPS_SECOND_TAGS] * 2 + [Tolerance.NONE]
+    assert nested(out, 0) == nested(out, 2)
+    assert nested(out, 1)["body"] == {"statesFilter": ["Stable"]}
+
+
+def test_no_other_list_groups_request_is_tolerated():
+    rows = [(LIST_GROUPS[:-1] + b"\1", 4), (LIST_GROUPS + b"\0", 4), (LIST_GROUPS, 5)]
+    out = decode(pack([data for data, _ in rows], [REQUEST] * 3, [16] * 3, [version for _, version in rows]))
+    assert Status.OK not in out.status.tolist()
     assert not out.tolerance.any()
 
 

@@ -3,7 +3,7 @@
 from tests.decode.log.batches import remove_topic, topic
 from tests.decode.log.test_metadata_tables import partition
 from tests.judge.cases_control import id_bytes, log
-from tests.judge.lab import ID_1, ID_2
+from tests.judge.lab import B2, B3, ID_1, ID_2
 
 
 def recreated(lab, born=40):
@@ -95,6 +95,47 @@ def fet005_near_miss(lab):
 def fet005_cannot_know(lab):
     """Nobody says which epoch the partition is in."""
     fenced(lab, range(10, 100, 2), epochs=((0, -1),))
+
+
+def denied_by_another(lab, error=6):
+    """Broker 1 leads, as everybody says, and the client goes to broker 2."""
+    for at in range(0, 130, 10):
+        lab.metadata(at, [("orders", ID_1, 0, 5)])
+    lab.fetches(range(10, 110, 2), ID_1, error, server=B2)
+
+
+def fet007_fires(lab):
+    denied_by_another(lab)
+
+
+def fet007_fires__of_a_topic_that_has_no_id(lab):
+    """librdkafka issue 4796, as it was seen on brokers 2.2.2."""
+    for at in range(0, 130, 10):
+        lab.metadata(at, [("orders", None, 0, 1)], version=7)
+    talk = lab.talk(B2, "till")
+    for at in range(10, 110, 2):
+        asked = {"acks": 1, "timeoutMs": 1000, "topicData": [{"name": "orders", "partitionData": [{"index": 0}]}]}
+        refused = [{"name": "orders", "partitionResponses": [{"index": 0, "errorCode": 6, "baseOffset": -1}]}]
+        talk.ask(at, "Produce", 7, asked, {"responses": refused})
+
+
+def fet007_near_miss__it_hears_of_the_leader_within_the_half_minute(lab):
+    for at in range(0, 130, 10):
+        lab.metadata(at, [("orders", ID_1, 0, 5)])
+    lab.fetches(range(10, 40), ID_1, 6, server=B2)
+
+
+def fet007_near_miss(lab):
+    """One broker still names the one that is asked: the client may have been told so."""
+    denied_by_another(lab)
+    told = {"leaderId": 2, "leaderEpoch": 4, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+    answer = {"clusterId": None, "topics": [{"name": "orders", "topicId": ID_1, "partitions": [told]}]}
+    lab.talk(B3).ask(60, "Metadata", 12, {"topics": None}, answer)
+
+
+def fet007_cannot_know(lab):
+    """Nobody says who leads."""
+    lab.fetches(range(10, 110, 2), ID_1, 6, server=B2)
 
 
 def log002_fires(lab):

@@ -80,6 +80,9 @@ def tid004_fires(lab):
     renumbered(lab, 4)
 
 
+TWO_LEFT = {"replicas": [1, 3], "isr": [1, 3]}
+
+
 def moved(lab):
     """A controller that knows no ids moves the partition; the next one gives the topic another id (KAFKA-12835)."""
     lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3, {"replicas": [1, 2], "isr": [1, 2]})])
@@ -89,6 +92,20 @@ def moved(lab):
 def tid004_fires__moved_by_a_controller_without_ids(lab):
     moved(lab)
     lab.metadata(30, [("orders", ID_1, 0, 5)])
+
+
+def tid004_fires__moved_and_told_only_on_its_way(lab):
+    """Nobody asked for Metadata once the reassignment was done, as it happened with three brokers 2.8.0."""
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3, {"replicas": [1, 2], "isr": [1, 2]})])
+    lab.metadata(30, [("orders", ID_1, 0, 4)])
+    lab.control(60, "LeaderAndIsr", [("orders", ID_2, 5, TWO_LEFT)], epoch=2, errors=[(ID_2, 103)])
+
+
+def tid004_near_miss__a_replica_less_that_nobody_told_of_the_old_id(lab):
+    """What it had before is no state on a way."""
+    lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
+    lab.metadata(30, [("orders", ID_1, 0, 4)])
+    lab.control(60, "LeaderAndIsr", [("orders", ID_2, 5, TWO_LEFT)], epoch=2, errors=[(ID_2, 103)])
 
 
 def tid004_near_miss__other_replicas_that_nobody_told_of_the_old_id(lab):

@@ -16,7 +16,7 @@ from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
-SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH = 106, 75
+SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH, NOT_LEADER = 106, 75, 6
 NAMES = {UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID (100)", INCONSISTENT_TOPIC_ID: "INCONSISTENT_TOPIC_ID (103)"}
 
 
@@ -145,7 +145,8 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
     settings = context.settings
     by_partition: dict[tuple[str | None, str | None, int], list[Claim]] = {}
     for claim in context.claims("fenced", group, *subject):
-        by_partition.setdefault((claim["name"], claim["topic_id"], claim["partition"]), []).append(claim)
+        if claim["error"] != NOT_LEADER:
+            by_partition.setdefault((claim["name"], claim["topic_id"], claim["partition"]), []).append(claim)
     for (name, topic_id, partition), claims in sorted(by_partition.items(), key=str):
         streak = storm(claims)
         if streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:

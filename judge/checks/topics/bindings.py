@@ -57,16 +57,20 @@ def renumbered(topic: Topic, old: History, new: History) -> bool:
     before, after = replicas(old, common), replicas(new, common)
     moved = {partition for partition in common if before.get(partition) != after.get(partition)}
     led_on = any(new.epochs[p][0] > 0 for p in common)
-    return goes_on and led_on and all(reassigned(old, p, after.get(p), new.epochs[p][0]) for p in moved)
+    return goes_on and led_on and all(reassigned(old, p, before, after, new.epochs[p][0]) for p in moved)
 
 
-def reassigned(old: History, partition: int, brokers: set[int] | None, epoch: int) -> bool:
-    """Whether brokers told of a partition there while its topic still had the old id. A controller that knows no ids
-    orders that by name, and takes the id out of the topic's node (KAFKA-12835).
+def reassigned(
+    old: History, partition: int, before: dict[int, set[int]], after: dict[int, set[int]], epoch: int
+) -> bool:
+    """Whether brokers told of a partition there, or on its way there, while its topic still had the old id. A
+    controller that knows no ids orders that by name, and takes the id out of the topic's node (KAFKA-12835). On its way
+    a partition has the replicas of both ends (KIP-455), and nobody need have asked again when it was there.
     """
-    return any(
+    wanted = after.get(partition)
+    return wanted is not None and any(
         claim["partition"] == partition
-        and set(integers(claim["replicas"])) == brokers
+        and before.get(partition) != set(integers(claim["replicas"])) >= wanted
         and 0 < claim["leader_epoch"] <= epoch
         for claim in old.partitions
     )

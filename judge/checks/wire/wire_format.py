@@ -16,6 +16,7 @@ from wirecheck.judge.topology.clusters import Group
 TOLERATED = {
     "metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)",
     "api-versions-empty-array": "4 bytes too many (an empty list of keys, as KIP-35 was drafted)",
+    "list-groups-second-tags": "1 byte too many (a second, empty section of tagged fields)",
 }
 """Named tolerances in words."""
 
@@ -90,9 +91,10 @@ def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckConte
     Why it matters. It was read all the same; but a stricter server or proxy may refuse it.
 
     When it is innocent. librdkafka 2.x asks for all topics with three bytes too many; its issue 5049 is open. Up to 1.x
-    it asks for ApiVersions v0 with an empty array, four bytes that the version has not.
+    it asks for ApiVersions v0 with an empty array, four bytes that the version has not. Its 2.0 ends ListGroups v4 with
+    one byte too many.
 
-    Source. Captures of confluent-kafka 2.16 against Kafka 4.4, public captures of librdkafka 0.9 to 1.x;
+    Source. Captures of librdkafka 0.11 to 2.16 against Kafka 0.10 to 4.4, public captures of librdkafka 0.9 to 1.x;
     Kafka's brokers never look for bytes left over.
     """
     tolerated = context.claims("tolerated", group, *subject)

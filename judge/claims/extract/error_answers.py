@@ -27,8 +27,8 @@ NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID = 41, 104
 TOP_LEVEL = ("Fetch", "AlterPartition", "BrokerHeartbeat", "LeaderAndIsr", "UpdateMetadata", "StopReplica")
 ADMIN = (("CreateTopics", "topics"), ("DeleteTopics", "responses"), ("CreatePartitions", "results"))
 RAFT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
-FENCED = (74, 75)
-"""FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
+FENCED = (6, 74, 75)
+"""NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH."""
 DRAFT_CODES = range(1001, 1010)
 NEWEST_CODE = max(schemas.errors())
 """The highest error code of any release known."""
@@ -102,7 +102,7 @@ def metadata_requests(batch: Batch) -> Iterator[Rows]:
 
 
 def fenced(batch: Batch) -> Iterator[Rows]:
-    """Answers that a request's leader epoch is not the broker's; the metadata log's own are left out."""
+    """Answers that the broker does not lead, or not in the request's epoch; the metadata log's own are left out."""
     for api, path, inner, name, number in PARTITION_ANSWERS:
         tables = batch.tables(api, "response")
         if not tables:

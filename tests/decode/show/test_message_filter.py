@@ -1,8 +1,20 @@
-"""What people say when they ask for messages: APIs, addresses, topics."""
+"""What people say when they ask for messages: APIs, addresses, topics, times, clients, errors; and what then passes."""
 
 import pytest
 
-from wirecheck.decode.show.message_filter import Filter, endpoint, key_of
+from tests.decode.show.test_message_lines import (
+    CREATED,
+    SECOND,
+    START,
+    answered,
+    asked,
+    forwarded,
+    metadata,
+    opened,
+    told,
+)
+from wirecheck.decode.show.message_filter import DAY_NS, Filter, Moment, endpoint, key_of
+from wirecheck.decode.show.message_lines import Reading
 
 
 @pytest.mark.parametrize("said", ["Fetch", "fetch", "FETCH", "1"])
@@ -64,3 +76,69 @@ def test_what_no_connection_can_have_is_said_to_be_wrong(said, told):
 def test_a_topic_without_name_is_none():
     with pytest.raises(ValueError, match="a topic has a name or an id"):
         Filter(topic="")
+
+
+def times(found):
+    return [line["time"][17:23] for line in found]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"since": 4}, ["20.004", "21.005", "21.006"]),
+        ({"until": 4}, ["20.003", "20.004"]),
+        ({"since": 4, "until": 1_005}, ["20.004", "21.005"]),
+        ({"since": 2_000}, []),
+    ],
+)
+@pytest.mark.parametrize("of_day", [False, True])
+def test_messages_of_a_time_are_those_captured_within_it_both_ends_included(wanted, expected, of_day):
+    """A time of day is one of the day on which the capture begins."""
+    talk = metadata(opened())
+    talk.ts_ns += SECOND
+    metadata(talk, 2)
+    midnight = START % DAY_NS if of_day else START
+    moments = {name: Moment(midnight + ms * 1_000_000, of_day=of_day) for name, ms in wanted.items()}
+    assert times(told(talk, wanted=Filter(**moments))) == expected
+
+
+def test_a_time_of_day_is_settled_by_the_first_frame_for_good():
+    moment = Moment(60 * SECOND, of_day=True)
+    moment.settle(5 * DAY_NS + 7)
+    moment.settle(9 * DAY_NS)
+    assert moment.ns == 5 * DAY_NS + 60 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("client", "expected"),
+    [
+        ("app", [1, 1]),
+        ("a*", [1, 1]),
+        ("*", [1, 1, 2, 2]),
+        ("ap", []),
+        ("consumer.*-7", [2, 2]),
+        ("consumer?*", []),
+    ],
+)
+def test_messages_of_a_client_are_those_whose_request_has_its_id(client, expected):
+    talk = metadata(opened())
+    talk.request(asked("Heartbeat", 4, {}, 2, "consumer.billing-7")).response(answered("Heartbeat", 4, {}, 2))
+    assert [line["correlation_id"] for line in told(talk, wanted=Filter(client=client))] == expected
+
+
+def test_an_envelope_is_of_the_client_that_it_carries_too():
+    request = asked("CreateTopics", 7, CREATED, 41, "admin")[4:]
+    for client, count in (("admin", 1), ("2", 2), ("app", 0)):
+        assert len(told(forwarded(request), wanted=Filter(client=client))) == count
+
+
+def test_what_went_wrong_has_an_error_code_or_is_malformed():
+    talk = metadata(opened())
+    talk.request(asked("Heartbeat", 4, {}, 2)).response(answered("Heartbeat", 4, {}, 2))
+    talk.request(asked("Metadata", 12, {"topics": [{"name": "orders"}]}, 3).replace(b"\x07orders", b"\x00orders"))
+    found = told(talk, wanted=Filter(error=True), reading=Reading(summary=True))
+    assert [(line["correlation_id"], line["side"]) for line in found] == [(1, "response"), (3, "request")]
+    response = answered("CreateTopics", 7, {"topics": [{"name": "payments", "errorCode": 36}]})[4:]
+    carried = told(forwarded(asked("CreateTopics", 7, CREATED)[4:], response), wanted=Filter(error=True),
+                   reading=Reading(summary=True))  # fmt: skip
+    assert [line["side"] for line in carried] == ["response"]

@@ -11,6 +11,7 @@ from tests.traffic import Talk
 from wirecheck.decode.envelope import DEEPEST
 from wirecheck.decode.show import message_lines as lines
 from wirecheck.decode.show import waiting_lines
+from wirecheck.decode.show.message_filter import Moment
 from wirecheck.decode.show.message_lines import Filter, Reading
 
 SECOND = 1_000_000_000
@@ -138,6 +139,45 @@ def test_lines_are_not_kept_longer_than_needed():
     found += stream
     assert len(found) == 60
     assert [line["time"] for line in found] == sorted(line["time"] for line in found)
+
+
+def test_lines_that_are_wanted_at_once_come_with_the_frames_that_make_them_known():
+    talk = metadata(metadata(opened()), 2)
+    read = []
+
+    def tables():
+        for number, part in enumerate((talk.segments[:5], [], talk.segments[5:])):
+            read.append(number)
+            yield frames(part, first=6 if number else 1)
+
+    stream = lines.of(tables(), EVERYTHING, Reading(at_once=True))
+    assert [next(stream)["side"] for _ in range(2)] == ["request", "response"]
+    assert read == [0]
+    assert [line["correlation_id"] for line in stream] == [2, 2]
+
+
+def test_a_capture_is_not_read_on_where_nothing_wanted_can_come_any_more():
+    """An answer may come LONGEST_NS behind the time asked for, and no later."""
+    talk, read = opened(), []
+    for turn, seconds in enumerate((0, 590, 610, 620)):
+        talk.ts_ns = START + seconds * SECOND
+        metadata(talk, turn + 1)
+
+    def tables():
+        for at, end in ((0, 5), (5, 7), (7, 9), (9, 11)):
+            read.append((talk.segments[at].ts_ns - START) // SECOND)
+            yield frames(talk.segments[at:end], first=at + 1)
+
+    found = list(lines.of(tables(), Filter(until=Moment(START + SECOND))))
+    assert [line["correlation_id"] for line in found] == [1, 1]
+    assert read == [0, 590, 610]
+
+
+def test_a_line_without_its_body_says_what_the_message_is_about_and_how_long_its_answer_took():
+    request, response = told(metadata(opened()), reading=Reading(bodies=False, summary=True))
+    assert ("body" in request, "body" in response) == (False, False)
+    assert (request["latency_ns"], response["latency_ns"]) == (None, 1_000_000)
+    assert (request["summary"].topics, response["summary"].errors) == (("orders",), (3,))
 
 
 def test_no_more_lines_wait_than_memory_is_for(monkeypatch):

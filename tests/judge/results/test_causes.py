@@ -35,6 +35,10 @@ def found(code, name="", at_s=0, lasts_s=60, **columns):
     }
 
 
+def side(api, version, connection="10.0.0.7:1>10.0.0.1:9092"):
+    return {"api": api, "version": version, "connection": connection}
+
+
 RECREATED = found("TID001", topic="t", topic_ids=[OLD, NEW])
 STUCK = found("FET001", at_s=10, topic="t", topic_ids=[OLD], client_ids=["reader"], brokers=[1, 2])
 ASLEEP = found("LOG003", lasts_s=600, brokers=[4])
@@ -147,9 +151,6 @@ def test_a_disk_that_refuses_a_renumbered_topic_follows_from_the_renumbering_wit
 
 
 def test_a_refused_version_follows_from_the_client_that_sends_it():
-    def side(api, version, connection="10.0.0.7:1>10.0.0.1:9092"):
-        return {"api": api, "version": version, "connection": connection}
-
     old = found("VER005", client_ids=["a"], sides=[side("Produce", 2)])
     refused = found("VER001", client_ids=["a"], brokers=[1], sides=[side("ApiVersions", 3), side("Produce", 2)])
     assert linked([old, refused])["VER001"].cause == "VER005"

@@ -3,7 +3,7 @@
 import datetime as dt
 import random
 
-from tests.judge.results.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown
+from tests.judge.results.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown, side
 from wirecheck.judge.results.causes import linked
 from wirecheck.judge.results.entries import entries
 
@@ -81,6 +81,17 @@ def test_the_same_said_of_many_clients_is_one_entry():
 
     (entry,) = read([refused(1, "Produce v2"), refused(2, "Fetch v2, v3"), refused(3, "Produce v1")])
     assert entry["client_ids"] == ["writer-1", "writer-2", "writer-3"]
+
+
+def test_what_a_server_advertised_is_not_what_its_client_sends():
+    """kafka-node 5.0 against 4.3.1: the server's word for its versions came in another client's ApiVersions."""
+    sides = [side("ApiVersions", 4), side("CreateTopics", 1)]
+    outside = found("VER002", client_ids=["a"], sides=sides)
+    closed = found("VER001", client_ids=["a"], sides=sides[1:])
+    (cause,) = read([outside, closed])
+    assert cause["sentence"].startswith("a sends CreateTopics v1 to a server that does not advertise it; 1 finding")
+    (cause,) = read([outside | {"sides": sides[:1]}, closed | {"sides": sides[:1]}])
+    assert cause["sentence"].startswith("a sends ApiVersions v4 to a server")
 
 
 def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():

@@ -83,6 +83,28 @@ def test_of_files_that_were_read_a_listing_asks_nothing_but_their_names(come, mo
     assert [int(name[-18:-8]) for name in asked] in ([59, 60], [])
 
 
+def test_an_agent_that_counts_from_one_again_is_known_by_it(come):
+    come.put(7, 8, 9)
+    found = come.start()
+    assert taken(found) == [7, 8, 9]
+    come.drop(7)  # as its agent does with the oldest
+    come.later()
+    found.look()
+    assert found.begun_anew == {}
+    come.drop(8), come.drop(9)
+    come.put(1, 2)
+    come.later()
+    found.look()
+    assert taken(found) == [1, 2], "below the first that was ever there: the follower names them"
+    again = come.start({"a": Position(1, 10)})
+    assert again.begun_anew == {"a": (2, 10)}
+    assert taken(again) == []
+    come.put(3, 9)
+    come.later()
+    again.look()
+    assert again.begun_anew == {}
+
+
 def test_a_file_without_a_byte_is_no_agents_first(come):
     come.put(3, size=0)
     come.put("b-0000000001.parquet", size=0)

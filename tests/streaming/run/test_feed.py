@@ -112,3 +112,17 @@ def test_only_the_last_batches_are_kept(plan, monkeypatch):
         source.arrivals.look(everywhere=True)
         source(number)
     assert batch_files.numbers(plan.checkpoint) == list(range(50 - batch_files.KEPT, 50))
+
+
+def test_an_agent_that_counts_from_one_again_is_said_once(plan, monkeypatch):
+    put(plan, 1, 2, 3)
+    opened(plan, -1, monkeypatch)(0)
+    opened(plan, 0, monkeypatch)(1)
+    source = opened(plan, 1, monkeypatch)
+    assert list(source.warnings()) == []
+    for number in (2, 3):
+        (manifest.local(plan.frames) / f"a-{number:010d}.parquet").unlink()
+    source = opened(plan, 1, monkeypatch)
+    (line,) = source.warnings()
+    assert line.startswith("agent a counts its files from 1 again (up to 1, while 3 were read)")
+    assert list(source.warnings()) == []

@@ -16,7 +16,7 @@ from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, attend, p
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.store import batch_files, batches
+from wirecheck.streaming.store import batch_files, batches, result_folder
 from wirecheck.streaming.store.batch_files import BatchFiles, Position
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import Result
@@ -257,6 +257,14 @@ def test_a_folder_of_something_else_is_no_checkpoint(plan, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").touch()
     assert "holds cat.jpg" in refusal(Plan(plan.frames, plan.out, str(tmp_path / "photos")))
+
+
+@pytest.mark.parametrize(("asked", "there"), [("delta", "parquet"), ("parquet", "delta")])
+def test_a_folder_of_the_other_kind_of_tables_is_refused(plan, asked, there):
+    topics = {"topics": from_ipc(to_ipc("topics", [{"id": "a", "revision": 1}]))}
+    result_folder.writer(plan.out, "r", there).write(topics, 0)
+    way_out = f"go on with --tables {there}, or name another --out"
+    assert refusal(replace(plan, tables=asked)) == f"{plan.out}: holds {there} tables; {way_out}"
 
 
 def test_one_monitor_at_a_time_has_a_checkpoint(plan):

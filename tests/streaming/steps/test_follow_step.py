@@ -10,9 +10,10 @@ from wirecheck.capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUAR
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.message import Messages
-from wirecheck.streaming.steps import follow_step
+from wirecheck.streaming.steps import follower_calls
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.follow_step import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch, rounds
+from wirecheck.streaming.steps.follow_step import STATE_VERSION, Bucket, Marks, Progress, StateVersionMismatch
+from wirecheck.streaming.steps.follower_calls import rounds
 from wirecheck.streaming.steps.pack_step import FrameFile, pack_files, read_file
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS
@@ -156,7 +157,7 @@ def test_one_agents_files_are_followed_a_few_at_a_time_and_several_agents_togeth
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
     at_once = messages(Bucket("L", 0, settings).receive(cells))
     sizes = [len(read_file(cell).segments) for cell in cells]
-    monkeypatch.setattr(follow_step, "FRAMES_A_CALL", sizes[0] + sizes[1])
+    monkeypatch.setattr(follower_calls, "FRAMES_A_CALL", sizes[0] + sizes[1])
     alone = [len(files) for files in rounds({"a": deque(cells)})]
     assert (alone[0], sum(alone)) == (2, len(cells))
     assert [len(files) for files in rounds({"a": deque(cells), "b": deque([file(1, agent="b")])})] == [len(cells) + 1]
@@ -168,7 +169,7 @@ def test_small_results_of_calls_share_a_cell_and_large_ones_do_not(frames_files,
     cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
 
     def of_cells(most):
-        monkeypatch.setattr(follow_step, "MESSAGES_A_CELL", most)
+        monkeypatch.setattr(follower_calls, "MESSAGES_A_CELL", most)
         return [messages([row]) for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES]
 
     apart, by_two, together = of_cells(0), of_cells(2000), of_cells(10**9)

@@ -1,10 +1,16 @@
 """One label's step: which totals stand beside what the judge tells, and that its state is all it needs."""
 
+import gc
+import weakref
+
 from wirecheck.capture.frames import PROGRESS, SKIPPED, Mark
+from wirecheck.judge.judge import Judge
+from wirecheck.streaming.steps import judge_step
 from wirecheck.streaming.steps.cells import to_cell
 from wirecheck.streaming.steps.follow_step import Marks, Progress
 from wirecheck.streaming.steps.judge_step import judge_rows
-from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import MARKS, Tagged
 from wirecheck.streaming.steps.tagged import PROGRESS as FRONT
 from wirecheck.streaming.store.result_tables import from_ipc
@@ -47,3 +53,26 @@ def test_a_batch_that_is_repeated_tells_the_same():
     first = totals(state, [*followed(2), refused(1)])
     assert totals(before, [*followed(2), refused(1)]) == first
     assert before == state
+
+
+def test_what_a_batch_knew_is_freed_without_being_looked_for(frames_files, monkeypatch):
+    """A ring of objects that holds the ledger would stay until the collector comes, which looks through every claim."""
+    known = []
+
+    class Seen(Judge):
+        def __init__(self, *about):
+            super().__init__(*about)
+            known.append(weakref.ref(self.ledger))
+
+    monkeypatch.setattr(judge_step, "Judge", Seen)
+    loop = Loop(Settings(agents={"a": AgentFiles()}))
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        for file in frames_files:
+            loop.batch([file])
+        held = [ledger() for ledger in known]
+    finally:
+        if was_on:
+            gc.enable()
+    assert held == [None] * len(frames_files)

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from wirecheck.streaming.store import standing_rows
-from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
-from wirecheck.streaming.store.standing_rows import StandingRows, standing
+from wirecheck.streaming.store.result_tables import from_ipc, standing, to_ipc
+from wirecheck.streaming.store.standing_rows import StandingRows
 
 
 def rows(*told):

@@ -1,0 +1,86 @@
+"""FET: clients that do not go to the leader they are told of.
+
+Knows: who denies leading a partition to whom, and whom Metadata names meanwhile. Does not know what a client read of
+it.
+Rule: nobody is blamed for asking a broker that some Metadata answer still names.
+"""
+
+from collections.abc import Iterator
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.clients.fetching import NOT_LEADER, storm
+from wirecheck.judge.checks.clock import about
+from wirecheck.judge.checks.error_streaks import Streak, end_ns, start_ns
+from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.topic_history import name_of
+from wirecheck.judge.topology.clusters import Group
+
+
+def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finds. A client that goes on asking one broker for a partition, is answered NOT_LEADER_OR_FOLLOWER (6) at least
+    10 times for more than 30 s, and Metadata names another leader all that time, and that broker not once.
+
+    Why it matters. It writes or reads nothing of that partition, and most libraries do not say so. librdkafka 2.1 to
+    2.6 do this in a cluster that is rolled from before 2.4: they take a leader without an epoch for older news.
+
+    When it is innocent. Until a client's next refresh, and while brokers' Metadata answers differ, which may have told
+    it so. A broker that is named and denies leading has a finding of its own (CTL010).
+
+    Source. KIP-320; librdkafka issue 4796.
+    """
+    settings = context.settings
+    by_place: dict[tuple[str | None, str | None, int, str], list[Claim]] = {}
+    for claim in context.claims("fenced", group, *subject):
+        if claim["error"] == NOT_LEADER:
+            place = (claim["name"], claim["topic_id"], claim["partition"], claim["endpoint"])
+            by_place.setdefault(place, []).append(claim)
+    for (name, topic_id, partition, endpoint), claims in sorted(by_place.items(), key=str):
+        streak, broker = storm(claims), context.broker(claims[0])
+        if broker is None or streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
+            continue
+        context.watch()
+        bound = name or (name_of(("id", topic_id), group, context) if topic_id else None)
+        states = partition_states(bound, topic_id, partition, group, context)
+        leader = led_elsewhere(states, broker, streak, settings.stuck_s)
+        if leader is None:
+            continue
+        asked = tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
+        yield Evidence(
+            (bound or topic_id, partition, *subject[1:], endpoint),
+            (last_of(leader), *asked),
+            topic=bound,
+            topic_ids=(topic_id,) if topic_id else (),
+            client_ids=(claims[0]["client_id"],),
+            brokers=(broker,),
+            count=streak.count,
+            first_ns=start_ns(streak.first),
+            words={
+                "partition": partition,
+                "broker": broker,
+                "leader": leader["leader"],
+                "since": about(start_ns(streak.first)),
+            },
+        )
+
+
+def partition_states(
+    name: str | None, topic_id: str | None, partition: int, group: Group, context: CheckContext
+) -> list[Claim]:
+    """What is said of a partition by the topic's id, by every id that its name had, and by the name alone."""
+    states = context.claims("unnumbered", group, "name", name) if name else []
+    bound = context.claims("binding", group, "name", name) if name and not topic_id else []
+    for known in sorted({claim["topic_id"] for claim in bound} - {None} | ({topic_id} if topic_id else set())):
+        states = states + context.claims("partition", group, "id", known)
+    return [claim for claim in states if claim["partition"] == partition]
+
+
+def led_elsewhere(states: list[Claim], broker: int, streak: Streak, seconds: int) -> Claim | None:
+    """The last word for another leader, if one was named for so long during the streak, and this broker never."""
+    begin, end = start_ns(streak.first), end_ns(streak.last)
+    meanwhile = [claim for claim in states if claim.last_word.ts_ns >= begin and claim.first.ts_ns <= end]
+    others = [claim for claim in meanwhile if claim["leader"] not in {broker, -1}]
+    if not others or any(claim["leader"] == broker for claim in meanwhile):
+        return None
+    spans = [min(end, claim.last_word.ts_ns) - max(begin, claim.first.ts_ns) for claim in others]
+    return max(others, key=lambda claim: claim.last_word) if max(spans) >= seconds * 1_000_000_000 else None

@@ -1,0 +1,67 @@
+"""Connections that have settled, as one bucket remembers them: frames of them that come afterwards are late.
+
+Knows: which connections have left the follower, when each was seen last, and what every agent that is waited for has
+passed by AFTER_NS. Refuses to know what was said on them, and how late frames are told.
+Rule: a late frame would make its connection again, under another beginning, and count and judge twice what others have
+shown; so it is counted, by its agent, and followed by nobody. Only an agent that was given up as silent, or was never
+heard of, brings some: a replay waits for all. What settled is remembered for KEPT_NS, MOST of it, in six bytes each, by
+a 32-bit sum of its two ends; a connection that nobody else has shown is none of these, and is judged however late.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wirecheck.decode.connection.exchanges import Connection
+from wirecheck.decode.connection.segments import Segments, bucket_of, unique_pairs
+from wirecheck.judge.settlement import AFTER_NS, IDLE_NS
+
+SECOND_NS = 1_000_000_000
+KEPT_NS = IDLE_NS + 600 * SECOND_NS
+"""Since a connection was seen last; one that falls silent leaves the follower as late as this bound begins."""
+MOST = 16_384
+"""Of one bucket: two hours of eighteen connections a second that come and go, over eight buckets."""
+NEVER_S = -AFTER_NS // SECOND_NS - 1
+Ints = NDArray[np.integer[Any]]
+NONE = np.zeros(0, np.int64)
+
+
+class SettledConnections:
+    """`ends` and `last_s`: as `stored` gave them."""
+
+    def __init__(self, ends: Ints = NONE, last_s: Ints = NONE) -> None:
+        self._last_s: dict[int, int] = dict(zip(ends.tolist(), last_s.tolist(), strict=True))
+        """By the sum of a connection's ends the second in which it was seen last, rounded up."""
+
+    def let_go(self, connections: Iterable[Connection]) -> None:
+        """Those of them that have left the follower."""
+        for one in connections:
+            if one.over:
+                key = bucket_of(*one.client, *one.server)
+                self._last_s[key] = max(-(-one.last_ns // SECOND_NS), self._last_s.get(key, 0))
+
+    def late(self, frames: Segments, passed_ns: int) -> NDArray[np.bool_] | None:
+        """Which frames are of connections that have left, and so old that all had passed them by AFTER_NS; None where
+        none is. Where the same ends were used again it is the last of them that says so.
+        """
+        old = np.flatnonzero(frames.ts_ns < passed_ns - AFTER_NS) if self._last_s else NONE
+        if not len(old):
+            return None
+        ends = frames.endpoints
+        pairs, index = unique_pairs(frames.src[old], frames.dst[old], len(ends))
+        sums = [bucket_of(*ends[pair // len(ends)], *ends[pair % len(ends)]) for pair in pairs.tolist()]
+        upto_s = np.array([self._last_s.get(one, NEVER_S) + AFTER_NS // SECOND_NS for one in sums], np.int64)
+        found = np.zeros(len(frames), np.bool_)
+        found[old] = frames.ts_ns[old] <= upto_s[index] * SECOND_NS
+        return found if found.any() else None
+
+    def forget(self, passed_ns: int) -> None:
+        """What is older than anybody is so late, and beyond MOST what is oldest."""
+        oldest_s = (passed_ns - KEPT_NS) // SECOND_NS
+        kept = sorted((last_s, end) for end, last_s in self._last_s.items() if last_s >= oldest_s)[-MOST:]
+        self._last_s = {end: last_s for last_s, end in kept}
+
+    def stored(self) -> tuple[Ints, Ints]:
+        return np.array([*self._last_s], np.int64), np.array([*self._last_s.values()], np.int64)

@@ -1,0 +1,230 @@
+"""Result tables as Delta tables, each partitioned by the day on which its rows were written; and one more, of the
+findings that stand.
+
+Knows: how rows are committed and read (delta-rs, no Java), and that the `txn` action of a run says up to which batch a
+table has been written. Knows nothing of what rows say, nor how tables are kept small (`delta_upkeep.py`).
+Rule: a batch is one commit in each table in which it has rows. One that Spark repeats changes nothing where it says the
+same; otherwise its rows take the place of the first ones, in one commit. Nobody else may write. Before the columns of a
+result table stand four that say where a row comes from (`ORIGIN`).
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+
+from wirecheck.judge.results.result_table import TIME
+from wirecheck.streaming.store.result_tables import TABLES, schema, standing
+from wirecheck.streaming.store.storage import is_local, local
+
+DAY, RUN, BATCH, WRITTEN = "date", "run", "batch_id", "written_at"
+ORIGIN = pa.schema(
+    [
+        pa.field(DAY, pa.date32(), metadata={"comment": "Day on which the row was written; the table's partitions."}),
+        pa.field(RUN, pa.string(), metadata={"comment": "The run that wrote it: one for each checkpoint."}),
+        pa.field(BATCH, pa.int64(), metadata={"comment": "The batch of that run."}),
+        pa.field(WRITTEN, TIME, metadata={"comment": "When it was written first."}),
+    ]
+)
+NOW = "findings_now"
+"""Readers without a catalogue can share no view: the open findings of the run that wrote last are a table."""
+SETTINGS: Mapping[str, str | None] = {
+    "delta.checkpointInterval": "100",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+    "delta.logRetentionDuration": "interval 1 hours",
+}
+"""Of a new table. Delta's own week and month would keep a file for every batch of them."""
+TRIES = 10
+"""Whoever keeps tables small commits beside us; what was read before it is read again."""
+LATER = PostCommitHookProperties(cleanup_expired_logs=False)
+"""A commit lists no log to clean it: `delta_upkeep.py` does."""
+ATONCE = 4
+"""Tables that are written beside each other."""
+COLUMNS = {name: pa.schema([*ORIGIN, *schema(name)]) for name in TABLES}
+
+
+def located(where: Path | str) -> tuple[str, dict[str, str]]:
+    """A place as delta-rs spells it. Credentials and endpoint come from where the stores' own tools have them."""
+    if is_local(where):
+        return str(local(where)), {}
+    return str(where).rstrip("/"), {"allow_http": "true"}  # an endpoint without TLS is one that was asked for
+
+
+def opened(out: Path | str, table: str) -> DeltaTable:
+    """One that is there. Raises TableNotFoundError."""
+    place, options = located(out)
+    return DeltaTable(f"{place}/{table}", storage_options=options)
+
+
+def made(out: Path | str, table: str) -> DeltaTable:
+    """One that is there, or is made; columns that this release knows besides are added, null in what is there."""
+    name, columns = (table, COLUMNS[table]) if table in TABLES else ("findings", schema("findings"))
+    try:
+        found = opened(out, table)
+    except TableNotFoundError:
+        place, options = located(out)
+        partitions = [DAY] if table in TABLES else None
+        meaning = TABLES[name].meaning if table in TABLES else "The open findings of the run that wrote last."
+        found = DeltaTable.create(
+            f"{place}/{table}", columns, mode="ignore", partition_by=partitions, name=table,
+            description=meaning, configuration=SETTINGS, storage_options=options,
+        )  # fmt: skip
+    there = {field.name for field in found.schema().fields}
+    if missing := [field for field in columns if field.name not in there]:
+        found.alter.add_columns(Schema.from_arrow(pa.schema(missing)).fields)
+    return found
+
+
+def commit(run: str, batch_id: int, said: Mapping[str, Any]) -> CommitProperties:
+    """`said` stands in the commit's own words, beside how far the run has written this table."""
+    words = {f"wirecheck.{name}": str(value) for name, value in said.items()}
+    return CommitProperties(custom_metadata=words, app_transactions=[Transaction(run, batch_id)])
+
+
+class DeltaTables:
+    """All tables of a run, for the one who writes its batches."""
+
+    def __init__(self, out: Path | str, run: str) -> None:
+        self.out, self.run = out, run
+        self.tables: dict[str, DeltaTable] = {}
+        self.open: pa.Table | None = None
+        """The findings that stood behind the last batch; None until that was asked."""
+
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
+        """One batch; whether it had been written with other rows."""
+        with ThreadPoolExecutor(ATONCE) as threads:
+            if not self.tables:
+                names = [*TABLES, NOW]
+                self.tables = dict(zip(names, threads.map(lambda name: made(self.out, name), names), strict=True))
+            instead = dict(
+                zip(
+                    TABLES,
+                    threads.map(lambda name: self.write_one(name, rows.get(name), batch_id, said or {}), TABLES),
+                    strict=True,
+                )
+            )
+        self.tell_open(rows.get("findings"), batch_id, said or {}, instead=instead["findings"])
+        return any(instead.values())
+
+    def write_one(self, name: str, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any]) -> bool:
+        for left in reversed(range(TRIES)):
+            table = self.tables[name]
+            try:
+                known = table.transaction_version(self.run)
+                if known is None or known < batch_id:
+                    if rows is not None:
+                        self.append(table, rows, batch_id, said)
+                    return False
+                return self.replace(table, name, rows, batch_id, said)
+            except CommitFailedError:
+                if not left:
+                    raise
+                table.update_incremental()
+        return False
+
+    def append(self, table: DeltaTable, rows: pa.Table, batch_id: int, said: Mapping[str, Any]) -> None:
+        full = self.with_origin(rows, batch_id, time.time_ns() // 1000)
+        write(table, full, commit(self.run, batch_id, said), mode="append")
+
+    def replace(
+        self, table: DeltaTable, name: str, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any]
+    ) -> bool:
+        """A batch that was written: whether with other rows, which these replace."""
+        rows = schema(name).empty_table() if rows is None else rows
+        before = rows_of(table, name, (pc.field(RUN) == self.run) & (pc.field(BATCH) == batch_id))
+        if before.select(rows.column_names).equals(rows):
+            return False
+        written = pc.min(before[WRITTEN]).value if before.num_rows else time.time_ns() // 1000
+        put(
+            table, self.with_origin(rows, batch_id, written), of_batches(self.run, batch_id, batch_id),
+            commit(self.run, batch_id, said),
+        )  # fmt: skip
+        return True
+
+    def with_origin(self, rows: pa.Table, batch_id: int, written_us: int) -> pa.Table:
+        written = pa.scalar(written_us, pa.timestamp("us")).cast(TIME)
+        day = pa.scalar(written_us // 86_400_000_000, pa.int32()).cast(pa.date32())
+        said = [pa.repeat(value, rows.num_rows) for value in (day, self.run, pa.scalar(batch_id, pa.int64()), written)]
+        return pa.table([*said, *rows.columns], schema=pa.schema([*ORIGIN, *rows.schema]))
+
+    def tell_open(self, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any], *, instead: bool) -> None:
+        """What stands of the findings, anew, where this batch says something of them."""
+        table = self.tables[NOW]
+        done = table.transaction_version(self.run)
+        if self.open is None or instead:
+            parts = list(read(self.out, "findings", self.run))
+            self.open = standing(pa.concat_tables([schema("findings").empty_table(), *parts]))
+        elif rows is not None:
+            self.open = standing(pa.concat_tables([self.open, rows]))
+        self.open = self.open.filter(pc.not_equal(self.open["state"], "withdrawn"))
+        if done is None or instead or (rows is not None and done < batch_id):
+            write(table, self.open, commit(self.run, batch_id, said), mode="overwrite")
+
+
+def of_batches(run: str, first: int, last: int) -> str:
+    return f"{RUN} = '{run}' AND {BATCH} >= {first} AND {BATCH} <= {last}"
+
+
+def put(table: DeltaTable, rows: pa.Table, instead_of: str, properties: CommitProperties | None = None) -> None:
+    """These rows, instead of those of which that is true: in one commit."""
+    if rows.num_rows:
+        write(table, rows, properties, mode="overwrite", predicate=instead_of)
+    else:
+        table.delete(instead_of, commit_properties=properties, post_commithook_properties=LATER)
+
+
+def write(table: DeltaTable, rows: pa.Table, properties: CommitProperties | None, **how: Any) -> None:
+    write_deltalake(table, rows, commit_properties=properties, post_commithook_properties=LATER, **how)
+
+
+def rows_of(table: DeltaTable, name: str, wanted: pc.Expression, columns: list[str] | None = None) -> pa.Table:
+    """In the order in which they were written, with where they come from."""
+    there = table.to_pyarrow_dataset()
+    kept = pa.schema([field for field in COLUMNS[name] if columns is None or field.name in {BATCH, *columns}])
+    rows = there.to_table(columns=[field for field in kept.names if field in there.schema.names], filter=wanted)
+    absent = [field for field in kept if field.name not in rows.column_names]
+    for field in absent:  # a table of an earlier release, that is only read
+        rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows.take(pc.sort_indices(rows[BATCH])).select(kept.names).cast(kept)
+
+
+def read(out: Path | str, name: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
+    """Every row of a run in order, as the columns of a result table, or these of them: a day at a time."""
+    names = [column for column in schema(name).names if columns is None or column in columns]
+    try:
+        table = opened(out, name)
+    except TableNotFoundError:
+        return
+    for day in days(table):
+        rows = rows_of(table, name, (pc.field(DAY) == day) & (pc.field(RUN) == run), names)
+        if rows.num_rows:
+            yield rows.select(names)
+
+
+def days(table: DeltaTable) -> list[pa.Scalar]:
+    actions = pa.table(table.get_add_actions(flatten=True))
+    column = f"partition.{DAY}"
+    found = actions[column].cast(pa.date32()) if column in actions.column_names else pa.array([], pa.date32())
+    return [pa.scalar(day, pa.date32()) for day in sorted(set(found.to_pylist()))]
+
+
+def latest_run(out: Path | str) -> str | None:
+    """The run that wrote last."""
+    last: dict[str, int] = {}
+    for name in TABLES:
+        try:
+            table = opened(out, name)
+        except TableNotFoundError:
+            continue
+        for day in days(table)[-1:]:
+            rows = table.to_pyarrow_dataset().to_table(columns=[RUN, WRITTEN], filter=pc.field(DAY) == day)
+            for found in rows.group_by(RUN).aggregate([(WRITTEN, "max")]).to_pylist():
+                written = found[f"{WRITTEN}_max"].timestamp()
+                last[found[RUN]] = max(last.get(found[RUN], written), written)
+    return max(last, key=lambda run: last[run]) if last else None

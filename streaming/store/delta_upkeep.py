@@ -1,0 +1,199 @@
+"""Delta tables kept small: files of a day come together, revisions that were replaced leave, and so do old results.
+
+Knows: that of every id only the last revision is needed, and which files hold which batches (Delta's own statistics).
+Knows nothing of what rows say. Earlier versions of a table stay readable (time travel) for as long as replaced
+revisions are to be kept; then Delta's vacuum and its log's own cleaning take them.
+Rule: whatever is written anew is so in one commit, instead of exactly the batches it was read from: a reader at any
+moment, and after any crash, sees each row once. A pass holds rows for one file. What Spark may still repeat stays.
+"""
+
+import datetime as dt
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+
+from wirecheck.streaming.store.compaction import MOST_ROWS, TWICE, withdrawn
+from wirecheck.streaming.store.delta_tables import BATCH, DAY, NOW, RUN, of_batches, opened, put, rows_of
+from wirecheck.streaming.store.result_tables import TABLES, standing
+from wirecheck.streaming.store.retention import BY_FILE, BY_ROW, expired
+from wirecheck.streaming.store.standing_rows import StandingRows
+
+TARGET_BYTES = 32 << 20
+"""Of a file of rows without revisions: one that has come to that is left alone."""
+THINNED = "wirecheck.thinned"
+"""A property of the table: of which run, and on which day, revisions of all days were held against each other."""
+LEAST_HOURS = 1
+"""Files that are not yet committed are younger, and so are those a reader has just listed."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file: batches of one run, written on one day."""
+
+    day: dt.date
+    first: int
+    last: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Terms:
+    """By when what goes, in seconds since 1970."""
+
+    now_s: float
+    retain_s: float
+    """Versions with revisions that were replaced stay for so long."""
+    retire_s: float | None = None
+    """Results that were written, or seen last, before leave; None for never."""
+
+
+def keep(out: Path | str, run: str, terms: Terms, committed: int) -> None:
+    """One pass over all tables of a run. Only batches up to `committed` are touched."""
+    for name in (*TABLES, NOW):
+        try:
+            table = opened(out, name)
+        except TableNotFoundError:
+            continue
+        with suppress(CommitFailedError):  # a batch came in the midst of it: the next pass goes on
+            if name in TABLES:
+                keep_one(Pass(table, name, run, committed), terms)
+            clean(table, max(LEAST_HOURS, math.ceil(terms.retain_s / 3600)))
+
+
+def keep_one(one: "Pass", terms: Terms) -> None:
+    if terms.retire_s is not None:
+        one.retire(terms.retire_s)
+    one.gather()
+    today = dt.datetime.fromtimestamp(terms.now_s, dt.UTC).date()
+    done = f"{one.run} {today}"
+    if TABLES[one.name].revised and one.table.metadata().configuration.get(THINNED) != done:
+        one.thin(today)
+        one.table.alter.set_table_properties({THINNED: done}, raise_if_not_exists=False)
+
+
+def clean(table: DeltaTable, hours: int) -> None:
+    """Files and commits that nobody can ask for any more."""
+    names = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+    wanted = dict.fromkeys(names, f"interval {hours} hours")
+    kept = table.metadata().configuration
+    if any(kept.get(name) != value for name, value in wanted.items()):
+        table.alter.set_table_properties(wanted)
+    table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+    table.cleanup_metadata()
+
+
+@dataclass
+class Pass:
+    """Over one table."""
+
+    table: DeltaTable
+    name: str
+    run: str
+    committed: int
+
+    def parts(self) -> list[Part]:
+        """The run's files whose batches Spark will not repeat, in the order of the batches."""
+        self.table.update_incremental()
+        actions = pa.table(self.table.get_add_actions(flatten=True))
+        wanted = {f"min.{RUN}", f"max.{RUN}", f"min.{BATCH}", f"max.{BATCH}", f"partition.{DAY}", "num_records"}
+        if not wanted.issubset(actions.column_names):
+            return []  # no file at all
+        found = [
+            Part(row[f"partition.{DAY}"], row[f"min.{BATCH}"], row[f"max.{BATCH}"], row["num_records"])
+            for row in actions.select(sorted(wanted)).to_pylist()
+            if row[f"min.{RUN}"] == row[f"max.{RUN}"] == self.run and row[f"max.{BATCH}"] <= self.committed
+        ]
+        return list(apart(sorted(found, key=lambda part: (part.first, part.last))))
+
+    def gather(self) -> None:
+        """Small files of a day, with the older ones that are not much larger."""
+        if not TABLES[self.name].revised:
+            self.table.optimize.compact(target_size=TARGET_BYTES)
+            return
+        parts = self.parts()
+        for day in dict.fromkeys(part.day for part in parts):
+            for group in groups([part for part in parts if part.day == day]):
+                if len(group) > 1:
+                    self.put(group, standing(self.rows(group)))
+
+    def thin(self, today: dt.date) -> None:
+        """Of all days: revisions that a later file replaces, the oldest first, and what was withdrawn and is over."""
+        parts, later, leave = self.parts(), pa.array([], pa.string()), {}
+        for part in reversed(parts):
+            ids = self.rows([part], ["id"])["id"].unique()
+            if pc.any(pc.is_in(ids, later)).as_py():
+                leave[part] = later
+            later = pc.unique(pa.concat_arrays([later, ids]))
+        for part in parts:
+            rows = before = self.rows([part])
+            if part in leave:
+                rows = rows.filter(pc.invert(pc.is_in(rows["id"], leave[part])))
+            if part.day < today:
+                rows = standing(rows)
+                rows = rows.filter(pc.invert(withdrawn(rows)))
+            if rows.num_rows < before.num_rows:
+                self.put([part], rows)
+
+    def retire(self, before_s: float) -> None:
+        """Whole days of what is counted; of what is over all revisions, the oldest first."""
+        day = dt.datetime.fromtimestamp(before_s, dt.UTC).date()
+        if self.name in BY_FILE and any(part.day < day for part in self.parts()):
+            self.table.delete(f"{RUN} = '{self.run}' AND {DAY} < '{day}'")
+        if self.name not in BY_ROW:
+            return
+        parts, held = self.parts(), StandingRows()
+        for part in parts:
+            held.add(self.name, self.rows([part], ["id", "revision", "last_seen", "state"]))
+        gone = expired(self.name, held.tables().get(self.name), before_s)
+        for part in parts if gone is not None and len(gone) else ():
+            rows = self.rows([part])
+            stays = rows.filter(pc.invert(pc.is_in(rows["id"], gone)))
+            if stays.num_rows < rows.num_rows:
+                self.put([part], stays)
+
+    def rows(self, parts: Sequence[Part], columns: list[str] | None = None) -> pa.Table:
+        wanted = (pc.field(DAY) == pa.scalar(parts[0].day, pa.date32())) & (pc.field(RUN) == self.run)
+        wanted &= (pc.field(BATCH) >= parts[0].first) & (pc.field(BATCH) <= parts[-1].last)
+        rows = rows_of(self.table, self.name, wanted, columns)
+        return rows.drop_columns([BATCH]) if columns is not None else rows
+
+    def put(self, parts: Sequence[Part], rows: pa.Table) -> None:
+        """Instead of their files."""
+        instead_of = f"{DAY} = '{parts[0].day}' AND {of_batches(self.run, parts[0].first, parts[-1].last)}"
+        put(self.table, rows, instead_of)
+
+
+def apart(parts: Sequence[Part]) -> Iterator[Part]:
+    """Files of one commit, over the same batches, as one."""
+    held: Part | None = None
+    for part in parts:
+        if held is not None and part.first <= held.last:
+            held = replace(held, last=max(held.last, part.last), rows=held.rows + part.rows)
+        else:
+            if held is not None:
+                yield held
+            held = part
+    if held is not None:
+        yield held
+
+
+def groups(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Neighbours that become one file, the youngest first: each row is written again a few times at most."""
+    held: list[Part] = []
+    for part in reversed(parts):
+        many = sum(one.rows for one in held)
+        if held and part.rows <= TWICE * many and part.rows + many <= MOST_ROWS:
+            held.insert(0, part)
+        else:
+            if held:
+                yield held
+            held = [part]
+    if held:
+        yield held

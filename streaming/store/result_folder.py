@@ -1,0 +1,92 @@
+"""A folder of result tables, whatever kind they are of: who writes a run's batches there, and what readers get.
+
+Knows: the two kinds, Parquet files (`batches.py`) and Delta tables (`delta_tables.py`), and how to tell which of them a
+folder holds. Knows nothing of what rows say.
+Rule: a folder holds one kind. Whoever reads asks here, and need not know which; Delta's library is loaded only where
+there is a Delta table to write or to read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyarrow import fs
+
+from wirecheck.streaming.store import batches, storage
+from wirecheck.streaming.store.batches import Tables
+from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.storage import at
+
+PARQUET, DELTA = "parquet", "delta"
+KINDS = (PARQUET, DELTA)
+
+
+class Writer(Protocol):
+    """All tables of a run, for the one who writes its batches."""
+
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
+        """One batch; whether it had been written with other rows. `said` is kept with what it commits."""
+
+
+def writer(out: Path | str, run: str, kind: str) -> Writer:
+    if kind == DELTA:
+        from wirecheck.streaming.store.delta_tables import DeltaTables
+
+        return DeltaTables(out, run)
+    return Tables(out, run)
+
+
+def loaded(kind: str) -> None:
+    """What it takes to write such tables. Raises ModuleNotFoundError where that is not installed."""
+    if kind == DELTA:
+        from wirecheck.streaming.store import delta_tables  # noqa: F401
+
+
+def kind_of(out: Path | str) -> str | None:
+    """None where it holds no table."""
+    system, folder = at(out)
+    for table in TABLES:
+        there = storage.names(system, f"{folder}/{table}")
+        if any(name.startswith("run=") for name in there):
+            return PARQUET
+        if "_delta_log" in there:
+            return DELTA
+    return None
+
+
+def is_delta(out: Path | str, table: str) -> bool:
+    system, folder = at(out)
+    return bool(system.get_file_info(f"{folder}/{table}/_delta_log").type == fs.FileType.Directory)
+
+
+def read(out: Path | str, table: str, run: str, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
+    """Every row of a run, in the order of its batches, some at a time; all columns, or those of these it has."""
+    if is_delta(out, table):
+        from wirecheck.streaming.store import delta_tables
+
+        return delta_tables.read(out, table, run, columns)
+    return batches.read(f"{out}/{table}/run={run}", columns)
+
+
+def latest_run(out: Path) -> str:
+    """The one that wrote last. Raises LookupError where none wrote anything."""
+    if kind_of(out) == DELTA:
+        from wirecheck.streaming.store import delta_tables
+
+        run = delta_tables.latest_run(out)
+    else:
+        runs: dict[str, int] = {}
+        for table in TABLES:
+            for batch in (out / table).glob("run=*/batch_id=*"):
+                run = batch.parent.name.partition("=")[2]
+                runs[run] = max(runs.get(run, 0), batch.stat().st_mtime_ns)
+        run = max(runs, key=lambda run: runs[run]) if runs else None
+    if run is None:
+        raise LookupError(f"{out}: holds no tables of a replay or a monitor")
+    return run
+
+
+def document() -> str:
+    """The part of the page of tables that says how they lie in a folder, and how others read them."""
+    return (Path(__file__).parent / "reading_tables.md").read_text(encoding="utf-8")
