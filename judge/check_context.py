@@ -100,6 +100,11 @@ class CheckContext:
             if claim.kind in kinds and self.hears(claim, self.strangers.speaker(claim))
         ]
 
+    def everybody(self, space: str, kind: str) -> Iterator[tuple[Subject, list[Claim]]]:
+        """The same of one kind about every subject of a space, in order."""
+        for subject in sorted(self.ledger.subjects(space)):
+            yield subject, self.believed(subject, kind)
+
     def hears(self, claim: Claim, host: str | None) -> bool:
         return not self.strangers.silenced(claim, host)
 

@@ -24,7 +24,7 @@ from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failur
 from wirecheck.judge.ledger import ageing, bounds, migration
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
-from wirecheck.judge.ledger.ledger import Ledger, Load, stored, unversioned, version_of
+from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored, version_of
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.row_pace import RowPace
@@ -56,7 +56,7 @@ class Judge:
         self.load: Load = load or (lambda _name: None)
         self.stored = partial(state_of, self.load)  # no method: a ring of objects is not freed at once
         self.overflow = Overflow(self.settings, self.stored(BEYOND))
-        self.ledger = Ledger(self.load, self.overflow.sizes)
+        self.ledger = self.new_ledger()
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
@@ -80,6 +80,9 @@ class Judge:
         self.strangers = Strangers(self.ledger, main["strangers"])
         self.clusters = Clusters(label)
         self.separate_clusters()
+
+    def new_ledger(self) -> Ledger:
+        return Ledger(self.load, self.overflow.sizes)
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
@@ -289,11 +292,6 @@ class Judge:
         if self.snapshots.changed:
             states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False
         return {**ledger, **{name: as_bytes(name, state) for name, state in states.items()}}
-
-
-def state_of(load: Load, name: str) -> Any:
-    blob = load(name)
-    return orjson.loads(unversioned(blob)) if blob else None
 
 
 def as_bytes(name: str, state: Any) -> bytes:

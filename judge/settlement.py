@@ -20,7 +20,7 @@ from wirecheck.judge.ledger import busy_times
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, nameless
 from wirecheck.judge.ledger.emitted_rows import EmittedRows
-from wirecheck.judge.ledger.ledger import Ledger, shard_of
+from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.judge.topology.releases import Ranges, digest, read
 
 SPACE = "connection"
@@ -63,10 +63,9 @@ class Settlement:
 
     def advertised(self) -> dict[tuple[str, str], Ranges]:
         found = {}
-        for claim in self.ledger.claims_of("server").values():
-            if claim.kind == "advertised":
-                with self.contained(("server", str(claim.key[:1]))):
-                    found[claim["endpoint"], digest(claim["ranges"])] = read(claim["ranges"])
+        for claim in self.ledger.claims("advertised", "server"):
+            with self.contained(("server", str(claim.key[:1]))):
+                found[claim["endpoint"], digest(claim["ranges"])] = read(claim["ranges"])
         return found
 
     def added_by(self, subject: Subject, advertised: Advertised, known: dict[Subject, Added]) -> None:
@@ -121,7 +120,7 @@ class Settlement:
                 known.first, known.last = min(known.first, claim.first), max(known.last, claim.last)
                 known.peak["spans"] = busy_times.united(known.peak["spans"], spans)
                 known.peak["gaps"] = busy_times.united(known.peak["gaps"], gaps)
-                self.ledger.changed.add(shard_of(link))
+                self.ledger.rewrite(link, known)
 
     def settled(self, subject: Subject, passed_ns: int) -> bool:
         """Whether a connection is over, and nothing of it comes any more."""

@@ -10,6 +10,9 @@ back.
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from typing import Any
+
+import orjson
 
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
@@ -61,6 +64,11 @@ class Ledger:
         if not known:
             del self.shard(name)[subject]
         self.changed.add(name)
+
+    def rewrite(self, subject: Subject, claim: Claim) -> None:
+        """A claim about a subject was changed in place."""
+        del claim
+        self.changed.add(shard_of(subject))
 
     def forget(self, subject: Subject) -> None:
         """Forget a subject with all that was said about it."""
@@ -146,6 +154,11 @@ def stored(name: str, blob: bytes) -> bytes:
     if name.startswith(("connection-", "told-connection-", "agenda-")):
         return b"%d %b\n" % (STATE_VERSION, COMPRESSED) + zlib.compress(blob, 1)
     return versioned(blob)
+
+
+def state_of(load: Load, name: str) -> Any:
+    blob = load(name)
+    return orjson.loads(unversioned(blob)) if blob else None
 
 
 def versioned(blob: bytes) -> bytes:

@@ -67,8 +67,8 @@ def say(talk, dice, at, focus):
         talk.exchanges.append((*halves, dice.choice(OUTCOMES[halves[0] >= 0, halves[1] >= 0])))
 
 
-@pytest.mark.parametrize("seed", range(48))
-def test_whatever_decodes_is_judged(seed):
+def absurd(seed):
+    """A lab in which nobody makes sense."""
     dice, lab = Pools(seed), Lab()
     lab.until = 500
     focus = dice.sample(KEYS, dice.randrange(1, 6))
@@ -78,5 +78,11 @@ def test_whatever_decodes_is_judged(seed):
         for _ in range(6):
             say(talk, dice, at, focus)
             at += dice.choice([0.01, 1, 40])
+    return lab
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_whatever_decodes_is_judged(seed):
+    lab = absurd(seed)
     assert lab.judge()["coverage"]
     assert undeclared(lab.judged) == set()

@@ -1,0 +1,148 @@
+"""The law of the judge in parts: whatever is said, in whatever batches, the rows that stand are those of one judge.
+
+What is beyond a bound is left out: each part has the room of its own subjects. So is a row that two subjects tell under
+one identity (a topic by each of two names of its id, a finding of one client id at two addresses): which of them stands
+last is decided for no judge.
+"""
+
+import pickle
+import random
+import zlib
+from collections import Counter
+
+import pytest
+
+from tests.judge.lab import Lab, Said, exchanged, ns, open_rows
+from tests.judge.test_checks import CASES
+from tests.laws.test_judge import absurd
+from tests.scenarios.roads import Scenario, frames
+from wirecheck.capture.frames import Mark
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks.declared_reads import elsewhere
+from wirecheck.judge.claims.claim import unpack
+from wirecheck.judge.claims.extraction import claims
+from wirecheck.judge.judge import Judge
+from wirecheck.judge.parts.judge_in_parts import MOST_ROUNDS, JudgeInParts
+from wirecheck.streaming.steps import tagged
+from wirecheck.streaming.steps.cells import from_cell
+from wirecheck.streaming.steps.decode_step import Claimed
+from wirecheck.streaming.steps.follow_step import Marks, Progress
+from wirecheck.streaming.steps.judge_step import Frontiers
+from wirecheck.streaming.steps.plain_loop import Loop
+from wirecheck.streaming.steps.settings import Settings
+
+SHARDS = (1, 4, 32)
+FAR = {code for code, check in CHECKS.items() if elsewhere(check.spaces, check.reads)}
+SAID = sorted((code, case) for code, case in CASES if code in FAR or case.startswith("fires"))
+"""Where checks fire, and every case of those that read what may be at home in another part."""
+
+
+class Apart(JudgeInParts):
+    """Parts between which messages travel as bytes."""
+
+    def deliver(self, senders):
+        found = [pickle.dumps([*sender.messages().items()]) for sender in senders]
+        told = [said for blob in found for said in pickle.loads(blob)]
+        for number, message in told:
+            self.parts[number].receive(message)
+        return bool(told)
+
+
+def contested(judge):
+    """Rows that several subjects tell under one identity."""
+    cells = [rows for shard in judge.emitted.shards.values() for rows in shard["cells"].values()]
+    return {name for name, subjects in Counter(name for rows in cells for name in rows).items() if subjects > 1}
+
+
+def same(rows, one, others):
+    """Whether the rows that stand are those of one judge, but for what is decided for none."""
+    undecided = contested(one)
+    mine, theirs = (
+        {f"{table}|{key}": body for table, found in open_rows(told).items() for key, body in found.items()}
+        for told in (rows, others)
+    )
+    assert {name: body for name, body in theirs.items() if name not in undecided} == {
+        name: body for name, body in mine.items() if name not in undecided
+    }
+    return bool(mine)
+
+
+def of_lab(lab, judge, batches):
+    rows = []
+    for number, batch in enumerate(batches):
+        judge.absorb(claim.copy() for claim in batch)
+        if number == len(batches) - 1:
+            for agent, (at, ended) in (lab.agents or {"agent": (lab.until, True)}).items():
+                judge.progress(agent, ns(at), ended=ended)
+                judge.hear(Said(agent))
+        rows += judge.rows()
+    return rows
+
+
+def cut(lab, dice):
+    """What each connection says, in two batches."""
+    said = [list(claims(*exchanged(talk))) for talk in lab.talks]
+    dice.shuffle(said)
+    at = dice.randrange(len(said) + 1)
+    return [[claim for part in half for claim in part] for half in (said[:at], said[at:])]
+
+
+@pytest.mark.parametrize(("code", "case"), SAID, ids=lambda part: part)
+def test_every_check_finds_alike(code, case):
+    seed = zlib.crc32(f"{code}{case}".encode())
+    lab = Lab()
+    CASES[code, case](lab)
+    batches = cut(lab, random.Random(seed))
+    one, parts = Judge("lab"), Apart("lab", SHARDS[seed % 3])
+    assert same(of_lab(lab, one, batches), one, of_lab(lab, parts, batches))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_decodes_is_judged_alike(seed):
+    lab = absurd(seed)
+    batches = cut(lab, random.Random(seed))
+    one, parts = Judge("lab"), Apart("lab", 4)
+    assert same(of_lab(lab, one, batches), one, of_lab(lab, parts, batches))
+
+
+class Recorded(Loop):
+    """A loop that keeps what the judge of each batch would be given."""
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.given = []
+
+    def judge(self, claims):
+        self.given.append(list(claims))
+        return iter(())
+
+
+def of_capture(judge, given, buckets):
+    frontiers, rows = Frontiers(buckets, None), []
+    for batch in given:
+        for row in batch:
+            if row.route == tagged.CLAIMS:
+                judge.absorb(unpack(from_cell(row.cell, Claimed).claims))
+            elif row.route == tagged.PROGRESS:
+                frontiers.moved(row.bucket, from_cell(row.cell, Progress))
+            elif row.route == tagged.MARKS:
+                judge.hear(from_cell(row.cell, Marks, Mark))
+        for one in frontiers.common():
+            judge.progress(one.agent, one.ts_ns, one.ended)
+        rows += judge.rows()
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("name", "buckets"), [("zk28-recreate", 3), ("two-clusters-one-wire", 3), ("kraft4-groups-recreate", 1)]
+)
+def test_a_cluster_is_judged_alike(name, buckets, tmp_path):
+    loop = Recorded(Settings(buckets=buckets))
+    for file in frames([Scenario(name).pcap], tmp_path, roll_bytes=200_000):
+        loop.batch([file])
+    one = Judge("default")
+    expected = of_capture(one, loop.given, buckets)
+    for shards in SHARDS:
+        parts = JudgeInParts("default", shards)
+        assert same(expected, one, of_capture(parts, loop.given, buckets))
+        assert parts.rounds < MOST_ROUNDS
