@@ -1,8 +1,8 @@
 """`make cluster`: the monitor by spark-submit on a Spark cluster of its own, a worker killed meanwhile.
 
 Knows: how a master and two workers are started from the pip package on loopback, how the environment is packed for
-executors (`tools.archive`), and that the tables must be those of a plain loop over the same frames. Refuses to know how the
-job is cut up.
+executors (`tools.archive`), and that the tables must be those of a plain loop over the same frames. Refuses to know how
+the job is cut up.
 Rule: executors get nothing but the packed archive: no path of this checkout, no package of this environment.
 """
 
