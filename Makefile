@@ -92,8 +92,8 @@ chaos: $(SET_UP) ## kill -9 a monitor at random moments, and compare: make chaos
 live: $(SET_UP) ## the agent beside real brokers, as root: kills, full disks, its own environment, two hosts
 	@$(BIN)/python -m pytest tests/live -m live -p no:randomly -o timeout=3600 -o faulthandler_timeout=3660
 
-cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster and an S3 server on loopback, a worker killed, the store away
-	@$(BIN)/python -m bench.cluster $(if $(TABLES),--tables $(TABLES))
+cluster: $(SET_UP) ## the monitor by spark-submit on a Spark cluster on loopback, a worker killed meanwhile
+	@$(BIN)/python -m bench.cluster
 
 .PHONY: archive
 archive: $(SET_UP) ## all that a Spark cluster's Pythons need, as one file in dist/
