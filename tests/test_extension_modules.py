@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from threading import Event
 
 import pytest
 from click.testing import CliRunner
@@ -23,6 +23,7 @@ from wirecheck.capture.frames import Stamp
 from wirecheck.commands import doctor
 from wirecheck.streaming.run import monitor
 from wirecheck.streaming.run.metrics_page import Page
+from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark.pipeline import Job
 from wirecheck.streaming.steps.settings import Settings
 
@@ -187,11 +188,11 @@ def test_an_agent_says_in_one_line_that_it_is_slow(why, line, tmp_path, monkeypa
 @pytest.mark.parametrize(("why", "line"), [("", []), ("WIRECHECK_PURE=1", [SLOW])])
 def test_a_monitor_says_in_one_line_that_it_is_slow(why, line, monkeypatch):
     monkeypatch.setattr(extension_modules, "PLAIN", why)
-    monkeypatch.setattr(monitor, "prepared", lambda *_: (Job("", "", ""), Settings(placed=True)))
+    monkeypatch.setattr(monitor, "prepared", lambda *_: (Job("", "", ""), Settings(placed=True), None))
     monkeypatch.setattr(monitor, "fenced", lambda _: None)
     monkeypatch.setattr(monitor, "workplace", lambda _: 1 / 0)  # as far as it goes here
     said = []
-    watch = SimpleNamespace(plan=SimpleNamespace(checkpoint=""), page=None, say=said.append, lease=None)
+    watch = monitor.Watch(Plan("", "", ""), Page(), Event(), said.append)
     with pytest.raises(ZeroDivisionError):
         monitor.begin(Settings(), watch)
     assert said == line

@@ -95,12 +95,13 @@ QUIET = {
         ({'{cluster="prod"}': 1},),
     ),
     "Input errors": Quiet(
-        "all input can be read, or the one that cannot came before anybody looked",
+        "all input can be read and comes in time, or the one that cannot came before anybody looked",
         {
             'wirecheck_input_errors_total{cluster="prod"}': "_x120 1x60",
             'wirecheck_quarantined_files_total{cluster="prod"}': FALLS,
+            'wirecheck_late_frames_total{cluster="prod",agent="one"}': FALLS,
         },
-        ({'{cluster="prod"}': 1}, {'{cluster="prod"}': 300}),
+        ({'{cluster="prod"}': 1}, {'{cluster="prod"}': 300}, {'{cluster="prod", agent="one"}': 300}),
         {'wirecheck_frames_total{cluster="prod"}': FALLS},
     ),
     "Bytes lost before us": Quiet(
