@@ -36,6 +36,7 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch):
     shown = Terminal()
     monkeypatch.setattr(screen, "sys", SimpleNamespace(stderr=shown))
+    monkeypatch.setattr(screen.Display, "quiet", False)  # a command of another test may have been told to be
     monkeypatch.setenv("TERM", "xterm")
     return shown
 
