@@ -58,7 +58,7 @@ check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py
+	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py tests/test_site_pages.py
 
 # Laws about bytes, and the units of rooms of which something is compiled, run its plain source; all else what is compiled.
 OVER_CAPTURES := $(addprefix tests/laws/test_,following_hostile.py following_loop.py judge.py judge_stands.py secrets.py)
@@ -107,6 +107,10 @@ fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUEN
 	@$(BIN)/python -m fuzz.tls --sequences $(or $(TLS),20000) --damage bytes
 	@$(BIN)/python -m fuzz.files captures --inputs $(or $(CAPTURES),20000)
 	@$(BIN)/python -m fuzz.files frames --inputs $(or $(FRAMES),5000)
+
+.PHONY: site
+site: $(SET_UP) ## the documentation as a site, in build/site: a page for each check, an index by Kafka's error names
+	@$(BIN)/python -m tools.site
 
 .PHONY: evidence
 evidence: $(SET_UP) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]

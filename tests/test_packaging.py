@@ -68,7 +68,11 @@ def version_of(name):
 
 @pytest.mark.parametrize(
     ("constraints", "files"),
-    [("constraints.txt", ("build", "all", "jdk")), ("constraints-release.txt", ("release",))],
+    [
+        ("constraints.txt", ("build", "all", "jdk")),
+        ("constraints-release.txt", ("release",)),
+        ("constraints-site.txt", ("site",)),
+    ],
 )
 def test_every_pin_has_its_hashes_and_nothing_else_has(constraints, files):
     """`make pins` writes them: run it after a change of the constraints."""
