@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 COMPILED := build/compiled/made
 SET_UP := $(READY) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
 PLAIN := WIRECHECK_PURE=1 WIRECHECK_COMPILED=  # for who wants plain source where CI insists on compiled
+# What runs, as bytecode: where the environment keeps Python from writing it, a command would read 220 modules anew each time.
+BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge streaming
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
@@ -33,6 +35,7 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
+	$(BYTECODE)
 	@touch $@
 	$(call step,ready)
 
@@ -41,6 +44,7 @@ LISTED := wirecheck/extension_modules.txt
 $(COMPILED): setup.py $(LISTED) $(shell sed '/^\#/d; s,^,wirecheck/,' $(LISTED)) $(READY)
 	$(call step,compiling the modules of $(LISTED)$(COMMA) where there is a C compiler)
 	@$(BIN)/python setup.py --quiet build_ext --inplace
+	$(BYTECODE)
 	@mkdir -p $(@D) && touch $@
 	$(call step,$$($(BIN)/wirecheck --version))
 

@@ -30,6 +30,11 @@ def test_every_file_of_a_room_is_packed():
     assert missing == []
 
 
+def test_set_up_leaves_the_bytecode_of_every_room():
+    (line,) = re.findall(r"^BYTECODE = .* -m compileall -q (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(line.split()) == {*ROOMS, "wirecheck"}
+
+
 def test_data_files_exist():
     named = [glob for globs in PROJECT["tool"]["setuptools"]["data-files"].values() for glob in globs]
     assert [glob for glob in named if not list(ROOT.glob(glob))] == []
