@@ -22,11 +22,12 @@ from bench.hostile import ANSWERED, ASKED, ATTACKS, START_NS, Frames, opened, or
 from wirecheck.decode.connection.follower import Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from wirecheck.decode.connection.segments import Segments
 
 OPEN = (100, 1_000, 10_000, 100_000)
+KEPT = (100, 10_000)
 SHORT = 1_000_000
 SHORT_A_CALL = 5_000
 HUGE = 100 << 20
@@ -41,7 +42,7 @@ def measure() -> list[dict]:
     warmed = Follower()
     warmed.receive(Frames(ordinary(1, 0, 50)).segments(START_NS))
     warmed.drain()
-    return [*open_connections(), *short_connections(), *huge_messages(), *attacks()]
+    return [*open_connections(), *kept_connections(), *short_connections(), *huge_messages(), *attacks()]
 
 
 def row(name: str, value: float, unit: str, bar: float | None = None, *, least: bool = False) -> dict:
@@ -52,10 +53,15 @@ def row(name: str, value: float, unit: str, bar: float | None = None, *, least: 
 
 
 def timed(follower: Follower, part: Segments) -> float:
-    """Seconds a frame."""
-    begin = time.perf_counter()
-    follower.receive(part)
-    return (time.perf_counter() - begin) / len(part)
+    """Processor seconds a frame."""
+    return spent_on(lambda: follower.receive(part)) / len(part)
+
+
+def spent_on(work: Callable[[], object]) -> float:
+    """Processor seconds."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
 
 
 def open_connections() -> Iterator[dict]:
@@ -79,6 +85,40 @@ def open_connections() -> Iterator[dict]:
         yield row(f"a frame among {count} open connections", 1e6 * costs[count], "us")
     yield row("costliest to cheapest number of open connections", max(costs.values()) / min(costs.values()), "x", FLAT)
     yield row("an idle connection, stored", stored[OPEN[-1]] / OPEN[-1], "bytes", 4096)
+
+
+def kept_connections() -> Iterator[dict]:
+    """What a bucket of the query does with a batch: it restores its follower, follows, and stores it again. A batch of
+    4,000 frames is of 100 connections, however many others are open.
+    """
+    batches = {}
+    for count in KEPT:
+        follower, now = Follower(), START_NS
+        for first in range(0, count, 5_000):
+            part = Frames([r for c in range(first, min(first + 5_000, count)) for r in opened(c)]).segments(now)
+            follower.receive(part)
+            now = int(part.ts_ns[-1]) + 1
+        stored: list[bytes] = []
+        first_ms = 1e3 * spent_on(lambda follower=follower, stored=stored: stored.append(follower.snapshot()))
+        restored_ms = 1e3 * median(spent_on(lambda stored=stored: Follower.restore(stored[-1])) for _ in range(BLOCKS))
+        spent = []
+        for block in range(BLOCKS):
+            talk = [r for c in range(100) for r in ordinary(c, block, 20)[0 if block else 4 :]]
+            part = Frames(talk).segments(now)
+            now = int(part.ts_ns[-1]) + 1
+
+            def batch(part: Segments = part, stored: list[bytes] = stored) -> None:
+                kept = Follower.restore(stored[-1])
+                kept.receive(part)
+                stored.append(kept.snapshot())
+
+            spent.append(1e3 * spent_on(batch))
+        batches[count] = median(spent[1:])
+        yield row(f"the first snapshot of {count} open connections", first_ms, "ms")
+        yield row(f"a snapshot of {count} open connections", len(stored[0]) / 1e3, "kB")
+        yield row(f"restoring {count} open connections", restored_ms, "ms")
+        yield row(f"a stored batch of {len(part)} frames of 100 among {count}", batches[count], "ms")
+    yield row(f"a stored batch among {KEPT[-1]} to among {KEPT[0]}", batches[KEPT[-1]] / batches[KEPT[0]], "x", FLAT)
 
 
 def short_connections() -> Iterator[dict]:
