@@ -136,6 +136,9 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
 def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> str:
     """Listen until told to stop; what was captured, in one line."""
     with one_line_errors(out):
+        from wirecheck.capture.arrow_alone import arrow_alone
+
+        arrow_alone()
         from wirecheck.capture.agent.counts import Counts
         from wirecheck.capture.agent.live_agent import Listening, listen
         from wirecheck.capture.agent.spool_folder import Limits
