@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -208,3 +209,9 @@ def test_what_is_beyond_the_bounds_stands_below_its_table():
     text = " ".join(Document(page({**RESULT, "clients": [CLIENT], **beyond})).texts)
     assert "and 12 more topics of C that were seen and are not kept" in text
     assert "and 1,234 more clients of C that were seen and are not kept" in text
+
+
+def test_what_is_there_to_be_clicked_or_copied_is_not_printed():
+    style = (Path(report.__file__).parent / "page.css").read_text().split("@media print {")[1]
+    (hidden,) = re.findall(r"^ *(.*) { display: none !important; }", style, re.MULTILINE)
+    assert {"nav", ".filter", ".ticket"} <= set(hidden.split(", "))
