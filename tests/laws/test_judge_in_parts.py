@@ -5,7 +5,6 @@ one identity (a topic by each of two names of its id, a finding of one client id
 last is decided for no judge.
 """
 
-import pickle
 import random
 import zlib
 from collections import Counter
@@ -23,6 +22,8 @@ from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.parts.judge_in_parts import MOST_ROUNDS, JudgeInParts
+from wirecheck.judge.parts.message import unpacked
+from wirecheck.judge.parts.part import Part
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell
 from wirecheck.streaming.steps.decode_step import Claimed
@@ -38,14 +39,22 @@ SAID = sorted((code, case) for code, case in CASES if code in FAR or case.starts
 
 
 class Apart(JudgeInParts):
-    """Parts between which messages travel as bytes."""
+    """Parts that are made anew out of what they keep, each time they have spoken."""
+
+    def __init__(self, label, shards):
+        super().__init__(label, shards)
+        self.kept = [{} for _ in self.parts]
 
     def deliver(self, senders):
-        found = [pickle.dumps([*sender.messages().items()]) for sender in senders]
-        told = [said for blob in found for said in pickle.loads(blob)]
-        for number, message in told:
-            self.parts[number].receive(message)
-        return bool(told)
+        numbers = [sender.number for sender in senders]
+        spoken = [(to, said.packed()) for number in numbers for to, said in self.parts[number].messages().items()]
+        for number in numbers:
+            self.kept[number].update(self.parts[number].shards())
+            self.parts[number] = Part(self.directory.label, number, self.shards, self.kept[number].get)
+        self.directory = self.parts[0]
+        for number, message in spoken:
+            self.parts[number].receive(unpacked(message))
+        return bool(spoken)
 
 
 def contested(judge):
