@@ -15,8 +15,8 @@ from wirecheck.judge.claims.log_snapshots import CHUNK
 from wirecheck.judge.failures import ASSEMBLY, FILING, failure
 from wirecheck.judge.judge import EmittedRow
 from wirecheck.judge.parts.homes import DIRECTORY, parts_of
-from wirecheck.judge.parts.message import unpacked
 from wirecheck.judge.parts.part import Part
+from wirecheck.judge.parts.part_message import unpacked
 from wirecheck.judge.thresholds import Settings
 
 MOST_ROUNDS = 16

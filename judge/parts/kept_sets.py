@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.ledger import shard_of
-from wirecheck.judge.parts.message import Wanted
+from wirecheck.judge.parts.part_message import Wanted
 
 Member = TypeVar("Member")
 ByKind = dict[str, set[Member]]

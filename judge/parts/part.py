@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from wirecheck.judge.check_context import CheckContext, Filed
+from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.declared_reads import HOMES
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.log_snapshots import CHUNK
@@ -23,7 +23,9 @@ from wirecheck.judge.judge import SERVERS, EmittedRow, Judge, as_bytes
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of
 from wirecheck.judge.parts.homes import DIRECTORY, part_of, parts_of
 from wirecheck.judge.parts.kept_sets import KeptSets
-from wirecheck.judge.parts.message import (
+from wirecheck.judge.parts.part_context import PartContext
+from wirecheck.judge.parts.part_ledger import PartLedger, stated
+from wirecheck.judge.parts.part_message import (
     WHATEVER,
     Identity,
     Message,
@@ -35,7 +37,6 @@ from wirecheck.judge.parts.message import (
     restored,
     stored,
 )
-from wirecheck.judge.parts.part_ledger import PartLedger, stated
 from wirecheck.judge.parts.part_strangers import PartStrangers
 from wirecheck.judge.parts.told_clusters import ToldClusters, told
 from wirecheck.judge.settlement import WIRE
@@ -54,36 +55,6 @@ class Changes(NamedTuple):
 
     changed: dict[Identity, Claim]
     gone: list[Identity]
-
-
-class PartContext(CheckContext):
-    """Reads as checks ask for them; what is remembered of a topic is another subject's and is asked for again."""
-
-    ledger: PartLedger
-
-    def claims(self, kind: str, group: Any, *subject: str) -> list[Claim]:
-        self.ledger.want(kind, subject)
-        return super().claims(kind, group, *subject)
-
-    def believed(self, subject: Subject, *kinds: str) -> list[Claim]:
-        for kind in kinds:
-            self.ledger.want(kind, subject)
-        with self.ledger.noting(reads=False):
-            return super().believed(subject, *kinds)
-
-    def everybody(self, space: str, kind: str) -> Iterator[tuple[Subject, list[Claim]]]:
-        self.ledger.want(kind, (space,))
-        with self.ledger.noting(reads=False):
-            found = [(subject, self.believed(subject, kind)) for subject in sorted(self.ledger.all_known(space))]
-        yield from found
-
-    def hears(self, claim: Claim, host: str | None) -> bool:
-        with self.ledger.noting(reads=True):  # what a stranger's connections tell of it
-            return super().hears(claim, host)
-
-    def filed_in(self, subject: Subject) -> Filed:
-        with self.ledger.noting(reads=False):
-            return super().filed_in(subject)
 
 
 class Part(Judge):
@@ -115,6 +86,8 @@ class Part(Judge):
         self.strangers = PartStrangers(self.ledger, self.strangers.state())
         known = self.strangers.known
         known.kafka, known.raft, known.by_name = set(kept["heard"][0]), set(kept["heard"][1]), kept["heard"][2]
+        self.source = f"{label}|{number}"
+        self.agents.expected = number != DIRECTORY  # it hears of them from there, after what they showed
         self.follow_all()
 
     def follow_all(self) -> None:

@@ -17,7 +17,7 @@ from wirecheck.judge.judge import SERVERS
 from wirecheck.judge.ledger.ledger import Ledger, Load, in_order, shard_of, state_of
 from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.parts.kept_sets import KeptSets
-from wirecheck.judge.parts.message import WHATEVER, Identity, News, Wanted
+from wirecheck.judge.parts.part_message import WHATEVER, Identity, News, Wanted
 from wirecheck.judge.parts.replicas import Replicas
 from wirecheck.judge.settlement import WIRE
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.parts.message import StrangersTold
 from wirecheck.judge.parts.part_ledger import PartLedger
+from wirecheck.judge.parts.part_message import StrangersTold
 from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.strangers import ANYWHERE, Strangers, Ungranted
 

@@ -11,7 +11,7 @@ from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.ledger import Load, shard_of, stored, unversioned
 from wirecheck.judge.ledger.shard import Claims, Shard
-from wirecheck.judge.parts.message import Identity, News
+from wirecheck.judge.parts.part_message import Identity, News
 
 REPLICAS = "replicas"
 

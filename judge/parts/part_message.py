@@ -118,7 +118,8 @@ def clusters_told(said: Any) -> ClustersTold:
 
 
 def group(said: Any) -> GroupTold:
-    return GroupTold(*(tuple(part) if isinstance(part, list) else part for part in said))
+    parts: list[Any] = [tuple(part) if isinstance(part, list) else part for part in said]
+    return GroupTold(*parts)
 
 
 def strangers_told(said: Any) -> StrangersTold:
