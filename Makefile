@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 COMPILED := build/compiled/made
 SET_UP := $(READY) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
 PLAIN := WIRECHECK_PURE=1 WIRECHECK_COMPILED=  # for who wants plain source where CI insists on compiled
+# What runs, as bytecode: where the environment keeps Python from writing it, a command would read 220 modules anew each time.
+BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge streaming
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
@@ -33,6 +35,7 @@ $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.tx
 	$(call step,looking for Java 17 or newer)
 	@$(BIN)/python -m wirecheck.streaming.spark.java >/dev/null 2>&1 || \
 	  { echo "               none found: adding one from a wheel"; $(PIP_INSTALL) --require-hashes --requirement pins/jdk.txt; }
+	$(BYTECODE)
 	@touch $@
 	$(call step,ready)
 
@@ -41,6 +44,7 @@ LISTED := wirecheck/extension_modules.txt
 $(COMPILED): setup.py $(LISTED) $(shell sed '/^\#/d; s,^,wirecheck/,' $(LISTED)) $(READY)
 	$(call step,compiling the modules of $(LISTED)$(COMMA) where there is a C compiler)
 	@$(BIN)/python setup.py --quiet build_ext --inplace
+	$(BYTECODE)
 	@mkdir -p $(@D) && touch $@
 	$(call step,$$($(BIN)/wirecheck --version))
 
@@ -58,7 +62,7 @@ check: $(SET_UP) ## format, lint, types, imports, generated pages in step
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py
+	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_documents.py tests/test_packaging.py tests/test_site_pages.py
 
 # Laws about bytes, and the units of rooms of which something is compiled, run its plain source; all else what is compiled.
 OVER_CAPTURES := $(addprefix tests/laws/test_,following_hostile.py following_loop.py judge.py judge_stands.py secrets.py)
@@ -107,6 +111,10 @@ fuzz: $(SET_UP) ## mutated bytes everywhere: make fuzz [INPUTS=10000000] [SEQUEN
 	@$(BIN)/python -m fuzz.tls --sequences $(or $(TLS),20000) --damage bytes
 	@$(BIN)/python -m fuzz.files captures --inputs $(or $(CAPTURES),20000)
 	@$(BIN)/python -m fuzz.files frames --inputs $(or $(FRAMES),5000)
+
+.PHONY: site
+site: $(SET_UP) ## the documentation as a site, in build/site: a page for each check, an index by Kafka's error names
+	@$(BIN)/python -m tools.site
 
 .PHONY: evidence
 evidence: $(SET_UP) ## frames behind every finding of every shipped capture, judged alone: make evidence [FOLDERS=...]

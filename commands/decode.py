@@ -17,7 +17,7 @@ from wirecheck.commands import options
 from wirecheck.commands.ending import FOUND, Stop
 from wirecheck.commands.frame_tables import growing, tables, whole
 from wirecheck.commands.inputs import NOT_WHOLE, places
-from wirecheck.commands.screen import as_json, legible, paints, progress, row, tell
+from wirecheck.commands.screen import as_json, columns, legible, paints, progress, row, tell
 from wirecheck.commands.units import time
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:
 
     rows, paint = message_row.Rows(several=several), paints()
     if form == "rows":
-        return lambda line: row(rows.cells(line), paint=paint)
+        return lambda line: row(rows.cells(line), paint=paint, columns=columns())
     if form == "tree":
         return lambda line: message_page.text(legible(line))
     return as_json

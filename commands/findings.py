@@ -14,7 +14,7 @@ import click
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import holds_tables, latest
-from wirecheck.commands.screen import as_json, console, legible, paints, row
+from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
 
 POLL_S = 1.0
 """How often the tables are looked at for what came since."""
@@ -65,8 +65,12 @@ def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -
 
     codes = {finding["id"]: finding["code"] for finding in result["findings"]}
     paint = paints()
+
+    def told_in_a_row(finding: dict[str, Any]) -> str:
+        return row(cells(finding, codes), paint=paint, columns=columns())
+
     for finding in fresh:
-        click.echo(as_json(finding) if form == "json" else row(cells(finding, codes), paint=paint))
+        click.echo(as_json(finding) if form == "json" else told_in_a_row(finding))
 
 
 def show_one(result: dict[str, Any], wanted: str, form: str) -> None:

@@ -62,11 +62,42 @@ def paints() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def row(cells: Iterable[tuple[str, str]], *, paint: bool) -> str:
-    """Cells (text, role) as one row, harmless, and the same words with paint and without."""
-    if not paint:
-        return str(inside("  ".join(text for text, _ in cells)))
-    return "  ".join(click.style(inside(text), **PAINT.get(role, {})) for text, role in cells)
+Cells = list[tuple[str, str]]
+HANGING = " " * 15
+"""Below the first cell of a row, which is a time: the next begins there."""
+
+
+def columns() -> int | None:
+    """How wide the terminal on stdout is; a file or a pipe has no end of its rows."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def row(cells: Iterable[tuple[str, str]], *, paint: bool, columns: int | None = None) -> str:
+    """Cells (text, role) as one row, harmless, and the same words with paint and without; where it ends, it hangs."""
+    told = [(str(inside(text)), role) for text, role in cells]
+    lines = [told] if columns is None or sum(len(text) + 2 for text, _ in told) - 2 <= columns else hung(told, columns)
+    return f"\n{HANGING}".join("  ".join(painted(*cell) if paint else cell[0] for cell in line) for line in lines)
+
+
+def painted(text: str, role: str) -> str:
+    return click.style(text, **PAINT.get(role, {}))
+
+
+def hung(cells: Cells, columns: int) -> list[Cells]:
+    """The same in lines that fit; a cell is broken, between words, only where a line is too short for it alone."""
+    from textwrap import wrap
+
+    lines: list[Cells] = [[]]
+    used, room = 0, max(columns - len(HANGING), len(HANGING))
+    for text, role in cells:
+        for part in [text] if len(text.rstrip()) <= room else wrap(text, room, break_on_hyphens=False):
+            if lines[-1] and used + 2 + len(part.rstrip()) > columns:
+                lines[-1][-1] = (lines[-1][-1][0].rstrip(), lines[-1][-1][1])
+                lines.append([])
+                used = len(HANGING)
+            used += len(part) + (2 if lines[-1] else 0)
+            lines[-1].append((part, role))
+    return lines
 
 
 def legible(value: Any) -> Any:

@@ -69,9 +69,9 @@ class Run:
 
     def guarded_batch(self, seeds: Seeds, count: int) -> None:
         mutated, dialects = bent(seeds, count, self.rng)
-        begin = time.perf_counter_ns()
+        begin = time.process_time_ns()  # a busy machine is no breach
         decoded = decode(mutated, dialect=dialects)
-        took = (time.perf_counter_ns() - begin) / max(len(mutated.data), 1)
+        took = (time.process_time_ns() - begin) / max(len(mutated.data), 1)
         check(decoded)
         for i in self.rng.integers(0, count, CLOSE_LOOKS).tolist():
             look_closely(decoded, i, dialects)

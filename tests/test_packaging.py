@@ -30,6 +30,11 @@ def test_every_file_of_a_room_is_packed():
     assert missing == []
 
 
+def test_set_up_leaves_the_bytecode_of_every_room():
+    (line,) = re.findall(r"^BYTECODE = .* -m compileall -q (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(line.split()) == {*ROOMS, "wirecheck"}
+
+
 def test_data_files_exist():
     named = [glob for globs in PROJECT["tool"]["setuptools"]["data-files"].values() for glob in globs]
     assert [glob for glob in named if not list(ROOT.glob(glob))] == []
@@ -68,7 +73,11 @@ def version_of(name):
 
 @pytest.mark.parametrize(
     ("constraints", "files"),
-    [("constraints.txt", ("build", "all", "jdk")), ("constraints-release.txt", ("release",))],
+    [
+        ("constraints.txt", ("build", "all", "jdk")),
+        ("constraints-release.txt", ("release",)),
+        ("constraints-site.txt", ("site",)),
+    ],
 )
 def test_every_pin_has_its_hashes_and_nothing_else_has(constraints, files):
     """`make pins` writes them: run it after a change of the constraints."""

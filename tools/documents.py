@@ -20,7 +20,7 @@ def documents() -> dict[Path, str]:
     return {
         ROOT / "CHECKS.md": catalogue.document(remedies()),
         ROOT / "docs" / "metrics.md": metric_catalogue.document(),
-        ROOT / "docs" / "tables.md": result_tables.document() + result_folder.document(),
+        ROOT / "docs" / "tables.md": result_tables.document() + "\n" + result_folder.document(),
         ROOT / "packaging" / "man" / "wirecheck.1": man_page.page(),
         **grafana.documents(),
     }

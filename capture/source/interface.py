@@ -42,6 +42,7 @@ _LINK_TYPES = {
 _LOOPBACK = 772
 
 BUFFER_BYTES = 128 << 20  # a trimming pass and a busy machine keep us away for some 0.3 s; at 150 MB/s twice that fits
+_BATCH_BYTES = 2 << 20  # of payload: blocks that are ready become rows together, for a batch has a price of its own
 _RETURN = 0x06  # linux/bpf_common.h: its answer is how many bytes of the packet are wanted
 
 RIGHT_FIX = (
@@ -91,7 +92,7 @@ class Interface:
         self._memory = mmap.mmap(self._socket.fileno(), self._blocks * ring.BLOCK_BYTES)
         self._status = np.frombuffer(self._memory, np.uint32)
         self._next = 0
-        self.rows = Rows(ring.BLOCK_BYTES)
+        self.rows = Rows(_BATCH_BYTES)
 
     def _filter(self, ports: Sequence[int], expression: str | None) -> None:
         program = bpf.program(self._link_type, ports) if expression is None else _compiled(expression, self.name)
@@ -110,23 +111,28 @@ class Interface:
         self._opened.close()
 
     def batches(self, stamp: frames.Stamp) -> Iterator[pa.RecordBatch]:
-        """Rows of all blocks that are ready; each block goes back to the kernel once its rows are made."""
+        """Rows of all blocks that are ready, some together; each block goes back to the kernel once it is copied."""
+        rows = self.rows
+        rows.begin()
         for _ in range(self._blocks):
             block = self._next * ring.BLOCK_BYTES
             status = (block + ring.STATUS_AT) // 4
             if not self._status[status] & ring.OURS:
-                return
+                break
             filled = ring.filled_bytes(self._memory[block : block + ring.HEAD_BYTES])
             data = self._memory[block : block + filled]
-            left = ring.begin_block(data, self.rows.headers)
-            while left:
-                self.rows.begin()
-                left = ring.walk_block(data, left, self._link_type, self.rows.headers)
-                self.rows.keep(data)
-                if self.rows.count:
-                    yield self._of_ports(self.rows.batch(self.name, stamp))
             self._status[status] = 0
             self._next = (self._next + 1) % self._blocks
+            left = ring.begin_block(data, rows.headers)
+            while left:
+                left = ring.walk_block(data, left, self._link_type, rows.headers)
+                rows.keep(data)
+                if left or not rows.has_room:
+                    yield self._of_ports(rows.batch(self.name, stamp))
+                    rows.begin()
+        if rows.count:
+            yield self._of_ports(rows.batch(self.name, stamp))
+            rows.begin()
 
     def _of_ports(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Without what the kernel could not decide, and is of other ports: IPv6 with extension headers."""

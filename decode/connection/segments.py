@@ -147,14 +147,13 @@ def distinct(keys: Ints) -> tuple[Ints, NDArray[np.int32]]:
 
 def _picked(values: NDArray[Any], at: Ints, rows: Ints) -> tuple[NDArray[Any], Ints]:
     """The values of these rows, each of which has those between its offset and the next, and their offsets."""
+    if values.dtype == np.uint8:
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(at)), pa.py_buffer(values)]
+        found = pa.Array.from_buffers(pa.large_binary(), len(at) - 1, buffers).take(pa.array(rows))
+        return _bytes(pa.chunked_array([found]))
     begin, lengths = at[rows], at[rows + 1] - at[rows]
     new_at = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(lengths, out=new_at[1:])
-    if values.dtype == np.uint8:
-        memory: Any = values.data
-        ends = (begin + lengths).tolist()
-        parts = [memory[first:last] for first, last in zip(begin.tolist(), ends, strict=True)]
-        return np.frombuffer(bytearray().join(parts), np.uint8), new_at
     return values[np.arange(new_at[-1]) + np.repeat(begin - new_at[:-1], lengths)], new_at
 
 

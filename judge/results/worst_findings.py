@@ -9,6 +9,7 @@ cut at LONGEST characters, and holds nothing that cannot be printed. Client ids 
 from collections.abc import Iterable, Mapping
 from functools import cache
 from string import Formatter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
@@ -34,6 +35,7 @@ class Named(NamedTuple):
     code: str
     kind: str
     topic: str
+    """Of a cause that is about none those of what follows from it."""
     broker: str
     """Numbers, where it is about several."""
     id: str
@@ -80,8 +82,13 @@ def label(text: str) -> str:
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "\u2026"
 
 
-def worst(findings: Mapping[str, Open], roles: Mapping[str, str]) -> Iterable[Named]:
-    """By kind; causes and what stands alone before what follows from them; what is seen now, then what was last."""
+def worst(
+    findings: Mapping[str, Open], roles: Mapping[str, str], follow: Mapping[str, Iterable[str]] = MappingProxyType({})
+) -> Iterable[Named]:
+    """By kind; causes and what stands alone before what follows from them; what is seen now, then what was last.
+
+    `follow`: by name what follows from it.
+    """
     now_s = max((one.last_seen_s for one in findings.values()), default=0) - NOW_S
 
     def rank(item: tuple[str, Open]) -> tuple[int, bool, float, str]:
@@ -94,7 +101,17 @@ def worst(findings: Mapping[str, Open], roles: Mapping[str, str]) -> Iterable[Na
         )
 
     ranked = sorted(findings.items(), key=rank)[:MOST]
-    return [one.named if roles.get(name) == CAUSE else one.named._replace(sentence="") for name, one in ranked]
+    return [
+        hitting(one.named, [findings[other].named.topic for other in follow.get(name, ()) if other in findings])
+        if roles.get(name) == CAUSE
+        else one.named._replace(sentence="")
+        for name, one in ranked
+    ]
+
+
+def hitting(cause: Named, topics: Iterable[str]) -> Named:
+    """A broker that stands still is about no topic, and who is woken asks which."""
+    return cause if cause.topic else cause._replace(topic=label(", ".join(sorted({*topics} - {""}))))
 
 
 def role_of(link: Linked, kind: str, cause: str | None) -> str:

@@ -59,7 +59,7 @@ METRICS = (
         "gauge",
         ("cluster", "code", "kind", "topic", "broker", "id", "sentence"),
         "1 for each of the worst findings that stand open, 50 at most: which topic and brokers it is about, and of a "
-        "cause what happened.",
+        "cause what happened, and which topics it hits.",
     ),
     Named("finding_revisions_total", "counter", ("cluster", "code", "kind"), "Times a finding was told or changed."),
     Named("check_failures_total", "counter", ("cluster", "check"), "Times a check, or a step, could not be judged."),

@@ -90,6 +90,8 @@ class Page(Collector):
         """Of findings that stand what names them, by label and id."""
         self.roles: dict[str, str] | None = None
         """By label and id; None until they are worked out anew."""
+        self.follow: dict[str, tuple[str, ...]] = {}
+        """By label and id of a cause what follows from it."""
         self.others: dict[str, tuple[Labels, int]] = {}
         """By label and id the rows `others`: label and table, and how many more each counts."""
         self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
@@ -139,6 +141,7 @@ class Page(Collector):
             self.told.clear()
             self.shown.clear()
             self.roles = None
+            self.follow.clear()
             for known in self.open.values():
                 known.clear()
 
@@ -175,6 +178,7 @@ class Page(Collector):
             links = links_of(self.told.values())
             kinds = {name: kind for name, (_, _, kind) in known.items()}
             self.roles = {name: role_of(link, kinds[name], kinds.get(link.cause or "")) for name, link in links.items()}
+            self.follow = {name: link.consequences for name, link in links.items() if link.consequences}
         counted = Counter((*labels, self.roles.get(name, ALONE)) for name, labels in known.items())
         self.once["findings"] |= set(counted)
         return {**dict.fromkeys(self.once["findings"], 0.0), **counted}
@@ -220,7 +224,8 @@ class Page(Collector):
             (label, code, CHECKS[code].kind): count for (label, code), count in self.total("finding_revisions").items()
         }
         found["findings"] = self.findings()
-        found["finding_info"] = {tuple(named): 1.0 for named in worst_findings.worst(self.shown, self.roles or {})}
+        worst = worst_findings.worst(self.shown, self.roles or {}, self.follow)
+        found["finding_info"] = {tuple(named): 1.0 for named in worst}
         found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:

@@ -172,11 +172,12 @@ def codes(body):
     return own + [code for value in body.values() for code in codes(value)]
 
 
-def test_the_same_words_with_colour_and_without():
-    """On a terminal of its own."""
+@pytest.mark.parametrize("columns", [80, 300])
+def test_the_same_words_with_colour_and_without(columns):
+    """On a terminal of its own; one that is too narrow for a row has the rest of it below."""
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "wirecheck", "decode", str(EXAMPLE), "--error", "--limit", "3"]
-    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": ""}
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "", "COLUMNS": str(columns)}
     told = subprocess.Popen(command, cwd=ROOT, stdout=child, stderr=subprocess.DEVNULL, env=environment)
     os.close(child)
     shown = b""
@@ -189,7 +190,10 @@ def test_the_same_words_with_colour_and_without():
     piped = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     assert b"\x1b[31m" in shown
     assert b"\x1b" not in piped.stdout
-    assert re.sub(rb"\x1b\[[0-9;]*m", b"", shown).replace(b"\r\n", b"\n") == piped.stdout
+    plain = re.sub(rb"\x1b\[[0-9;]*m", b"", shown).replace(b"\r\n", b"\n")
+    assert plain.split() == piped.stdout.split()
+    assert max(map(len, plain.splitlines())) <= columns
+    assert (plain == piped.stdout) == (columns == 300)
 
 
 def following(path, *options):

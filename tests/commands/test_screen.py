@@ -5,6 +5,7 @@ import json
 import time
 from types import SimpleNamespace
 
+import click
 import pytest
 
 from wirecheck.commands import screen
@@ -97,3 +98,33 @@ def test_quiet_is_neither_progress_nor_notes_until_it_is_taken_back(terminal):
         with progress("reading"):
             screen.warn_of(others)
         assert ("reading" in terminal.getvalue(), "note: 2 more" in terminal.getvalue()) == (not quiet, not quiet)
+
+
+CELLS = [("00:20:03.950Z", "time"), ("10.0.0.7:9092 > 10.0.0.9:51810   ", "ends"), ("LeaderAndIsr v7 response", "api"),
+         ("orders", "topic"), ("INCONSISTENT_TOPIC_ID", "error"), ("frame 3316", "frame")]  # fmt: skip
+
+
+def test_a_row_that_a_terminal_has_room_for_is_one_line():
+    whole = "  ".join(text for text, _ in CELLS)
+    assert screen.row(CELLS, paint=False) == screen.row(CELLS, paint=False, columns=len(whole)) == whole
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100])
+def test_a_longer_row_hangs_below_its_time_and_breaks_no_word(columns):
+    first, *rest = screen.row(CELLS, paint=False, columns=columns).split("\n")
+    assert rest
+    assert max(map(len, (first, *rest))) <= columns
+    assert all(line.startswith(screen.HANGING) and line == line.rstrip() and line[15] != " " for line in rest)
+    assert " ".join([first, *rest]).split() == "  ".join(text for text, _ in CELLS).split()
+
+
+def test_a_cell_that_no_line_has_room_for_is_broken_between_words():
+    said = screen.row([("00:20:03.950Z", "time"), ("a broker that " * 10, "topic")], paint=False, columns=60)
+    assert {len(line) <= 60 for line in said.split("\n")} == {True}
+    assert said.split() == ["00:20:03.950Z", *("a broker that " * 10).split()]
+
+
+def test_paint_changes_no_word_of_a_row_that_hangs():
+    painted = screen.row(CELLS, paint=True, columns=60)
+    assert click.unstyle(painted) == screen.row(CELLS, paint=False, columns=60)
+    assert painted != click.unstyle(painted)

@@ -28,7 +28,10 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOM = ROOT / "dashboards/prometheus"
 FIRST = ("zk28-healthy", "kraft-clients-zoo")
 LATER = ("zk28-recreate", "zk28-lossy-network", "kraft4-wrong-cluster", "zk39-zombie-controller")
-PLANTED = {"zk39-inconsistent-id": ("topic shipments", "broker 3"), "kraft4-stale-broker": ("broker 4",)}
+PLANTED = {
+    "zk39-inconsistent-id": ("topic shipments", "broker 3"),
+    "kraft4-stale-broker": ("topic tickets", "broker 4"),
+}
 """Captures of examples/ and what an alert about each must name."""
 WAIT_S = 240
 PORT = {"prometheus": 19790, "monitor": 19791, "agent": 19792, "echo": 19793}

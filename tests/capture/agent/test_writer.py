@@ -161,3 +161,24 @@ def test_a_clock_that_goes_back_does_not_leave_out_what_comes_after(tmp_path, wr
     }
     assert len(kept[40000]) == len(kept[40001]) > 0
     assert found[-1]["ts_ns"] == max(s.ts_ns for s in after.segments) - 3600 * SECOND
+
+
+@pytest.mark.parametrize(("together_bytes", "passes"), [(1 << 20, 2), (1, 4)])
+def test_rows_are_trimmed_together_until_they_are_many_or_the_time_is_told(
+    together_bytes, passes, tmp_path, three, monkeypatch
+):
+    monkeypatch.setattr(writer, "_TOGETHER_BYTES", together_bytes)
+    trim, added = Trim(), []
+
+    def add(found):
+        added.append(found.num_rows)
+        return Trim.add(trim, found)
+
+    monkeypatch.setattr(trim, "add", add)
+    disk = Disk(tmp_path, monkeypatch, lambda: trim)
+    for work in (three.slice(0, 1), three.slice(1, 1), Shown(0), three.slice(0, 1), three.slice(1, 1)):
+        disk.writer.put(work)
+    disk.writer._queue.put(None)
+    disk.writer.run()
+    assert len(added) == passes
+    assert sum(added) == 4

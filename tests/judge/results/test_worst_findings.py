@@ -53,3 +53,15 @@ def test_of_a_cause_it_is_said_what_happened_and_of_others_not():
 def test_a_sentence_that_would_name_a_client_is_left_out():
     named = kept(row(1, code="VER002", client_ids=["secret-client"]))
     assert [found.sentence for found in worst({"f001": named}, {"f001": "cause"})] == [""]
+
+
+def test_a_cause_that_is_about_no_topic_names_those_of_what_follows_from_it():
+    about = {"f1": None, "f2": "tickets", "f3": "calm", "f4": "tickets", "f5": None, "f6": "x" * LONGEST}
+    named = {name: kept(row(1, code="LOG003", brokers=[4], topic=topic, id=name)) for name, topic in about.items()}
+    roles = dict.fromkeys(about, "consequence") | {"f1": "cause"}
+    topics = lambda follow: next(iter(worst(named, roles, {"f1": follow}))).topic  # noqa: E731
+    assert topics(("f2", "f3", "f4", "f5", "gone")) == "calm, tickets"
+    assert topics(("f5",)) == ""
+    assert len(topics(("f2", "f6"))) == LONGEST
+    named["f1"] = kept(row(1, code="TID002", topic="own", id="f1"))
+    assert topics(("f2",)) == "own"
