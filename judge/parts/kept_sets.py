@@ -25,6 +25,10 @@ class KeptSets(Generic[Member]):
         self.shards: dict[str, dict[Subject, ByKind[Member]]] = {}
         self.changed: set[str] = set()
 
+    def kinds(self, subject: Subject) -> ByKind[Member]:
+        """All sets about one subject; not to be changed."""
+        return self.shard(self.name_of(subject)).get(subject, {})
+
     def of(self, wanted: Wanted) -> frozenset[Member] | set[Member]:
         kinds = self.shard(self.name_of(wanted.subject)).get(wanted.subject)
         return kinds.get(wanted.kind, frozenset()) if kinds else frozenset()

@@ -252,20 +252,21 @@ class Part(Judge):
                         said.changed[claim.identity] = claim
         self.new_subscribers.clear()
         moved, self.ledger.moved = self.ledger.moved, defaultdict(set)
+        of_all = {space: self.subscribers.kinds((space,)) for space in {subject[0] for subject in moved}}
         for subject, identities in moved.items():
+            asked = [kinds for kinds in (self.subscribers.kinds(subject), of_all[subject[0]]) if kinds]
+            if not asked:
+                continue
             claims = self.ledger.claims_of(*subject)
             for identity in identities:
-                for part in self.asked_by(subject, stated(identity[0])):
+                kind = stated(identity[0])
+                for part in {part for kinds in asked for one in (kind, WHATEVER) for part in kinds.get(one, ())}:
                     said = found.setdefault((part, subject), Changes({}, []))
                     if identity in claims:
                         said.changed[identity] = claims[identity]
                     else:
                         said.gone.append(identity)
         return {about: said for about, said in found.items() if any(said)}
-
-    def asked_by(self, subject: Subject, kind: str) -> set[int]:
-        wanted = [Wanted(about, one) for about in {subject, subject[:1]} for one in (kind, WHATEVER)]
-        return {part for one in wanted for part in self.subscribers.of(one)}
 
     def shards(self) -> dict[str, bytes]:
         known = self.strangers.known
