@@ -17,7 +17,8 @@ from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.parts.homes import DIRECTORY, parts_of
 from wirecheck.judge.parts.judge_in_parts import JudgeInParts
-from wirecheck.judge.parts.part import Message, Part
+from wirecheck.judge.parts.part import Part
+from wirecheck.judge.parts.part_message import unpacked
 from wirecheck.streaming.steps.collector_pause import collector_paused
 
 SCALE = int(os.environ.get("PARTS_SCALE", "10"))
@@ -124,10 +125,10 @@ class Timed(JudgeInParts):
                 self.parts[number].ledger.absorb(claim)
             self.busy[number] += time.process_time() - began
 
-    def turn(self, part: Part) -> dict[int, Message]:
+    def turn(self, part: Part) -> dict[int, bytes]:
         began = time.process_time()
         part.rows()
-        said = part.messages()
+        said = {number: message.packed() for number, message in part.messages().items()}
         self.busy[part.number] += time.process_time() - began
         return said
 
@@ -141,9 +142,9 @@ class Timed(JudgeInParts):
                 said = [(part, *one) for part in turn for one in self.turn(part).items()]
                 for sender, number, message in said:
                     spoken = True
-                    self.told[sender.number] += sum(len(packed) for _, packed, _ in message.claims)
+                    self.told[sender.number] += len(message)
                     began = time.process_time()
-                    self.parts[number].receive(message)
+                    self.parts[number].receive(unpacked(message))
                     self.busy[number] += time.process_time() - began
 
 

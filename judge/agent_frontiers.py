@@ -24,6 +24,8 @@ class AgentFrontiers(dict[str, Frontier]):
         super().__init__({agent: Frontier(*frontier) for agent, frontier in stored.items()})
         self.silent_ns = silent_s * SECOND_NS
         self.awaited: frozenset[str] = frozenset()
+        self.expected = False
+        """Whether agents go on of which nothing was heard so far."""
         self._watermark_ns: int | None = None
         """Until an agent has shown more: it is asked for with every subject."""
 
@@ -57,7 +59,8 @@ class AgentFrontiers(dict[str, Frontier]):
     @property
     def over(self) -> bool:
         """Whether the capture has ended, as far as anybody has said."""
-        return self.awaited <= self.keys() and all(one.ended for one in self.values())
+        heard = bool(self) or not self.expected
+        return heard and self.awaited <= self.keys() and all(one.ended for one in self.values())
 
     def live(self) -> dict[str, Frontier]:
         silent_ns = self.newest_ns - self.silent_ns

@@ -53,6 +53,8 @@ class EmittedRow(NamedTuple):
 class Judge:
     def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
         self.label, self.settings = label, settings or Settings()
+        self.source = label
+        """Whose rows of what is beyond the bounds these are."""
         self.load: Load = load or (lambda _name: None)
         self.stored = partial(state_of, self.load)  # no method: a ring of objects is not freed at once
         self.overflow = Overflow(self.settings, self.stored(BEYOND))
@@ -135,7 +137,7 @@ class Judge:
         changed = list(self.judged(subjects, context, forget=lessened))
         self.settlement.leave(settled)
         changed += self.aged()
-        others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
+        others = self.overflow.rows(self.source, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
     def settled(self, ripe: set[Subject]) -> set[Subject]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.checks.declared_reads import HOMES
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.log_snapshots import CHUNK
 
 DIRECTORY = 0
 """The number of the directory; shards are numbered from 1 on."""
@@ -28,5 +29,8 @@ def part_of(subject: Subject, shards: int) -> int:
 
 
 def parts_of(claim: Claim, shards: int) -> Iterator[int]:
-    """The parts that a claim goes to."""
+    """The parts that a claim goes to; chunks of snapshots are put together in one place."""
+    if claim.kind == CHUNK:
+        yield DIRECTORY
+        return
     yield from {part_of(subject, shards) for subject in claim.subjects()}

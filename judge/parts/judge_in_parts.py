@@ -16,6 +16,7 @@ from wirecheck.judge.failures import ASSEMBLY, FILING, failure
 from wirecheck.judge.judge import EmittedRow
 from wirecheck.judge.parts.homes import DIRECTORY, parts_of
 from wirecheck.judge.parts.part import Part
+from wirecheck.judge.parts.part_message import unpacked
 from wirecheck.judge.thresholds import Settings
 
 MOST_ROUNDS = 16
@@ -33,19 +34,13 @@ class JudgeInParts:
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.directory.oldest_ns
         for claim in claims:
-            try:
-                self.take(claim, oldest_ns)
-            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                step = ASSEMBLY if claim.kind == CHUNK else FILING
-                self.directory.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
-
-    def take(self, claim: Claim, oldest_ns: int) -> None:
-        if claim.last.ts_ns < oldest_ns:
-            self.directory.late += 1
-            return
-        for said in self.directory.snapshots.receive(claim) if claim.kind == CHUNK else (claim,):
-            for number in parts_of(said, self.shards):
-                self.parts[number].ledger.absorb(said)
+            for number in parts_of(claim, self.shards):
+                part = self.parts[number]
+                try:
+                    part.take(claim, oldest_ns)
+                except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+                    step = ASSEMBLY if claim.kind == CHUNK else FILING
+                    part.failures.add(failure(step, (step, str(claim.kind)), error, seen=[claim.last]))
 
     def hear(self, said: agent_marks.Marks) -> None:
         self.directory.hear(said)
@@ -69,7 +64,7 @@ class JudgeInParts:
 
     def deliver(self, senders: Iterable[Part]) -> bool:
         """Whether anything was told."""
-        found = [(number, message) for sender in senders for number, message in sender.messages().items()]
+        found = [(number, message.packed()) for sender in senders for number, message in sender.messages().items()]
         for number, message in found:
-            self.parts[number].receive(message)
+            self.parts[number].receive(unpacked(message))
         return bool(found)

@@ -9,22 +9,17 @@ whoever read it is judged again. So a part never waits for another one.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from functools import partial
 
-from wirecheck.judge.claims.claim import Claim, Key, Subject, merged
+from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.ledger.ledger import Ledger, Load, in_order, shard_of
+from wirecheck.judge.judge import SERVERS
+from wirecheck.judge.ledger.ledger import Ledger, Load, in_order, shard_of, state_of
 from wirecheck.judge.ledger.shard import Claims
-
-WHATEVER = "*"
-Identity = tuple[str, Key]
-
-
-class Wanted(NamedTuple):
-    """Claims of one kind (or `*`) about one subject, or about all of a space, if no more is named."""
-
-    subject: Subject
-    kind: str
+from wirecheck.judge.parts.kept_sets import KeptSets
+from wirecheck.judge.parts.part_message import WHATEVER, Identity, News, Wanted
+from wirecheck.judge.parts.replicas import Replicas
+from wirecheck.judge.settlement import WIRE
 
 
 class PartLedger(Ledger):
@@ -33,11 +28,13 @@ class PartLedger(Ledger):
         self.owns = owns
         self.reader: Subject = ()
         """The subject in hand: whoever reads is judged again when what it read changes."""
-        self.readers: dict[Wanted, set[Subject]] = {}
+        self.readers: KeptSets[Subject] = KeptSets("readers", partial(state_of, load), tuple)
+        """Whoever reads what."""
         self.asks: set[Wanted] = set()
         """What was read for the first time since they were taken."""
-        self.replicas: dict[Subject, dict[int, Claims]] = defaultdict(dict)
-        """By the part that told them."""
+        self.unasks: set[Wanted] = set()
+        """What nobody reads any more since they were taken."""
+        self.replicas = Replicas(load)
         self.listening = True
         self.moved: dict[Subject, set[Identity]] = defaultdict(set)
         """Own claims that have changed since they were told."""
@@ -60,9 +57,8 @@ class PartLedger(Ledger):
 
     def remove(self, subject: Subject, claims: Iterable[Claim]) -> None:
         gone = [*claims]
-        for told in self.replicas.get(subject, {}).values():
-            for claim in gone:
-                told.pop(claim.identity, None)
+        if self.told_elsewhere(subject):
+            self.replicas.remove(subject, (claim.identity for claim in gone))
         if subject in self:
             super().remove(subject, gone)
             self.moved[subject].update(claim.identity for claim in gone)
@@ -89,20 +85,19 @@ class PartLedger(Ledger):
     def want(self, kind: str, subject: Subject) -> None:
         if self.listening and self.reader and not self.owns(subject):
             wanted = Wanted(subject, kind)
-            if wanted not in self.readers:
+            if self.readers.add(wanted, self.reader):
+                self.unasks.discard(wanted)
                 self.asks.add(wanted)
-            self.readers.setdefault(wanted, set()).add(self.reader)
+
+    def told_elsewhere(self, subject: Subject) -> bool:
+        """Whether others have claims about it: where it is at home nobody else has, but for the wire."""
+        return subject == WIRE or not self.owns(subject)
 
     def claims_of(self, *subject: str) -> Claims:
-        told = self.replicas.get(subject)
-        if self.owns(subject):
-            own = super().claims_of(*subject)
-            if not told:
-                return own
-            parts = [own, *told.values()]
-        else:
+        parts = [super().claims_of(*subject)] if self.owns(subject) else []
+        if self.told_elsewhere(subject):
             self.want(WHATEVER, subject)
-            parts = [*told.values()] if told else []
+            parts += self.replicas.of(subject)
         if len(parts) < 2:
             return parts[0] if parts else {}
         found = merged(claim.copy() for claims in parts for claim in claims.values())
@@ -110,25 +105,40 @@ class PartLedger(Ledger):
 
     def all_known(self, space: str) -> set[Subject]:
         """The subjects of a space that are here, at home or as replicas."""
-        return {*self.subjects(space), *(subject for subject in self.replicas if subject[0] == space)}
+        return {*self.subjects(space), *self.replicas.subjects(space)}
 
     def claims(self, kind: str, *subject: str) -> list[Claim]:
         self.want(kind, subject)
         with self.noting(reads=False):
             return in_order(claim for claim in self.claims_of(*subject).values() if claim.kind == kind)
 
-    def receive(self, sender: int, subject: Subject, told: Iterable[Claim], gone: Iterable[Identity]) -> None:
+    def receive(self, sender: int, news: News) -> None:
         """What another part's claims about a subject are now; whoever read some of them is to be judged again."""
-        claims, kinds = self.replicas[subject].setdefault(sender, {}), set[str]()
-        for claim in told:
-            claims[claim.identity] = claim
-            kinds.add(stated(claim.kind))
-        for identity in gone:
-            claims.pop(identity, None)
-            kinds.add(stated(identity[0]))
+        if not self.is_read(news.subject):
+            return  # told before it was heard that nobody reads it any more
+        self.replicas.hear(sender, news)
+        kinds = {stated(claim.kind) for claim in news.changed} | {stated(kind) for kind, _ in news.gone}
         for kind in (*kinds, WHATEVER):
-            for about in (subject, subject[:1]):
-                self.touched |= self.readers.get(Wanted(about, kind), set())
+            for about in {news.subject, news.subject[:1]}:
+                self.touched |= self.readers.of(Wanted(about, kind))
+
+    def let_go(self, stays: Callable[[Subject], bool]) -> None:
+        """What was read for subjects that have left is not told any more; where one comes again it asks again."""
+        gone = [(wanted, reader) for wanted, reader in self.readers if not stays(reader)]
+        for wanted, reader in gone:
+            if self.readers.discard(wanted, reader):
+                self.unasks.add(wanted)
+        spaces = {wanted.subject[0] for wanted, _ in gone}
+        for subject in [subject for space in sorted(spaces) for subject in self.replicas.subjects(space)]:
+            if not self.is_read(subject):
+                self.replicas.forget(subject)
+
+    def is_read(self, subject: Subject) -> bool:
+        """What all rest on is told unasked."""
+        return subject == SERVERS or self.readers.wants(subject) or self.readers.wants(subject[:1])
+
+    def shards(self) -> dict[str, bytes]:
+        return {**super().shards(), **self.replicas.changed_shards()}
 
 
 def stated(kind: str) -> str:

@@ -7,32 +7,20 @@ directory says of the host has changed.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any
 
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.parts.part_ledger import PartLedger
+from wirecheck.judge.parts.part_message import StrangersTold
 from wirecheck.judge.topology.endpoint_history import host_of
 from wirecheck.judge.topology.strangers import ANYWHERE, Strangers, Ungranted
-
-
-class StrangersTold(NamedTuple):
-    """What the directory tells of strangers."""
-
-    hosts: dict[str, bool]
-    """Those to which nothing was granted, and whether each is a stranger."""
-    servers: set[str]
-    kafka: set[str]
-    raft: set[str]
-    by_name: bool
-    everything: bool
-    """Whether somebody was heard before anybody knew that nothing was granted to him."""
 
 
 class PartStrangers(Strangers):
     ledger: PartLedger
 
-    def __init__(self, ledger: PartLedger) -> None:
-        super().__init__(ledger)
+    def __init__(self, ledger: PartLedger, stored: Any = None) -> None:
+        super().__init__(ledger, stored)
         self.everything = False
         self.to_judge: set[Subject] | None = set()
         """What to judge again, by the directory's last word; None for everything."""

@@ -82,12 +82,12 @@ class Overflow:
         table = CLIENTS if subject[0] == "client" else TOPICS
         self.count(Uncounted(table), "|".join(subject), first_ns, last_ns)
 
-    def rows(self, label: str, cluster: str | None) -> Iterator[tuple[str, str, int, Body]]:
+    def rows(self, source: str, cluster: str | None) -> Iterator[tuple[str, str, int, Body]]:
         """The `others` rows that have changed: table, id, revision, body."""
         for about in sorted(self.moved):
             beyond = self.beyond[about]
             beyond.revision += 1
-            key = "|".join((label, OTHERS, *(part for part in about if part)))
+            key = "|".join((source, OTHERS, *(part for part in about if part)))
             body = {"cluster": cluster, "first_seen": beyond.first_ns, "last_seen": beyond.last_ns}
             yield about.table, key, beyond.revision, {**body, **columns(about, len(beyond.sketch), self.settings)}
         self.moved.clear()

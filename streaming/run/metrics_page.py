@@ -80,6 +80,8 @@ class Page(Collector):
         self.lock = Lock()
         self.totals: dict[tuple[str, str, str], int] = {}
         """(label, measure, detail) to count."""
+        self.counted: dict[str, int] = {}
+        """By id."""
         self.open: dict[str, dict[str, tuple[str, ...]]] = {"findings": {}, "topics": {}, "clients": {}}
         """Per table the rows that stand, by label and id: what they count as."""
         self.told: dict[str, OpenFinding] = {}
@@ -125,13 +127,16 @@ class Page(Collector):
                 if key[1] == "judged_ns" and now_ns is not None and key in self.totals:
                     histogram = self.judged.setdefault(key[0], Histogram())
                     histogram.observe_ticks(self.totals[key], row["count"], now_ns)
-                self.totals[key] = row["count"]
+                before = self.counted.get(row["id"], 0)  # each part of a label counts its own
+                self.counted[row["id"]] = row["count"]
+                self.totals[key] = self.totals.get(key, 0) + row["count"] - before
             self.last_batch_s = now_ns / 1e9 if now_ns else self.last_batch_s
 
     def forget(self) -> None:
         """What batches have told; what was counted once stays on the page."""
         with self.lock:
             self.totals.clear()
+            self.counted.clear()
             self.others.clear()
             self.told.clear()
             self.shown.clear()

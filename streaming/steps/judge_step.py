@@ -83,16 +83,21 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             continue
         judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    emitted = judge.rows()
+    tables = told(judge, totals)
+    return tables + passing, {**judge.shards(), FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
+
+
+def told(judge: Judge, totals: Totals) -> list[Tagged]:
+    """The rows of one batch."""
+    label, emitted = judge.label, judge.rows()
     totals.count(emitted)
     totals.left(judge.overflow.left)
     tables = [row for table, lines in by_table(label, emitted).items() for row in written(label, table, lines, judge)]
     for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)
         log(one)
-    sums = [{"label": label, **total, "id": f"{label}|{total['id']}"} for total in totals.rows()]
-    tables += [Tagged(label, -1, "totals", to_ipc("totals", sums))] if sums else []
-    return tables + passing, {**judge.shards(), FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
+    sums = [{"label": label, **total, "id": f"{judge.source}|{total['id']}"} for total in totals.rows()]
+    return tables + ([Tagged(label, -1, "totals", to_ipc("totals", sums))] if sums else [])
 
 
 def by_table(label: str, emitted: Iterable[EmittedRow]) -> dict[str, list[dict[str, Any]]]:

@@ -66,9 +66,13 @@ def to_ipc(table: str, rows: Iterable[Mapping[str, Any]]) -> bytes:
         msg = f"no such column: {', '.join(sorted(strangers))}"
         raise KeyError(msg)
     made = [pa.array(values(every, column.name, column.type), column.type) for column in columns]
+    return as_ipc(pa.Table.from_batches([pa.record_batch(made, columns)]))
+
+
+def as_ipc(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, columns) as writer:
-        writer.write_batch(pa.record_batch(made, columns))
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     return bytes(sink.getvalue())
 
 

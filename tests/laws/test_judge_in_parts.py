@@ -5,10 +5,10 @@ one identity (a topic by each of two names of its id, a finding of one client id
 last is decided for no judge.
 """
 
-import pickle
 import random
 import zlib
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -19,10 +19,13 @@ from tests.scenarios.roads import Scenario, frames
 from wirecheck.capture.frames import Mark
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.declared_reads import elsewhere
+from wirecheck.judge.checks.evaluate import UNHURRIED
 from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.parts.judge_in_parts import MOST_ROUNDS, JudgeInParts
+from wirecheck.judge.parts.part import Part
+from wirecheck.judge.parts.part_message import unpacked
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell
 from wirecheck.streaming.steps.decode_step import Claimed
@@ -38,14 +41,22 @@ SAID = sorted((code, case) for code, case in CASES if code in FAR or case.starts
 
 
 class Apart(JudgeInParts):
-    """Parts between which messages travel as bytes."""
+    """Parts that are made anew out of what they keep, each time they have spoken."""
+
+    def __init__(self, label, shards):
+        super().__init__(label, shards)
+        self.kept = [{} for _ in self.parts]
 
     def deliver(self, senders):
-        found = [pickle.dumps([*sender.messages().items()]) for sender in senders]
-        told = [said for blob in found for said in pickle.loads(blob)]
-        for number, message in told:
-            self.parts[number].receive(message)
-        return bool(told)
+        numbers = [sender.number for sender in senders]
+        spoken = [(to, said.packed()) for number in numbers for to, said in self.parts[number].messages().items()]
+        for number in numbers:
+            self.kept[number].update(self.parts[number].shards())
+            self.parts[number] = Part(self.directory.label, number, self.shards, self.kept[number].get)
+        self.directory = self.parts[0]
+        for number, message in spoken:
+            self.parts[number].receive(unpacked(message))
+        return bool(spoken)
 
 
 def contested(judge):
@@ -117,6 +128,30 @@ class Recorded(Loop):
         return iter(())
 
 
+class Judging(Loop):
+    """A loop behind decoding, that is a new one before each turn."""
+
+    def follow(self, packed):
+        yield from packed
+
+    def turn(self, packed):
+        again = Judging(self.settings)
+        again.shards, again.parts, again.turns = self.shards, self.parts, self.turns
+        Loop.turn(again, packed)
+        self.turns, self.told = again.turns, [*self.told, *again.told]
+
+
+def told_so_far(loop):
+    """The rows that stand, and what is counted."""
+    standing = [(table, row) for table, found in loop.result().rows.items() for row in found]
+    rows = {f"{table}|{row['id']}": {**row, "revision": 0} for table, row in standing}
+    counts = Counter()
+    for row in {row["id"]: row for row in loop.rows("totals")}.values():
+        if row["measure"] != "finding_revisions":
+            counts[row["measure"], row["detail"]] += row["count"]
+    return rows, counts
+
+
 def of_capture(judge, given, buckets):
     frontiers, rows = Frontiers(buckets, None), []
     for batch in given:
@@ -146,3 +181,28 @@ def test_a_cluster_is_judged_alike(name, buckets, tmp_path):
         parts = JudgeInParts("default", shards)
         assert same(expected, one, of_capture(parts, loop.given, buckets))
         assert parts.rounds < MOST_ROUNDS
+
+
+@pytest.mark.parametrize(("name", "buckets"), [("zk28-recreate", 3), ("two-clusters-one-wire", 1)])
+def test_turns_tell_what_one_judge_tells_batch_by_batch(name, buckets, tmp_path):
+    settings = Settings(buckets=buckets)
+    loop = Recorded(settings)
+    for file in frames([Scenario(name).pcap], tmp_path, roll_bytes=200_000):
+        loop.batch([file])
+    one, expected = Judging(settings), []
+    for batch in loop.given:
+        one.rows_of(batch)
+        expected.append(told_so_far(one))
+    undecided = {name for shards in one.shards.values() for name in contested(Judge("default", shards.get))}
+    for shards in SHARDS[1:]:
+        parts = Judging(replace(settings, shards=shards))
+        for batch, (rows, counts) in zip(loop.given, expected, strict=True):
+            parts.rows_of(batch)
+            found, counted = told_so_far(parts)
+            some = {*found, *rows} - undecided
+            if batch is not loop.given[-1]:  # these are told the sooner the more turns there are
+                some = {name for name in some if name.partition("|")[0] not in UNHURRIED.values()}
+            assert {name: found.get(name) for name in some} == {name: rows.get(name) for name in some}
+            assert counted == counts
+            assert not parts.turns.open
+    assert one.rows("topics")
