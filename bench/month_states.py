@@ -72,6 +72,10 @@ def at_real_speed(states: dict[int, Path]) -> Iterator[dict]:
             aged, curve = spoken(folder, Path(name) / "source", next(day_after(days, state)), count)
             print(f"day {days}: (second, memory MB, state MB): {json.dumps(curve)}", file=sys.stderr)
             ages.append(np.array([age for age, _ in aged]))
+            minutes = [
+                round(float(np.quantile(one, 0.95)), 1) for one in np.split(ages[-1], range(600, len(aged), 600))
+            ]
+            print(f"day {days}: p95 by minute, s: {minutes}", file=sys.stderr)
             shutil.rmtree(folder)
     what = f"month, {monitor.RATE:,} frames/s for {MINUTES:g} min: age of a frame when judged, "
     for quantile, name in ((0.5, "median"), (0.95, "p95")):
