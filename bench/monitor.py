@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ MINUTES = float(os.environ.get("BENCH_MINUTES", "2"))
 BACKLOG_FILES = 250 if MINUTES >= 10 else 60
 """So many files are 10 million frames, or 2.4."""
 PATIENCE_S = 600
+SWITCHES = ("--interval", "2s", "--max-batch-bytes", "64M")
 
 
 def measure() -> list[dict]:
@@ -94,19 +96,31 @@ def feed(folder: Path, first: int, last: int, began_ns: int) -> None:
         publish(folder, number, start_ns)
 
 
-def steady(folder: Path, files: int) -> tuple[list[tuple[float, float]], list[tuple[float, float, float]]]:
-    """(age in seconds, seconds of capture) as seen by a scraper; (second, memory MB, state MB) every ten."""
-    monitor = Monitor(folder, 19193, "--interval", "2s", "--max-batch-bytes", "64M")
+Ages = list[tuple[float, float]]
+"""Age in seconds, and of how many seconds of capture."""
+Curve = list[tuple[float, float, float]]
+"""Second, memory and state in MB."""
+
+
+def steady(folder: Path, files: int) -> tuple[Ages, Curve]:
+    monitor = Monitor(folder, 19193, *SWITCHES)
     monitor.ready()
     time.sleep(3)
     feeder = get_context("spawn").Process(target=feed, args=(folder, 1, files, time.time_ns()))
     feeder.start()
+    watched = watch(monitor, feeder)
+    monitor.stop()
+    return watched
+
+
+def watch(monitor: Monitor, feeder: BaseProcess, behind_s: float = 0.0) -> tuple[Ages, Curve]:
+    """As a scraper sees it while somebody feeds it what was captured so long ago; its size every ten seconds."""
     ages, curve, began, judged = [], [], time.monotonic(), None
     last = began
     while feeder.is_alive() or monitor.scraped().get("wirecheck_backlog_files"):
         monitor.need_life()
-        page, now = monitor.scraped(), time.time_ns() / 1e9
-        at = next((v for k, v in page.items() if k.startswith("wirecheck_agent_judged_timestamp")), None)
+        page, now = monitor.scraped(), time.time_ns() / 1e9 - behind_s
+        at = min((v for k, v in page.items() if k.startswith("wirecheck_agent_judged_timestamp")), default=None)
         if at and judged is not None and at > judged:
             steps = np.arange(judged, at, 0.1)
             ages += [(now - float(step), 0.1) for step in steps]
@@ -117,7 +131,6 @@ def steady(folder: Path, files: int) -> tuple[list[tuple[float, float]], list[tu
             state = sum(v for k, v in page.items() if "state_bytes" in k) / 1e6
             curve.append((round(last - began), round(memory), round(state, 1)))
         time.sleep(0.25)
-    monitor.stop()
     return ages, curve
 
 
@@ -127,7 +140,7 @@ def catch_up(folder: Path, done: int, total: int) -> tuple[float, float]:
     for number in range(done + 1, total + 1):
         publish(folder, number, began_ns + (number - done - 1) * FILE_S * 1_000_000_000)
     waiting = (total - done) * RATE * FILE_S
-    monitor = Monitor(folder, 19193, "--interval", "2s", "--max-batch-bytes", "64M")
+    monitor = Monitor(folder, 19193, *SWITCHES)
     began = monitor.ready()
     target = f"agent-{total:010d}"
     while time.monotonic() - began < PATIENCE_S:
@@ -141,7 +154,7 @@ def catch_up(folder: Path, done: int, total: int) -> tuple[float, float]:
     return waiting, spent
 
 
-def rows(ages: list[tuple[float, float]], curve: list, caught: tuple[float, float] | None) -> list[dict]:
+def rows(ages: Ages, curve: Curve, caught: tuple[float, float] | None) -> list[dict]:
     aged = np.array([age for age, _ in ages])
     p50, p95, most = (float(np.quantile(aged, q)) for q in (0.5, 0.95, 1.0))
     print(f"(second, memory MB, state MB): {json.dumps(curve)}", file=sys.stderr)

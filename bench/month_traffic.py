@@ -94,52 +94,65 @@ class Traffic:
         """Other addresses and ports than in any before; the day's client ids, and the topic ids by then."""
         spare_s = step.end_s - step.begin_s - 2 * SPOKEN_S
         begin_ns = (step.begin_s + (step.number * 997) % spare_s) * 1_000_000_000
-        changed = {"ts_ns": pa.array(begin_ns + (self.share * SPOKEN_S * 1e9).astype(np.int64))}
-        for side in ("src", "dst"):
-            host = pc.replace_substring_regex(self.table[f"{side}_ip"], r"^10\.1\.", f"10.{20 + step.day}.")
-            port = self.table[f"{side}_port"].to_numpy()
-            moved = PORTS + (port - PORTS + step.number * CONNECTIONS) % PORTS
-            changed[f"{side}_ip"] = host
-            changed[f"{side}_port"] = pa.array(np.where(port >= PORTS, moved, port).astype(np.int32))
-        offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int32)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.payload(step))]
-        changed["payload"] = pa.Array.from_buffers(pa.binary(), len(self.lengths), buffers)
-        table = self.table
-        for name, column in changed.items():
-            table = table.set_column(table.schema.get_field_index(name), name, column)
-        return table
+        ts_ns = pa.array(begin_ns + (self.share * SPOKEN_S * 1e9).astype(np.int64))
+        return changed(self.table, step, ts_ns=ts_ns, payload=of_lengths(self.payload(step), self.lengths))
 
     def payload(self, step: Step) -> bytes:
-        """Same lengths, other names and ids."""
-        said = self.bytes
-        for name in (b"consumer-", b"producer-"):
-            said = said.replace(name, name[:3] + b"%02d" % step.day + name[5:])
-        for topic in range(TOPICS):
-            number = generation(topic, step.day)
-            old, fresh = ID + bytes([topic]), ID[:-1] + bytes([0xE0 + number]) + bytes([topic])
-            if number and not (stale(step.day) and step.late and topic == step.day % TOPICS):
-                said = said.replace(old, fresh)
-            elif number:  # the servers say the new id, the clients fetch by the old one: the planted fault
-                said = said.replace(b"orders-%d" % topic + old, b"orders-%d" % topic + fresh)  # Metadata
-            if number and topic == step.day % TOPICS:
-                said = begun_anew(said, b"orders-%d" % topic + fresh)
-        return said
+        return said_in(step, self.bytes)
 
     def publish(self, step: Step, folder: Path) -> list[Path]:
         """Both agents' files of one step."""
-        table, hidden = self.frames_of(step), []
-        for agent, servers in AGENTS.items():
-            among = pa.array(servers)
-            mine = pc.or_(pc.is_in(table["src_ip"], among), pc.is_in(table["dst_ip"], among))
-            progress = frames.Mark(frames.PROGRESS, step.end_s * 1_000_000_000)
-            marks = frames.mark_rows([progress], frames.Stamp("bench", agent))
-            whole = pa.concat_tables([table.filter(mine), pa.Table.from_batches([marks]).cast(frames.FRAMES)])
-            whole = frames.with_file_seq(whole, step.number + 1)
-            names = pa.array([agent] * whole.num_rows)
-            whole = whole.set_column(whole.schema.get_field_index("agent"), "agent", names)
-            hidden.append(folder / f".{file_of(agent, step)}.tmp")
-            pq.write_table(whole, hidden[-1], compression="lz4")
-        return [file.rename(file.with_name(file.name[1:].removesuffix(".tmp"))) for file in hidden]  # one batch's
+        return publish(self.frames_of(step), step.number + 1, step.end_s * 1_000_000_000, folder)
+
+
+def changed(table: pa.Table, step: Step, **others: pa.Array) -> pa.Table:
+    """With hosts of the day, and ports that no step before it had; other columns as given."""
+    for side in ("src", "dst"):
+        others[f"{side}_ip"] = pc.replace_substring_regex(table[f"{side}_ip"], r"^10\.1\.", f"10.{20 + step.day}.")
+        port = table[f"{side}_port"].to_numpy()
+        moved = PORTS + (port - PORTS + step.number * CONNECTIONS) % PORTS
+        others[f"{side}_port"] = pa.array(np.where(port >= PORTS, moved, port).astype(np.int32))
+    for name, column in others.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def of_lengths(said: bytes, lengths: np.ndarray) -> pa.Array:
+    """Bytes one behind the other as the values of a column."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(lengths), [None, pa.py_buffer(offsets), pa.py_buffer(said)])
+
+
+def said_in(step: Step, said: bytes) -> bytes:
+    """Same lengths, other names and ids."""
+    for name in (b"consumer-", b"producer-"):
+        said = said.replace(name, name[:3] + b"%02d" % step.day + name[5:])
+    for topic in range(TOPICS):
+        number = generation(topic, step.day)
+        old, fresh = ID + bytes([topic]), ID[:-1] + bytes([0xE0 + number]) + bytes([topic])
+        if number and not (stale(step.day) and step.late and topic == step.day % TOPICS):
+            said = said.replace(old, fresh)
+        elif number:  # the servers say the new id, the clients fetch by the old one: the planted fault
+            said = said.replace(b"orders-%d" % topic + old, b"orders-%d" % topic + fresh)  # Metadata
+        if number and topic == step.day % TOPICS:
+            said = begun_anew(said, b"orders-%d" % topic + fresh)
+    return said
+
+
+def publish(table: pa.Table, number: int, until_ns: int, folder: Path) -> list[Path]:
+    """The files of that number: each agent's has what its servers receive and send."""
+    hidden = []
+    for agent, servers in AGENTS.items():
+        among = pa.array(servers)
+        mine = pc.or_(pc.is_in(table["src_ip"], among), pc.is_in(table["dst_ip"], among))
+        marks = frames.mark_rows([frames.Mark(frames.PROGRESS, until_ns)], frames.Stamp("bench", agent))
+        whole = pa.concat_tables([table.filter(mine), pa.Table.from_batches([marks]).cast(frames.FRAMES)])
+        whole = frames.with_file_seq(whole, number)
+        names = pa.array([agent] * whole.num_rows)
+        whole = whole.set_column(whole.schema.get_field_index("agent"), "agent", names)
+        hidden.append(folder / f".{agent}-{number:010d}.parquet.tmp")
+        pq.write_table(whole, hidden[-1], compression="lz4")
+    return [file.rename(file.with_name(file.name[1:].removesuffix(".tmp"))) for file in hidden]  # one batch's
 
 
 def file_of(agent: str, step: Step) -> str:

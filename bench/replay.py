@@ -199,5 +199,9 @@ def row(name: str, value: float, unit: str, peer: str | None = "tshark") -> dict
     }
 
 
+def barred(name: str, value: float, bar: float, unit: str = "") -> dict:
+    return row(name, value, unit, None) | {"bar": bar, "met": value <= bar}
+
+
 if __name__ == "__main__":
     print(json.dumps(measure(), indent=1))

@@ -17,6 +17,14 @@ class Frontier(NamedTuple):
     ended: bool
 
 
+class Passed(NamedTuple):
+    """How far all have come where those are waited for, and whether all have ended."""
+
+    awaited: frozenset[str]
+    ts_ns: int
+    over: bool
+
+
 class AgentFrontiers(dict[str, Frontier]):
     """By agent. `awaited`: agents of which all files are known, so that they come however late."""
 
@@ -27,10 +35,11 @@ class AgentFrontiers(dict[str, Frontier]):
         self.expected = False
         """Whether agents go on of which nothing was heard so far."""
         self._watermark_ns: int | None = None
-        """Until an agent has shown more: it is asked for with every subject."""
+        self._passed: Passed | None = None
+        """Both until an agent has shown more: they are asked for with every subject."""
 
     def __setitem__(self, agent: str, frontier: Frontier) -> None:
-        self._watermark_ns = None
+        self._watermark_ns = self._passed = None
         super().__setitem__(agent, frontier)
 
     def progress(self, agent: str, last_ts_ns: int, *, ended: bool) -> None:
@@ -52,15 +61,21 @@ class AgentFrontiers(dict[str, Frontier]):
     @property
     def passed_ns(self) -> int:
         """The same, but that agents whose files are all known are waited for until they end."""
-        waited = [self.get(agent, Frontier(0, ended=False)) for agent in self.awaited]
-        others = [one for agent, one in self.live().items() if agent not in self.awaited]
-        return min((one.ts_ns for one in (*waited, *others) if not one.ended), default=self.newest_ns)
+        return self.passed().ts_ns
 
     @property
     def over(self) -> bool:
         """Whether the capture has ended, as far as anybody has said."""
-        heard = bool(self) or not self.expected
-        return heard and self.awaited <= self.keys() and all(one.ended for one in self.values())
+        return (bool(self) or not self.expected) and self.passed().over
+
+    def passed(self) -> "Passed":
+        if self._passed is None or self._passed.awaited is not self.awaited:
+            waited = [self.get(agent, Frontier(0, ended=False)) for agent in self.awaited]
+            others = [one for agent, one in self.live().items() if agent not in self.awaited]
+            ts_ns = min((one.ts_ns for one in (*waited, *others) if not one.ended), default=self.newest_ns)
+            over = self.awaited <= self.keys() and all(one.ended for one in self.values())
+            self._passed = Passed(self.awaited, ts_ns, over)
+        return self._passed
 
     def live(self) -> dict[str, Frontier]:
         silent_ns = self.newest_ns - self.silent_ns

@@ -9,12 +9,13 @@ raised: its last rows there stand (`undecided`), and all others are made as if i
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import catalogue
+from wirecheck.judge.checks.declared_reads import WHATEVER
 from wirecheck.judge.claims.claim import Sighting, Subject
 from wirecheck.judge.claims.kinds import SPACES, UNANSWERED
 from wirecheck.judge.failures import SORTING, attempted, failure
@@ -50,6 +51,17 @@ def codes_of(space: str) -> list[str]:
     return [code for code, check in catalogue.CHECKS.items() if check.function is not None and space in check.spaces]
 
 
+@lru_cache(maxsize=1 << 12)
+def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
+    """Those of them that may say something of a subject under which only these kinds of claims are filed: one that
+    reads some kind there, and finds none of those that it reads, is silent.
+    """
+    filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{WHATEVER}"}
+    mine = f"{space}:"
+    asked = {code: {word for word in catalogue.CHECKS[code].reads if word.startswith(mine)} for code in codes_of(space)}
+    return [code for code, words in asked.items() if not words or not words.isdisjoint(filed)]
+
+
 def rows_of(subject: Subject, context: CheckContext, without: str | None = None) -> Iterator[ResultRow]:
     """Every row that one subject makes now, but for those of one table; what raised instead is among the context's
     failures.
@@ -57,9 +69,11 @@ def rows_of(subject: Subject, context: CheckContext, without: str | None = None)
     for table, rows in ROWS[subject[0]]:
         if table != without:
             yield from contained(table, subject, context, rows, subject, context)
-    codes = codes_of(subject[0])
-    groups = contained(SORTING, subject, context, context.groups, subject) if codes else []
-    for code in codes:
+    if not codes_of(subject[0]):
+        return
+    groups = contained(SORTING, subject, context, context.groups, subject)
+    kinds = frozenset([claim.kind for claim in context.ledger.claims_of(*subject).values()])
+    for code in codes_among(subject[0], kinds) if groups else ():
         yield from contained(code, subject, context, findings, catalogue.CHECKS[code], subject, groups, context)
 
 

@@ -200,7 +200,7 @@ def pack(claims: Iterable[Claim]) -> bytes:
 
 def unpack(blob: bytes) -> list[Claim]:
     seen, rows = orjson.loads(blob)
-    sightings = [Sighting(*values) for values in seen]
+    sightings = [*map(Sighting._make, seen)]
     return [
         Claim(kind, tuple(key), sightings[first], sightings[last], count=count, tally=tally, peak=peak)
         for kind, key, first, last, count, tally, peak in rows

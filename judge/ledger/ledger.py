@@ -10,6 +10,7 @@ back.
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -25,6 +26,7 @@ COMPRESSED = b"zlib"
 COUNTED = frozenset({"name", "id", "client", "connection"})
 """Spaces whose subjects are counted without being loaded (`bounds.py`)."""
 Load = Callable[[str], bytes | None]
+FIRST = attrgetter("first")
 
 
 class StateVersionError(Exception):
@@ -46,7 +48,7 @@ class Ledger:
         identity = claim.identity
         for subject in [*claim.subjects()]:  # all of them, or it is not filed at all
             name = shard_of(subject)
-            claims = self.shard(name).setdefault(subject, {})
+            claims = self.shard(name).made(subject)
             known = claims.get(identity)
             if known is None:
                 claims[identity] = claim.copy()
@@ -91,7 +93,7 @@ class Ledger:
 
     def claims_of(self, *subject: str) -> Claims:
         """The claims about one subject; empty where nothing was said about it."""
-        return self.shard(shard_of(subject)).get(subject, {})
+        return self.shard(shard_of(subject)).known(subject) or {}
 
     def subjects(self, space: str) -> Iterator[Subject]:
         for number in range(SPACES[space]):
@@ -102,11 +104,12 @@ class Ledger:
         return in_order(claim for claim in self.claims_of(*subject).values() if claim.kind == kind)
 
     def shard(self, name: str) -> Shard:
-        if name not in self.loaded:
+        found = self.loaded.get(name)
+        if found is None:
             blob = self.load(name)
-            self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
-            self.before[name] = len(self.loaded[name])
-        return self.loaded[name]
+            found = self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
+            self.before[name] = len(found)
+        return found
 
     def shards(self) -> dict[str, bytes]:
         """The shards that have changed since they were last asked for, as bytes."""
@@ -120,7 +123,10 @@ class Ledger:
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:
     """By first sighting, ties by key; keys are only written out where they have to be."""
-    found = sorted(claims, key=lambda claim: claim.first)
+    found = [*claims]
+    if len(found) < 2:
+        return found
+    found.sort(key=FIRST)
     at = 0
     while at < len(found) - 1:
         end = at + 1

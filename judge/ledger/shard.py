@@ -20,20 +20,35 @@ FIRST, LAST = 2, 3
 
 
 class Shard(MutableMapping[Subject, Claims]):
+    """What it is asked for with every claim is its own: a mapping's `get` and `setdefault` raise and catch."""
+
     def __init__(self, blob: bytes = b"[[],[]]") -> None:
         self.sightings, stored = orjson.loads(blob)
         self.stored: dict[Subject, list[list[Any]]] = {tuple(subject): rows for subject, rows in stored}
         self.asked: dict[Subject, Claims] = {}
 
+    def known(self, subject: Subject) -> Claims | None:
+        found = self.asked.get(subject)
+        if found is None and (rows := self.stored.pop(subject, None)) is not None:
+            found = self.asked[subject] = {(row[0], (claim := self.claim(row)).key): claim for row in rows}
+        return found
+
     def __getitem__(self, subject: Subject) -> Claims:
-        if subject in self.stored:
-            made = (self.claim(row) for row in self.stored.pop(subject))
-            self.asked[subject] = {claim.identity: claim for claim in made}
-        return self.asked[subject]
+        found = self.known(subject)
+        if found is None:
+            raise KeyError(subject)
+        return found
 
     def __setitem__(self, subject: Subject, claims: Claims) -> None:
         self.stored.pop(subject, None)
         self.asked[subject] = claims
+
+    def made(self, subject: Subject) -> Claims:
+        """A subject's claims; from now on there is one, if there was none."""
+        found = self.known(subject)
+        if found is None:
+            found = self.asked[subject] = {}
+        return found
 
     def __delitem__(self, subject: Subject) -> None:
         del (self.stored if subject in self.stored else self.asked)[subject]
@@ -49,7 +64,8 @@ class Shard(MutableMapping[Subject, Claims]):
 
     def claim(self, row: list[Any]) -> Claim:
         kind, key, first, last, count, tally, peak = row
-        begin, end = Sighting(*self.sightings[first]), Sighting(*self.sightings[last])
+        begin = Sighting._make(self.sightings[first])
+        end = begin if first == last else Sighting._make(self.sightings[last])
         return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak)
 
     def glance(self, subject: Subject) -> Iterator[Glance]:
@@ -71,10 +87,12 @@ class Shard(MutableMapping[Subject, Claims]):
         subjects = [
             [subject, [packed(claim, seen) for claim in claims.values()]] for subject, claims in self.asked.items()
         ]
-        self.sightings = [*seen]
+        self.sightings = [*map(tuple, seen)]
         return orjson.dumps([self.sightings, [*self.stored.items(), *subjects]])
 
 
 def packed(claim: Claim, seen: dict[tuple[Any, ...], int]) -> list[Any]:
-    first, last = (seen.setdefault(tuple(sighting), len(seen)) for sighting in (claim.first, claim.last))
+    """A sighting is found as the tuple that it is."""
+    first = seen.setdefault(claim.first, len(seen))
+    last = seen.setdefault(claim.last, len(seen))
     return [claim.kind, claim.key, first, last, claim.count, claim.tally, claim.peak]

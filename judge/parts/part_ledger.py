@@ -45,7 +45,7 @@ class PartLedger(Ledger):
         identity = claim.identity
         for subject in [subject for subject in claim.subjects() if self.owns(subject)]:
             name = shard_of(subject)
-            claims = self.shard(name).setdefault(subject, {})
+            claims = self.shard(name).made(subject)
             known = claims.get(identity)
             if known is None:
                 claims[identity] = claim.copy()
@@ -64,7 +64,7 @@ class PartLedger(Ledger):
             self.moved[subject].update(claim.identity for claim in gone)
 
     def forget(self, subject: Subject) -> None:
-        self.moved[subject].update(self.shard(shard_of(subject)).get(subject, {}))
+        self.moved[subject].update(self.shard(shard_of(subject)).known(subject) or {})
         super().forget(subject)
 
     def rewrite(self, subject: Subject, claim: Claim) -> None:

@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from wirecheck.judge.claims.claim import Claim, Sighting
@@ -87,8 +88,19 @@ class Rule:
 
 def identity(code: str, cluster: str, key: tuple[Any, ...]) -> str:
     """16 base32 characters of SHA-256 over (code, cluster, key) as canonical JSON."""
+    try:
+        return remembered(code, cluster, key)
+    except TypeError:  # a list in the key
+        return digested(code, cluster, key)
+
+
+def digested(code: str, cluster: str, key: tuple[Any, ...]) -> str:
     digest = hashlib.sha256(CANONICAL.encode([code, cluster, list(key)]).encode()).digest()
     return base64.b32encode(digest[:10]).decode().lower()
+
+
+remembered = lru_cache(maxsize=1 << 14)(digested)
+"""Findings that stand are made with every batch. Of one code each part of a key is of one type: 1 is never True."""
 
 
 def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, Any]:

@@ -7,6 +7,7 @@ counts nothing twice. Details come from closed sets: what the layouts do not kno
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from wirecheck.capture.frames import LATE
@@ -62,8 +63,7 @@ class Totals:
         peak = before.peak if before else {}
         for fact, measure in GROWING.items():
             self.add(measure, "", claim.peak.get(fact, 0) - peak.get(fact, 0))
-        was, now = transport(peak), transport({**peak, **newer(claim.peak, peak)})
-        if now and not was:
+        if transport(peak) is None and (now := transport({**peak, **newer(claim.peak, peak)})):
             self.add("connections", now, 1)
         for word, count in claim.tally.items():
             measure, _, detail = word.partition(":")
@@ -101,6 +101,7 @@ class Totals:
         return to_cell(self.known)
 
 
+@lru_cache(maxsize=1 << 12)
 def spoken(word: str) -> str:
     """api:version of a request, from the sets the layouts know."""
     api, _, version = word.rpartition(":")

@@ -118,6 +118,19 @@ def readers(subject, context):
             yield table.name, reads(table.reads[subject[0]]), lambda make=make: [*make(subject, context)]
 
 
+def outspoken(judge):
+    """Checks that say something of a subject under which nothing is filed that they read there."""
+    context = Recording(judge)
+    for space in SPACES:
+        for subject in sorted(judge.ledger.subjects(space)):
+            context.subject = subject
+            groups = context.filed_in(subject).groups
+            kinds = frozenset(claim.kind for claim in judge.ledger.claims_of(*subject).values())
+            for code in set(evaluate.codes_of(space)).difference(evaluate.codes_among(space, kinds)):
+                if [*evaluate.findings(catalogue.CHECKS[code], subject, groups, context)]:
+                    yield code, subject
+
+
 def undeclared(judge):
     """What a check or table reads and does not declare, or of subjects that are not its own."""
     return {

@@ -17,7 +17,7 @@ from tests.judge import (
     cases_wire,
 )
 from tests.judge.lab import ID_1, Lab, ns
-from tests.judge.recorded_reads import undeclared
+from tests.judge.recorded_reads import outspoken, undeclared
 from wirecheck.judge.checks import catalogue
 
 MODULES = (
@@ -52,6 +52,7 @@ def test_case(code, case):
     else:
         assert code not in {finding["code"] for finding in found}
     assert undeclared(lab.judged) == set()
+    assert [*outspoken(lab.judged)] == []
 
 
 def test_no_check_lacks_a_case():

@@ -10,6 +10,7 @@ from tests.judge.recorded_reads import recorded, undeclared
 from tests.judge.test_checks import CASES
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.checks.declared_reads import HOMES, OF_TOPIC, WHATEVER, elsewhere, reads
+from wirecheck.judge.checks.evaluate import codes_among
 from wirecheck.judge.claims.kinds import SPACES, STATED
 from wirecheck.judge.results.judged_tables import JUDGED
 
@@ -66,6 +67,17 @@ def test_what_a_check_reads_beyond_its_words_is_seen():
     finally:
         object.__setattr__(catalogue.CHECKS["TID008"], "function", function)
     assert found == {("TID008", "id", "deletion"), ("TID008", "connection", "connection")}
+
+
+def test_a_check_is_asked_where_something_that_it_reads_is_filed():
+    for code, check in catalogue.CHECKS.items():
+        for space in check.spaces:
+            mine = {word.partition(":")[2] for word in check.reads if word.startswith(f"{space}:")}
+            assert (code in codes_among(space, frozenset())) == (not mine or WHATEVER in mine)
+            for kind in mine - {WHATEVER}:
+                assert code in codes_among(space, frozenset({kind}))
+    assert "TID008" not in codes_among("name", frozenset({"serves"}))
+    assert len(codes_among("name", frozenset({"serves", "binding"}))) > len(codes_among("name", frozenset({"serves"})))
 
 
 def test_words_that_say_nothing_are_refused():
