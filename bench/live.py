@@ -1,9 +1,10 @@
 """Live capture beside dumpcap: the same packets at the same rates, one after the other.
 
-    python -m bench.live [--rates 25,50,100,150] [--seconds 30] [--mixes small,records] [--subjects dumpcap,trimmed]
+    python -m bench.live [--rates 25,50,100,150] [--seconds 30] [--mixes small,small-tls] [--subjects dumpcap,trimmed]
 
 Knows: a generator of Kafka's packets (bench/generator.py) pinned to one core, a subject pinned to another, what each
-says it lost; the agent with trimming and without. Refuses to know: what packets mean.
+says it lost; the agent with trimming and without; the same traffic inside TLS, with its key log at hand. Refuses to
+know: what packets mean.
 Rule: what the kernel's counters say came over and is in no file is lost, whatever the subject reports; a generator that
 could not keep its rate says the rate it had. Needs root; without it there are no rows. A dumpcap that is not installed
 is a peer that is missing. The copy into a ring is paid for by the core that delivers the packet: here the generator's,
@@ -27,12 +28,15 @@ from pathlib import Path
 from rich.console import Console
 
 from bench import generator
+from bench.inside_tls import wrap
 from bench.traffic import write_capture
 
 PORT = 9092
 RATES = (25_000, 50_000, 100_000, 150_000)
 SECONDS = 30.0
 CAPTURE_BYTES = {"small": 60_000_000, "records": 200_000_000}
+INSIDE_TLS = "-tls"
+MIXES = (*CAPTURE_BYTES, *(mix + INSIDE_TLS for mix in CAPTURE_BYTES))
 BUFFER_MB = 128  # of the peer: as the agent's
 PEER, SUBJECTS = "dumpcap", ("dumpcap", "trimmed", "whole")
 _AGENT = """
@@ -43,9 +47,12 @@ from wirecheck.capture.frames import Stamp
 from wirecheck.capture.agent.live_agent import Listening, listen
 os.sched_setaffinity(0, {int(sys.argv[2])})
 limits = Limits(retain_s=5)
-what = Listening((sys.argv[3],), ports=(int(sys.argv[4]),), keep_records=sys.argv[5] == "whole", limits=limits)
+keys = tuple(map(Path, sys.argv[6:]))
+what = Listening(
+    (sys.argv[3],), ports=(int(sys.argv[4]),), keep_records=sys.argv[5] == "whole", limits=limits, key_logs=keys
+)
 counts = listen(what, Path(sys.argv[1]), Stamp("bench", "agent"), lambda line: print(line, flush=True))
-print(counts.kept_frames, counts.lost_by("kernel"))
+print(counts.tls, counts.kept_frames, counts.lost_by("kernel"))
 """
 
 
@@ -78,7 +85,7 @@ Started = tuple[subprocess.Popen, Callable[[str], tuple[int, int]]]
 
 
 def measure() -> list[dict]:
-    return list(measured(RATES, SECONDS, tuple(CAPTURE_BYTES), SUBJECTS))
+    return list(measured(RATES, SECONDS, MIXES, SUBJECTS))
 
 
 def measured(rates: Iterable[int], seconds: float, mixes: Iterable[str], subjects: Iterable[str]) -> Iterable[dict]:
@@ -87,8 +94,7 @@ def measured(rates: Iterable[int], seconds: float, mixes: Iterable[str], subject
     chosen = [name for name in subjects if name != PEER or shutil.which(PEER)]
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as folder:
         for mix in mixes:
-            pcap = Path(folder) / f"{mix}.pcap"
-            write_capture(pcap, CAPTURE_BYTES[mix], mix)
+            pcap = traffic(Path(folder), mix)
             for rate in rates:
                 runs: dict[str, Run] = {}
                 for name in chosen:
@@ -100,6 +106,16 @@ def measured(rates: Iterable[int], seconds: float, mixes: Iterable[str], subject
                     print(f"{mix}, {rate // 1000} k/s, {name}: {runs[name]}", file=sys.stderr, flush=True)
                 for name in runs.keys() - {PEER}:
                     yield from compared(f"live, {mix}, {rate // 1000} k packets/s, {name}", runs[name], runs.get(PEER))
+
+
+def traffic(folder: Path, mix: str) -> Path:
+    """The capture; inside TLS, its key log lies beside it."""
+    plain, name = folder / "plain.pcap", mix.removesuffix(INSIDE_TLS)
+    write_capture(plain, CAPTURE_BYTES[name], name)
+    if name == mix:
+        return plain.rename(folder / f"{mix}.pcap")
+    wrap(plain, folder / f"{mix}.pcap", folder / f"{mix}.keys")
+    return folder / f"{mix}.pcap"
 
 
 def compared(name: str, ours: Run, theirs: Run | None) -> list[dict]:
@@ -118,13 +134,13 @@ def compared(name: str, ours: Run, theirs: Run | None) -> list[dict]:
     ]
 
 
-def run(pcap: Path, rate: int, seconds: float, start: Callable[[Path], Started]) -> Run:
+def run(pcap: Path, rate: int, seconds: float, start: Callable[[Path, Path], Started]) -> Run:
     """One subject at one rate. Raises OSError where the interfaces cannot be made."""
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as folder, generator.wire():
         command = [sys.executable, "-m", "bench.generator", str(pcap), str(cores()[0]), str(rate), str(seconds)]
         source = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         source.stdout.readline()
-        process, count = start(Path(folder))
+        process, count = start(Path(folder), pcap.with_suffix(".keys"))
         spent, before = cpu_seconds(process.pid), generator.offered()
         sent_s = float(source.communicate("go\n")[0])
         time.sleep(2)
@@ -134,19 +150,26 @@ def run(pcap: Path, rate: int, seconds: float, start: Callable[[Path], Started])
         return Run(offered, *count(out + err), spent, sent_s)
 
 
-def agent(what: str) -> Callable[[Path], Started]:
-    def start(folder: Path) -> Started:
+def agent(what: str) -> Callable[[Path, Path], Started]:
+    def start(folder: Path, keys: Path) -> Started:
         where = [str(folder / "frames"), str(cores()[-1]), generator.RECEIVES, str(PORT), what]
+        where += [str(keys)] if keys.exists() else []
         command = [sys.executable, "-c", _AGENT, *where]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if not any("capturing" in line for line in iter(process.stdout.readline, "")):
             raise RuntimeError(f"the agent ended: {process.communicate()[1]}")
-        return process, lambda text: tuple(map(int, text.split()[-2:]))
+
+        def count(text: str) -> tuple[int, int]:
+            print(text.splitlines()[-1], file=sys.stderr)
+            kept, lost = map(int, text.split()[-2:])
+            return kept, lost
+
+        return process, count
 
     return start
 
 
-def dumpcap(folder: Path) -> Started:
+def dumpcap(folder: Path, _: Path) -> Started:
     options = ["-q", "-i", generator.RECEIVES, "-f", f"tcp port {PORT}", "-B", str(BUFFER_MB), "-p"]
     files = ["-b", "filesize:200000", "-b", "files:4", "-w", str(folder / "out.pcapng")]
     process = subprocess.Popen(["dumpcap", *options, *files], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -2,10 +2,12 @@
 
 Knows: which messages are still whole in what damage.py leaves of a capture (loss, reorder, duplicates, a start in the
 middle, each alone and together), and which of them a program tells. Captures: synthesised traffic of 40
-connections in MTU-sized segments, and every FOLDER/*/capture.pcap under WIRECHECK_CAPTURES, where that is set.
+connections in MTU-sized segments, the same inside TLS 1.3 and 1.2 with the key log at hand, and every
+FOLDER/*/capture.pcap under WIRECHECK_CAPTURES, where that is set.
 Refuses to know: how anything of ours follows. What is whole is found by a reader of its own: sequence numbers, sizes,
 nothing else. The captures are trimmed first, as an agent would: what is told lacks its records and secrets.
-Rule: a request counts when all its bytes are in the damaged file, a response when its request counts too. A message
+Rule: a request counts when all its bytes (inside TLS: all its records) are in the damaged file, a response when its
+request counts too. Inside TLS 1.2 connections count whose handshake is whole: no key log opens others. A message
 told is known by its connection, its ids and its size; one that the undamaged capture does not hold, or of which a kept
 byte differs, is wrong, and none may be.
 """
@@ -19,12 +21,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.damage import DAMAGE, Capture, Flow
+from bench.inside_tls import Record, wrap
 from bench.traffic import write_capture
 
 SYNTHETIC_BYTES = 20_000_000
@@ -32,6 +35,8 @@ BAR = 0.99
 MEAN_BAR = 0.999  # over seeds
 SASL_HANDSHAKE_V0 = struct.pack(">hh", 17, 0)  # raw tokens follow; they are neither asked for nor counted
 WITHOUT_BAR = {"10% loss", "2% loss in bursts"}
+WITHOUT_HANDSHAKE = {"mid-stream start", "all together"}
+TLS_VERSIONS = ("1.3", "1.2")
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,33 @@ class Message:
 
 
 Pairs = list[tuple[Message, Message | None]]  # requests with their responses
+
+
+@dataclass(frozen=True)
+class InsideTls:
+    """A capture's messages, in another capture."""
+
+    capture: Capture
+    keys: Path
+    records: dict[Flow, list[Record]]
+
+    needs_handshake: bool
+
+    def opens(self, flow: Flow, seen: Seen) -> bool:
+        """Whether what was seen is enough for its keys."""
+        ends = [flow, flow[2:] + flow[:2]]
+        return not self.needs_handshake or all(seen.whole(end, 0, self.records[end][0].wire_begin) for end in ends)
+
+    def span(self, message: Message) -> tuple[int, int]:
+        """Of all its records."""
+        records, end = self.records[message.flow], message.at + 4 + len(message.data)
+        first = bisect_right(records, message.at, key=lambda record: record.begin) - 1
+        last = bisect_left(records, end, key=lambda record: record.end)
+        return records[first].wire_begin, records[last].wire_end
+
+
+def span(message: Message) -> tuple[int, int]:
+    return message.at, message.at + 4 + len(message.data)
 
 
 def streams(capture: Capture) -> dict[Flow, list[tuple[int, bytes]]]:
@@ -128,12 +160,12 @@ class Seen:
                 spans[flow].append((at, at + len(payload)))
         self._spans = {flow: merged(sorted(found)) for flow, found in spans.items()}
 
-    def whole(self, message: Message | None) -> bool:
-        if message is None or message.flow not in self._spans:
+    def whole(self, flow: Flow, begin: int, end: int) -> bool:
+        if flow not in self._spans:
             return False
-        starts, ends = self._spans[message.flow]
-        place = bisect_right(starts, message.at) - 1
-        return place >= 0 and message.at + 4 + len(message.data) <= ends[place]
+        starts, ends = self._spans[flow]
+        place = bisect_right(starts, begin) - 1
+        return place >= 0 and end <= ends[place]
 
 
 def merged(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
@@ -170,7 +202,7 @@ class Kept:
         return self.data == kept + whole[at:]
 
 
-def ours(path: Path, folder: Path) -> dict[Known, list[Kept]]:
+def ours(path: Path, folder: Path, keys: list[Path]) -> dict[Known, list[Kept]]:
     """Messages told without a hole that the capture left, of trimmed frames."""
     import pyarrow as pa
 
@@ -181,7 +213,7 @@ def ours(path: Path, folder: Path) -> dict[Known, list[Kept]]:
 
     with tempfile.TemporaryDirectory(dir=folder) as out:
         table = pa.concat_tables(
-            [frames_file.read(file) for file in write_frames([path], Path(out) / "f", "bench").files]
+            [frames_file.read(file) for file in write_frames([path], Path(out) / "f", "bench", key_logs=keys).files]
         )
     follower = Follower()
     told: dict[Known, list[Kept]] = defaultdict(list)
@@ -199,9 +231,11 @@ def ours(path: Path, folder: Path) -> dict[Known, list[Kept]]:
     return told
 
 
-def tshark(path: Path, ports: set[int]) -> set[tuple[Flow, int]]:
+def tshark(path: Path, ports: set[int], keys: list[Path]) -> set[tuple[Flow, int]]:
     """(flow, correlation id) of every message tshark tells."""
-    kafka = [argument for port in sorted(ports) for argument in ("-d", f"tcp.port=={port},kafka")]
+    layers = ["tcp.port=={},tls", "tls.port=={},kafka"] if keys else ["tcp.port=={},kafka"]
+    kafka = [argument for port in sorted(ports) for layer in layers for argument in ("-d", layer.format(port))]
+    kafka += [argument for key_log in keys for argument in ("-o", f"tls.keylog_file:{key_log}")]
     fields = ["ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "kafka.correlation_id"]
     command = [
         "tshark",
@@ -244,31 +278,46 @@ def damaged_by(capture: Capture, damage: str, seed: int) -> Capture:
 
 
 def recovered(
-    capture: Capture, paired: Pairs, damaged: Capture, path: Path
+    capture: Capture, paired: Pairs, damaged: Capture, path: Path, inside: InsideTls | None = None
 ) -> tuple[dict[Known, bytes], int, list[Known]]:
     """What is still whole in the damaged file, how much of it is told, and what is told and wrong."""
     damaged.write(path)
     true = said(paired, capture)
-    seen, flows = Seen(damaged, capture), {name[0] for name in true}
-    whole = [(q, True) for q, _ in paired if seen.whole(q)]
-    whole += [(r, False) for q, r in paired if r and seen.whole(q) and seen.whole(r)]
+    seen, flows = Seen(damaged, inside.capture if inside else capture), {name[0] for name in true}
+
+    def is_whole(message: Message | None) -> bool:
+        if message is None or (inside and not inside.opens(message.flow, seen)):
+            return False
+        return seen.whole(message.flow, *(inside.span(message) if inside else span(message)))
+
+    whole = [(q, True) for q, _ in paired if is_whole(q)]
+    whole += [(r, False) for q, r in paired if r and is_whole(q) and is_whole(r)]
     wanted = {known(m.flow, len(m.data), m.data, asks=asks): m.data for m, asks in whole}
-    told = ours(path, path.parent)
+    told = ours(path, path.parent, [inside.keys] if inside else [])
     found = sum(any(kept.agrees(data) for kept in told.get(name, ())) for name, data in wanted.items())
     mine = [(name, kept) for name, many in told.items() if name[0] in flows for kept in many]
     return wanted, found, [name for name, kept in mine if not any(map(kept.agrees, true.get(name, ())))]
 
 
-def measured(name: str, capture: Capture, folder: Path) -> list[dict]:
+def wrapped(path: Path, version: str) -> InsideTls:
+    target, keys = path.with_suffix(".tls.pcap"), path.with_suffix(".keys")
+    records = wrap(path, target, keys, version)
+    return InsideTls(Capture.read(target), keys, records, needs_handshake=version == "1.2")
+
+
+def measured(name: str, capture: Capture, folder: Path, inside: InsideTls | None = None) -> list[dict]:
     paired = pairs(capture)
     path = folder / "damaged.pcap"
     ports = {request.flow[3] for request, _ in paired}
     rows = []
     for damage in DAMAGE:
-        wanted, found, wrong = recovered(capture, paired, damaged_by(capture, damage, 1), path)
+        if inside and inside.needs_handshake and damage in WITHOUT_HANDSHAKE:
+            continue
+        damaged = damaged_by(inside.capture if inside else capture, damage, 1)
+        wanted, found, wrong = recovered(capture, paired, damaged, path, inside)
         row = line(f"recovery, {name}, {damage}", found / max(len(wanted), 1), damage)
         if shutil.which("tshark"):
-            theirs = tshark(path, ports)
+            theirs = tshark(path, ports, [inside.keys] if inside else [])
             by_id = [(n[0], struct.unpack_from(">i", data, 4 * (n[0][3] in ports))[0]) for n, data in wanted.items()]
             row["peer_value"] = sum(entry in theirs for entry in by_id) / max(len(by_id), 1)
             row["ratio"] = row["value"] / row["peer_value"] if row["peer_value"] else None
@@ -296,12 +345,16 @@ def line(name: str, value: float, damage: str, *, wrong: bool = False) -> dict:
 
 def measure() -> list[dict]:
     rows = []
-    with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as place:
+        folder = Path(place)
         for mix in ("records", "small"):
             path = folder / "capture.pcap"
             write_capture(path, SYNTHETIC_BYTES if mix == "records" else SYNTHETIC_BYTES // 4, mix, 40)
-            rows += measured(f"40 connections of {mix}", Capture.read(path), folder)
+            capture, name = Capture.read(path), f"40 connections of {mix}"
+            rows += measured(name, capture, folder)
+            for version in TLS_VERSIONS:
+                inside = wrapped(path, version)
+                rows += measured(f"{name} in TLS {version}", capture, folder, inside)
         real = os.environ.get("WIRECHECK_CAPTURES")
         for path in sorted(Path(real).glob("*/capture.pcap")) if real else []:
             rows += measured(path.parent.name, Capture.read(path), folder)

@@ -132,6 +132,7 @@ def about(inputs: tuple[str, ...]) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "wirecheck": wirecheck.__version__,
         "inputs": list(inputs),
+        "keylogs": list(map(str, options.key_logs())),
         "grace_s": {"brokers": grace.broker_grace_s, "clients": grace.client_grace_s},
     }
 
@@ -142,10 +143,10 @@ def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, A
     from wirecheck.dashboards.remedies import remedy
     from wirecheck.dashboards.report.timeline import axis_of
 
-    axis = axis_of(result)
+    axis, keylogs = axis_of(result), result.get("keylogs", ())
     captured = {"from": rfc3339(axis.first), "to": rfc3339(axis.last)} if result["clusters"] else None
     findings = [
-        {**finding, "next": remedy(finding["code"]), "commands": list(every_command(finding, inputs))}
+        {**finding, "next": remedy(finding["code"]), "commands": list(every_command(finding, inputs, keylogs))}
         for finding in result["findings"]
     ]
     return {"captured": captured, "findings": findings}

@@ -3,7 +3,8 @@
 Knows: `wirecheck decode` finds a message by its frame in a capture, and in an agent's frames by connection and time;
 tshark reads an API up to some version (tshark_versions.tsv: those of a release that distributions still carry; a newer
 one reads more). Refuses to know whether the files are still where they were.
-Rule: a command is only given where it shows something: tshark's not for a version that it would print as bytes.
+Rule: a command is only given where it shows something: tshark's not for a version that it would print as bytes, nor
+where key logs were given, of which it takes one.
 """
 
 import re
@@ -19,18 +20,24 @@ CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 CONNECTIONS_SHOWN = 2
 
 
-def commands(sides: Sequence[Row], inputs: Sequence[str] = ()) -> Iterator[str]:
-    """`inputs`: what was judged, where that is known."""
-    yield from decoding(sides, inputs)
-    yield from dissections(side for side in sides if read_by_tshark(side))
+def commands(sides: Sequence[Row], inputs: Sequence[str] = (), keylogs: Sequence[str] = ()) -> Iterator[str]:
+    """`inputs`: what was judged, where that is known; `keylogs`: with whose keys."""
+    yield from (command + with_keys(keylogs) for command in decoding(sides, inputs))
+    if not keylogs:
+        yield from dissections(side for side in sides if read_by_tshark(side))
 
 
-def every_command(finding: Row, inputs: Sequence[str]) -> Iterator[str]:
+def every_command(finding: Row, inputs: Sequence[str], keylogs: Sequence[str] = ()) -> Iterator[str]:
     """These, the one that writes its frames, and the one that explains its check."""
-    yield from commands(finding["sides"], inputs)
+    yield from commands(finding["sides"], inputs, keylogs)
     if inputs and finding["sides"]:
-        yield f"wirecheck evidence {finding['id']} {shlex.join(inputs)} -o {finding['id']}.pcapng"
+        evidence = f"wirecheck evidence {finding['id']} {shlex.join(inputs)} -o {finding['id']}.pcapng"
+        yield evidence + with_keys(keylogs)
     yield f"wirecheck explain {finding['code']}"
+
+
+def with_keys(keylogs: Sequence[str]) -> str:
+    return "".join(f" --keylog {shlex.quote(keylog)}" for keylog in keylogs)
 
 
 def decoding(sides: Sequence[Row], inputs: Sequence[str]) -> Iterator[str]:

@@ -59,6 +59,8 @@ class Shown:
     axis: Axis
     inputs: Sequence[str]
     """What was judged, where that is known; it stands in the head."""
+    keylogs: Sequence[str]
+    """With whose keys."""
     several: bool
     """Whether the evidence comes from more than one capture."""
     advised: set[str] = field(default_factory=set)
@@ -104,7 +106,7 @@ def list_entries(result: Row, axis: Axis, console: Console) -> None:
     told = {finding["id"]: finding for finding in result["findings"]}
     inputs = result.get("inputs", ())
     sources = {side["frame"]["source"] for row in told.values() for side in row["sides"] if side.get("frame")}
-    shown = Shown(axis, inputs, several=len(sources) > 1)
+    shown = Shown(axis, inputs, result.get("keylogs", ()), several=len(sources) > 1)
     for entry in result["entries"]:
         console.print()
         for line in entry_lines(entry, told, shown):
@@ -264,7 +266,7 @@ def evidence_lines(finding: Row, shown: Shown) -> Iterator[Text]:
     if len(finding["sides"]) > SIDES_SHOWN:
         yield Text(f"    and {len(finding['sides']) - SIDES_SHOWN} more (--format json)", style="dim")
     if finding["kind"] in BLAMED:
-        for command in commands(sides, shown.inputs):
+        for command in commands(sides, shown.inputs, shown.keylogs):
             yield Text(f"    {command}", style="dim")
 
 

@@ -188,8 +188,9 @@ class Decryption:
             self._over.add(serial)
             if known.tls.waits_for_key:  # a short one: its rows wait on
                 return
+            was_open = known.is_open
             known.tls.end()
-            self._let_go_if_failed(serial)
+            self._note(serial, known, was_open=was_open)
         self._settled.discard(serial)
 
     def _let_go_if_failed(self, serial: int) -> None:
@@ -253,6 +254,9 @@ class Decryption:
             self._note(serial, known, was_open=False)
             return
         if not known.is_open:
+            if known.tls.do_without_hello():
+                self._note(serial, known, was_open=False)
+                return
             known.tls.end()
             self._let_go_if_failed(serial)
             return

@@ -22,6 +22,7 @@ from wirecheck.capture.tls.record_numbers import MOST_NUMBERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from wirecheck.capture.tls.cipher_suites import Suite
     from wirecheck.capture.tls.key_log import Secrets
 
 HEAD_BYTES = 2 * (HEADER_BYTES + LONGEST_BYTES)
@@ -113,6 +114,19 @@ class Joining:
             self._tries += 1
             if trial.key.open(trial.number, *self._records[trial.side]) is not None:
                 return trial
+        return None
+
+    def of_handshake(self, side: int, suite: Suite, label: str) -> bytes | None:
+        """The random of the ClientHello that was not seen, by the first record of the handshake that this label's
+        secret opens.
+        """
+        record = self._record(side)
+        if record is None:
+            return None
+        for random, found in self._secrets.unclaimed(MOST_SECRETS):
+            secret = found.get(label, b"")
+            if len(secret) == suite.prf_bytes and Tls13Key(suite, secret).open(0, *record) is not None:
+                return random
         return None
 
     def other(self, trial: Trial) -> Tls13Key | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wirecheck.capture.tls import cipher_suites, hello
-from wirecheck.capture.tls.joining import Budget, Joining
+from wirecheck.capture.tls.joining import SUITES, Budget, Joining
 from wirecheck.capture.tls.key_log import CLIENT_RANDOM, EARLY, HANDSHAKE, NO_KEY, TRAFFIC
 from wirecheck.capture.tls.record_keys import Tls13Key, tls12_keys
 from wirecheck.capture.tls.record_numbers import MOST_NUMBERS
@@ -64,6 +64,7 @@ class TlsConnection:
         self.waits_for_key = False
         """Both hellos are there, and the key log that has its secrets may still be written."""
         self._tried_at_line = -1
+        self._did_without = False
         self._secrets, self._sessions = secrets, sessions
         self.streams: list[RecordStream | None] = [None, None]
         """By side, where bytes of it were seen."""
@@ -149,9 +150,34 @@ class TlsConnection:
             self._agree(to_the_last=True)
             self.run()
 
+    def do_without_hello(self) -> bool:
+        """One hello was lost: of TLS 1.3 the other is enough. Whether that opens it; asked once."""
+        asked, answered = self._asked, self._answered
+        if self._did_without or self.failure or self.foreign or None in self.streams or self._joining is None:
+            return False
+        self._did_without = True
+        if asked is not None and answered is None:
+            found = self._secrets.of(asked.random)
+            lengths = {len(found.get(label, b"")) for label in (*HANDSHAKE, *TRAFFIC)}
+            suites = [cipher_suites.TLS_1_3[suite] for length in lengths for suite in SUITES.get(length, ())]
+        elif asked is None and answered is not None and answered.suite in cipher_suites.TLS_1_3:
+            suites = [cipher_suites.TLS_1_3[answered.suite]]
+            random = self._joining.of_handshake(1 - self._client, suites[0], HANDSHAKE[1])
+            found = self._secrets.of(random) if random is not None else {}
+        else:
+            return False
+        for side, labels in (
+            (self._client, (HANDSHAKE[0], TRAFFIC[0])),
+            (1 - self._client, (HANDSHAKE[1], TRAFFIC[1])),
+        ):
+            self._give(side, [Tls13Key(suite, found[label]) for label in labels for suite in suites if label in found])
+        self.run()
+        return self.is_open
+
     def end(self) -> None:
         """Nothing more comes, or is waited for: whatever is not plain by now will not be."""
         self.stop_waiting_for_key()
+        self.do_without_hello()
         for stream in self._seen():
             stream.give_up(stream.end)
         if not self._seen():

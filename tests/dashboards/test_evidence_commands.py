@@ -10,7 +10,7 @@ import wirecheck
 from tests.dashboards.results import SIDE
 from wirecheck import door
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.dashboards.evidence_commands import commands, dissections, last_versions
+from wirecheck.dashboards.evidence_commands import commands, dissections, every_command, last_versions
 from wirecheck.decode.show.message_filter import api_names
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -63,3 +63,10 @@ def test_frames_of_several_files_and_ports_are_a_command_each():
         "tshark -r capture.pcap -d tcp.port==19093,kafka -Y 'frame.number in {8123}'",
         "tshark -r 'b c.pcap.zst' -d tcp.port==9092,kafka -Y 'frame.number in {7,9}'",
     ]
+
+
+def test_where_tls_was_undone_commands_name_the_keys_and_tshark_is_not_offered():
+    finding = {"id": "TID002-1", "code": "TID002", "sides": [{**SIDE, "version": 4}]}
+    told = list(every_command(finding, ["a.pcap"], ["one.keys", "the other.keys"]))
+    assert [command.rpartition(" --keylog one.keys")[2] for command in told[:2]] == [" --keylog 'the other.keys'"] * 2
+    assert told[2:] == ["wirecheck explain TID002"]

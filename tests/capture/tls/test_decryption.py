@@ -148,6 +148,29 @@ def test_a_handshake_that_was_not_seen_is_said(tls, tmp_path):
     assert marks(path, wrapped.key_log) == [(frames.UNDECRYPTED, 1, tls_connection.NO_HELLO)]
 
 
+@pytest.mark.parametrize("from_client", [True, False])
+def test_one_hello_of_tls_1_3_is_enough(tls, tmp_path, from_client):
+    """The other was lost: everything behind the handshake is read."""
+    others = [conversation(tls(), count=1) for _ in range(3)]
+    wrapped = conversation(tls(), count=10)
+    assert others
+    client = wrapped.segments[0].src
+    lost = next(i for i, s in enumerate(wrapped.segments) if s.payload and (s.src == client) == from_client)
+    whole = undone(capture(tmp_path / "whole.pcap", wrapped.segments), wrapped.key_log)
+    path = capture(tmp_path / "lost.pcap", wrapped.segments[:lost] + wrapped.segments[lost + 1 :])
+    assert marks(path, wrapped.key_log) == []
+    assert [line for line in undone(path, wrapped.key_log) if "body" in line] == whole
+
+
+@pytest.mark.parametrize("from_client", [True, False])
+def test_of_tls_1_2_both_hellos_are_needed_and_that_is_said(tls, tmp_path, from_client):
+    wrapped = conversation(tls("1.2"))
+    client = wrapped.segments[0].src
+    lost = next(i for i, s in enumerate(wrapped.segments) if s.payload and (s.src == client) == from_client)
+    path = capture(tmp_path / "lost.pcap", wrapped.segments[:lost] + wrapped.segments[lost + 1 :])
+    assert marks(path, wrapped.key_log) == [(frames.UNDECRYPTED, 1, tls_connection.NO_HELLO)]
+
+
 @pytest.mark.parametrize("cut", [0, 20])
 def test_a_connection_that_is_older_than_the_capture_is_joined(tls, tmp_path, cut):
     """TLS 1.3: secret and record numbers are found, at a record's beginning and within one."""
