@@ -45,7 +45,7 @@ def clients(
     answered = answers(inputs, out, cluster)
     others = answered.uncounted("clients")
     warn_of(others)
-    from wirecheck.dashboards import terminal_tables
+    from wirecheck.dashboards import spreadsheets, terminal_tables
     from wirecheck.streaming.store import upgrade_gate
 
     result = answered.json()
@@ -58,7 +58,7 @@ def clients(
     if form == "json":
         click.echo(as_json({**({"target": target} if target else {}), "clients": found, **others}))
     elif form == "csv":
-        click.echo(terminal_tables.csv_of(legible(terminal_tables.client_rows(found))), nl=False)
+        click.echo(spreadsheets.csv_of(legible(spreadsheets.client_rows(found))), nl=False)
     elif target is not None:
         terminal_tables.show_gate(legible(refused), len(found), target, console())
     else:

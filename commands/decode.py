@@ -135,7 +135,7 @@ def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:
     if form == "rows":
         return lambda line: row(rows.cells(line), paint=paint, columns=columns())
     if form == "tree":
-        return lambda line: message_page.text(legible(line))
+        return lambda line: message_page.text(legible(line), columns())
     return as_json
 
 

@@ -42,6 +42,9 @@ def explain(code: str | None) -> None:
         close = get_close_matches(code.upper(), catalogue.CHECKS) + get_close_matches(code.lower(), names)
         hint = f"close to it: {', '.join(close)}" if close else "wirecheck explain, without a code, lists them all"
         raise Stop(f"{code}: no such check; {hint}") from None
-    from rich.markdown import Markdown
+    if sys.stdout.isatty():
+        from rich.markdown import Markdown
 
-    console().print(Markdown(page) if sys.stdout.isatty() else page, soft_wrap=True, markup=False, highlight=False)
+        console().print(Markdown(page))
+    else:
+        click.echo(page)

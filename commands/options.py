@@ -5,6 +5,7 @@ Knows: names, choices, defaults and help texts. Refuses to know what a command d
 
 import datetime as dt
 from collections.abc import Callable
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +179,21 @@ def complete_api(_ctx: click.Context, _param: click.Parameter, begun: str) -> li
     return [CompletionItem(name) for name in sorted(api_names().values()) if name.lower().startswith(begun.lower())]
 
 
+def complete_topic(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Topics in the result tables that the line names before it; a shell waits for this, so no capture is judged."""
+    words = [*(ctx.params.get("inputs") or ()), *ctx.args, *filter(None, (ctx.params.get("out"),))]
+    seen: set[str] = set()
+    for folder in (path for path in map(Path, words) if path.is_dir()):
+        from wirecheck.capture.arrow_alone import arrow_alone
+
+        arrow_alone()
+        from wirecheck.streaming.store.run_result import Result
+
+        with suppress(LookupError):
+            seen.update(topic["name"] for topic in Result.latest(folder).json()["topics"] if topic["name"])
+    return [CompletionItem(name) for name in sorted(seen) if name.startswith(begun)]
+
+
 class Time(click.ParamType[dt.datetime]):
     """RFC 3339, UTC where it says nothing else."""
 
@@ -232,6 +248,7 @@ def choice() -> Decorator:
             "topics",
             multiple=True,
             metavar="NAME",
+            shell_complete=complete_topic,
             help="Only findings about this topic, or id (repeatable).",
         ),
         click.option("--since", type=Time(), help="Only findings that lasted until then: 2026-11-21T00:20:03Z."),

@@ -22,7 +22,9 @@ Row = dict[str, Any]
 @click.command(short_help="Topics as observed: ids, partitions, leaders, ISR.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
 @options.tables()
-@click.option("--topic", metavar="NAME", help="Only this topic, with its partitions.")
+@click.option(
+    "--topic", metavar="NAME", shell_complete=options.complete_topic, help="Only this topic, with its partitions."
+)
 @click.option(
     "--topic-id",
     "--topic_id",
@@ -49,7 +51,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
     """
     result = answers(inputs, out, cluster)
-    from wirecheck.dashboards import terminal_tables
+    from wirecheck.dashboards import spreadsheets, terminal_tables
     from wirecheck.streaming.store.topics_at import described
 
     others = result.uncounted("topics")
@@ -59,7 +61,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     if form == "json":
         click.echo(as_json({"topics": found, **others}))
     elif form == "csv":
-        click.echo(terminal_tables.csv_of(legible(terminal_tables.partition_rows(found))), nl=False)
+        click.echo(spreadsheets.csv_of(legible(spreadsheets.partition_rows(found))), nl=False)
     elif wanted["topic"] or wanted["topic_id"]:
         terminal_tables.show_topics(legible(found), console())
     else:

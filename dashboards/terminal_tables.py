@@ -1,21 +1,20 @@
-"""Topics and clients as tables for a terminal, and as rows for spreadsheets.
+"""Topics and clients as tables for a terminal.
 
 Knows the descriptions of topics and the clients of a replay's JSON, and how an SRE scans them: what is out of order
 stands out. Refuses to know how any of it was found, and what a terminal may be told (the door sees to that).
 Rule: nothing is shown that is not in the objects; a cell that nobody said anything for is empty or says so.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER
+from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, plural
 
 Row = Mapping[str, Any]
 WIDEST = 1000
@@ -40,14 +39,24 @@ def table(*headings: str) -> Table:
     return made
 
 
-def put(made: Table, console: Console) -> None:
+def put(made: RenderableType, console: Console) -> None:
     """Print a table whole: on a terminal that is too narrow its lines go on below, where rich would drop columns."""
     width = console.width
     try:
-        console.width = max(width, Measurement.get(console, console.options.update(width=WIDEST), made).minimum)
+        console.width = max(width, minimum(made, console))
         console.print(made, crop=False)
     finally:
         console.width = width
+
+
+def minimum(made: RenderableType, console: Console) -> int:
+    """The columns that it takes at least."""
+    return Measurement.get(console, console.options.update(width=WIDEST), made).minimum
+
+
+def fits(made: Table, console: Console) -> bool:
+    """Whether no cell of it has to fold."""
+    return Measurement.get(console, console.options.update(width=WIDEST), made).maximum <= console.width
 
 
 def rows_table(rows: Iterable[Row], columns: Sequence[str]) -> Table:
@@ -66,8 +75,19 @@ def value_text(value: Any) -> str:
 
 
 def list_topics(topics: list[Row], console: Console) -> None:
+    """A day that all were last seen on is said once, where that keeps their names from folding."""
+    if not topics:
+        console.print("no topic was seen")
+        return
+    made = topics_table(topics)
+    put(made if fits(made, console) else topics_table(topics, one_day(topics)), console)
+
+
+def topics_table(topics: list[Row], day: str = "") -> Table:
     many = several(topics)
     made = table(*many, "topic", "topic id", "state", "parts", "last seen", "remarks")
+    for column in made.columns if day else ():
+        column.header = f"{column.header}\n{day if column.header == 'last seen' else ''}"
     for topic in topics:
         cells = (
             *(topic[column] for column in many),
@@ -75,14 +95,17 @@ def list_topics(topics: list[Row], console: Console) -> None:
             topic["topic_id"] or "(no id)",
             topic["state"],
             str(len(topic["partitions"]) or ""),
-            clock(topic["last_seen"]),
+            clock(topic["last_seen"]).removeprefix(f"{day} "),
             ", ".join(filter(None, ("internal" if topic["internal"] else "", troubles(topic)))),
         )
         made.add_row(*map(Text, cells), style=None if topic["state"] == "current" else "dim")
-    if topics:
-        put(made, console)
-    else:
-        console.print("no topic was seen")
+    return made
+
+
+def one_day(rows: list[Row]) -> str:
+    """The day, as in `clock`, on which all were last seen; empty where there are several."""
+    days = {clock(row["last_seen"])[:5] for row in rows if row["last_seen"]}
+    return days.pop() if len(days) == 1 else ""
 
 
 def several(rows: list[Row]) -> list[str]:
@@ -103,29 +126,42 @@ def show_topics(topics: list[Row], console: Console) -> None:
     for number, topic in enumerate(topics):
         if number:
             console.print()
-        for line in heading(topic):
-            console.print(line, soft_wrap=True)
+        for name, said in heading(topic):
+            show_line(name, said, console)
         if topic["partitions"]:
             put(partitions_table(topic["partitions"]), console)
         else:
             console.print("  no partitions were described")
 
 
-def heading(topic: Row) -> Iterable[Text]:
-    text = Text(topic["name"] or "(not named)", style="bold")
-    yield text.append(f"  {topic['state']}  {cluster_of(topic)}", style="not bold")
-    yield Text(
-        f"  id             {topic['topic_id']}  {topic['topic_id_hex']}"
-        if topic["topic_id"]
-        else "  id             none seen"
+def show_line(name: str, said: Text, console: Console) -> None:
+    """On a terminal what is said goes on below itself; whoever reads a file or a pipe gets it in one line."""
+    if not name or not console.is_terminal:
+        console.print(Text(f"  {name:13}  " if name else "").append_text(said), soft_wrap=True)
+        return
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(no_wrap=True, min_width=13)
+    lines.add_column(overflow="fold")
+    lines.add_row(name, said)
+    console.print(Padding(lines, (0, 0, 0, 2)))
+
+
+def heading(topic: Row) -> Iterable[tuple[str, Text]]:
+    """Lines by their names; the first has none."""
+    yield (
+        "",
+        Text(topic["name"] or "(not named)", style="bold").append(
+            f"  {topic['state']}  {cluster_of(topic)}", style="not bold"
+        ),
     )
+    yield "id", Text(f"{topic['topic_id']}  {topic['topic_id_hex']}" if topic["topic_id"] else "none seen")
     if topic["earlier_ids"]:
-        yield Text(f"  earlier ids    {' '.join(topic['earlier_ids'])}")
-    yield Text(f"  seen           {topic['first_seen']} to {topic['last_seen']}")
-    yield Text(f"  internal       {word(topic['internal'])}{by(topic['internal_claim'])}")
+        yield "earlier ids", Text(" ".join(topic["earlier_ids"]))
+    yield "seen", Text(f"{topic['first_seen']} to {topic['last_seen']}")
+    yield "internal", Text(f"{word(topic['internal'])}{by(topic['internal_claim'])}")
     operations = topic["authorized_operations"]
     told = "nobody asked" if operations is None else ", ".join(operations)
-    yield Text(f"  authorized     {told}{by(topic['authorized_operations_claim'])}")
+    yield "authorized", Text(f"{told}{by(topic['authorized_operations_claim'])}")
 
 
 def cluster_of(topic: Row) -> str:
@@ -170,31 +206,53 @@ def partitions_table(partitions: list[Row]) -> Table:
 
 
 def list_clients(clients: list[Row], console: Console) -> None:
+    """As a table where there is room for it; else what each did stands below it, in words that wrap."""
     many = several(clients)
-    made = table(*many, "client id", "address", "software", "requests", "last seen", "API versions")
-    for client in clients:
-        used = ", ".join(f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items())
-        cells = (
-            *(client[column] for column in many),
-            name(client),
-            client["address"],
-            software(client),
-            f"{client['requests']:,}",
-            clock(client["last_seen"]),
-            used,
-        )
-        made.add_row(*map(Text, cells), style="dim" if client["between_brokers"] else None)
-    if clients:
+    headings = (*many, "client id", "address", "software", "requests", "last seen", "API versions")
+    rows = [(*(client[column] for column in many), *client_cells(client)) for client in clients]
+    styles = ["dim" if client["between_brokers"] else "" for client in clients]
+    made = table(*headings)
+    for cells, style in zip(rows, styles, strict=True):
+        made.add_row(*map(Text, cells), style=style)
+    if not clients:
+        console.print("no client was seen")
+    elif console.width >= minimum(made, console):
         put(made, console)
     else:
-        console.print("no client was seen")
+        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)][:-3]
+        for cells, style in zip((headings, *rows), ("bold", *styles), strict=True):
+            said = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False))
+            put(Text(said.rstrip(), style=style), console)
+            requests, seen, versions = cells[-3:]
+            below = (
+                f"{requests} request{'' if requests == '1' else 's'}, last seen {seen}: {versions}"
+                if cells is not headings
+                else BELOW
+            )
+            put(Padding(Text(below, style=style), (0, 0, 0, 4), expand=False), console)
+
+
+BELOW = "requests, last seen: API versions"
+
+
+def client_cells(client: Row) -> tuple[str, ...]:
+    return (
+        name(client),
+        client["address"],
+        software(client),
+        f"{client['requests']:,}",
+        clock(client["last_seen"]),
+        ", ".join(f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items()),
+    )
 
 
 def show_gate(refused: list[Row], seen: int, target: str, console: Console) -> None:
     if not refused:
-        console.print(Text(f"{seen} clients seen, none sends a version that {target} refuses", style="green"))
+        console.print(Text(f"{plural(seen, 'client')} seen, none sends a version that {target} refuses", style="green"))
         return
-    console.print(Text(f"{len(refused)} of {seen} clients send versions that {target} refuses", style="bold red"))
+    verb = "sends" if len(refused) == 1 else "send"
+    told = f"{len(refused)} of {plural(seen, 'client')} {verb} versions that {target} refuses"
+    console.print(Text(told, style="bold red"))
     made = table("client id", "address", "software", "refused", "last seen")
     for client in refused:
         cells = (name(client), client["address"], software(client), versions_of(client), clock(client["last_seen"]))
@@ -225,39 +283,3 @@ def numbers(values: list[int] | None) -> str:
 def clock(time: str | None) -> str:
     """An RFC 3339 time to the second, without its year: 11-21 00:20:25Z."""
     return f"{time[5:10]} {time[11:19]}Z" if time else ""
-
-
-def partition_rows(topics: Iterable[Row]) -> list[Row]:
-    """One flat row per partition, and one for a topic that has none described."""
-    columns = ("cluster", "name", "topic_id", "topic_id_hex", "state", "internal")
-    empty = dict.fromkeys(
-        ("partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas", "time", "source", "connection")
-    )
-    return [
-        {**{column: topic[column] for column in columns}, **empty, **row}
-        for topic in topics
-        for row in topic["partitions"] or [{}]
-    ]
-
-
-def client_rows(clients: Iterable[Row]) -> list[Row]:
-    """One flat row per client."""
-    return [
-        {
-            **{name: value for name, value in client.items() if name not in {"apis", "rejected_by_target"}},
-            "apis": [f"{api}:{version}" for api, versions in client["apis"].items() for version in versions],
-            "rejected_by_target": [f"{api}:{version}" for api, version in client.get("rejected_by_target", ())],
-        }
-        for client in clients
-    ]
-
-
-def csv_of(rows: list[Row]) -> str:
-    """Rows with a heading; lists are separated by spaces, what is not known is empty."""
-    out = io.StringIO()
-    if rows:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(rows[0])
-        for row in rows:
-            writer.writerow(" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
-    return out.getvalue()

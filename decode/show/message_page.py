@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from functools import cache
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -24,20 +25,27 @@ Line = dict[str, Any]
 WIDTH = 160  # characters of a row: what terminals of today show, and as wide as the tables of other commands
 
 
-def text(of: Line) -> str:
-    """The same for eyes: one headline, then the body indented."""
-    return "\n".join([headline(of), *content(of, "  ")])
+def text(of: Line, width: int | None = None) -> str:
+    """The same for eyes: one headline, then the body indented; on a terminal in rows of its width."""
+    lines = [headline(of), *content(of, "  ", WIDTH if width is None else min(width, WIDTH))]
+    return "\n".join(lines if width is None else (part for line in lines for part in hung(line, width)))
 
 
-def content(of: Line, indent: str) -> Iterator[str]:
+def hung(line: str, width: int) -> list[str]:
+    """A row that fits, going on four columns further in, between words."""
+    below = " " * (len(line) - len(line.lstrip()) + 4)
+    return [line] if len(line) <= width else wrap(line, width, subsequent_indent=below, break_on_hyphens=False)
+
+
+def content(of: Line, indent: str, width: int = WIDTH) -> Iterator[str]:
     """What the message says, or why that is not known; of an Envelope, what it carries too."""
     for reason in ("undecoded", "malformed"):
         if reason in of:
             yield f"{indent}{reason}: {of[reason]}"
-    yield from rows(of.get("body", {}), indent)
+    yield from rows(of.get("body", {}), indent, width)
     if "enveloped" in of:
         yield f"{indent}enveloped: {headline(of['enveloped'])}"
-        yield from content(of["enveloped"], indent + "  ")
+        yield from content(of["enveloped"], indent + "  ", width)
 
 
 def headline(of: Line) -> str:
@@ -53,33 +61,33 @@ def headline(of: Line) -> str:
     return "  ".join(parts)
 
 
-def rows(value: Any, indent: str) -> Iterator[str]:
-    """A struct's fields, one a row; of a list's elements, as many a row as WIDTH has room for."""
+def rows(value: Any, indent: str, width: int) -> Iterator[str]:
+    """A struct's fields, one a row; of a list's elements, as many a row as `width` has room for."""
     for name, inner in value.items():
         if is_struct(inner):
             yield f"{indent}{name}:"
-            yield from rows(inner, indent + "  ")
+            yield from rows(inner, indent + "  ", width)
         elif is_list(inner):
             yield f"{indent}{name}:"
             for element in inner:
-                first, *rest = list(packed(element, indent + "    ")) or [indent + "    "]
+                first, *rest = list(packed(element, indent + "    ", width)) or [indent + "    "]
                 yield f"{indent}  - {first.strip()}"
                 yield from rest
         else:
             yield f"{indent}{name}: {scalar(name, inner)}"
 
 
-def packed(element: Line, indent: str) -> Iterator[str]:
+def packed(element: Line, indent: str, width: int) -> Iterator[str]:
     """The same rows; neighbours that are one value each share one: a partition is one line to read and to find."""
     row = ""
     for name, inner in element.items():
         if is_struct(inner) or is_list(inner):
             yield from [row] if row else []
-            yield from rows({name: inner}, indent)
+            yield from rows({name: inner}, indent, width)
             row = ""
             continue
         said = f"{name}: {scalar(name, inner)}"
-        if row and len(row) + len(said) + 2 > WIDTH:
+        if row and len(row) + len(said) + 2 > width:
             yield row
             row = ""
         row = f"{row}  {said}" if row else indent + said

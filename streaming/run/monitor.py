@@ -273,10 +273,11 @@ def beginning(plan: Plan, page: Page, settings: Settings) -> str:
     done = manifest.committed(plan.checkpoint)
     newest_s = max(page.times()["agent_judged_timestamp_seconds"].values(), default=None)
     judged = f", judged up to {dt.datetime.fromtimestamp(newest_s, dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if newest_s else ""
+    file, wait = ("file", "waits") if page.query.backlog_files == 1 else ("files", "wait")
     said = [
         f"judging {plan.frames} into {plan.out}",
         f"agents {', '.join(sorted(settings.agents)) or 'none yet'}",
-        f"{page.query.backlog_files:,} files ({page.query.backlog_bytes / 1e6:,.1f} MB) wait",
+        f"{page.query.backlog_files:,} {file} ({page.query.backlog_bytes / 1e6:,.1f} MB) {wait}",
         "from the beginning" if done < 0 else f"after batch {done}{judged}",
         *([f"metrics at http://{plan.metrics_address}:{plan.metrics_port}/metrics"] if plan.metrics_port else ()),
     ]

@@ -76,3 +76,24 @@ def test_a_gate_does_not_open_for_nothing(run, tmp_path):
     told = run("clients", tmp_path / "web.pcap", "--target", "4.0")
     assert (told.exit_code, told.stdout) == (2, "")
     assert told.stderr == ("wirecheck: no Kafka traffic in 6 frames of 1 connections; busy ports: 9092 (6 frames)\n")
+
+
+@pytest.mark.parametrize(
+    ("refused", "seen", "said"),
+    [
+        (0, 1, "1 client seen, none sends a version that 4.0 refuses"),
+        (1, 1, "1 of 1 client sends versions that 4.0 refuses"),
+        (2, 3, "2 of 3 clients send versions that 4.0 refuses"),
+    ],
+)
+def test_one_client_is_one(capsys, refused, seen, said):
+    from rich.console import Console
+
+    from wirecheck.dashboards.terminal_tables import show_gate
+
+    client = {
+        "client_id": "app", "address": "10.0.0.7", "software_name": None, "software_version": None,
+        "last_seen": "2026-11-21T00:20:03.000000Z", "rejected_by_target": [("Fetch", 3)],
+    }  # fmt: skip
+    show_gate([client] * refused, seen, "4.0", Console(width=100))
+    assert capsys.readouterr().out.splitlines()[0] == said

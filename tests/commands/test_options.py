@@ -39,6 +39,12 @@ def test_values_are_completed(line, offered):
     assert all(item.lower().startswith(begun) for item in found)
 
 
+def test_topics_are_completed_from_the_tables_that_the_line_names(verdict):
+    assert completed(f"wirecheck topics {verdict} --topic pa") == ["pallets", "parcels"]
+    assert completed(f"wirecheck findings {verdict} --topic ship") == ["shipments"]
+    assert not any(completed("wirecheck topics nowhere/ --topic pa"))
+
+
 def test_variables_stand_for_options_and_options_go_first(run, monkeypatch):
     monkeypatch.setenv("WIRECHECK_FORMAT", "json")
     monkeypatch.setenv("WIRECHECK_ENGINE", "local")

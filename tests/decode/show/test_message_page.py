@@ -136,3 +136,19 @@ def test_a_row_ends_where_it_would_become_too_wide():
 def test_a_message_of_many_partitions_takes_a_row_for_each():
     rows = [{"partitionIndex": i, "leaderId": 1, "isrNodes": [1, 2, 3]} for i in range(10_000)]
     assert len(body(topics=[{"name": "a", "partitions": rows}])) == 10_003
+
+
+def test_on_a_terminal_rows_end_between_words_and_fields():
+    partition = {"partitionIndex": 2, "controllerEpoch": 1, "leader": 2, "leaderEpoch": 1, "isr": [2, 1]}
+    line = {**LINE, "body": {"topics": [{"name": "orders", "topicId": ORDERS, "partitions": [partition]}]}}
+    assert text(line, 80).splitlines() == [
+        "2023-11-14T22:13:20.003000Z  [fd00::1]:40000 > 10.0.0.9:9092  Metadata v12",
+        "    response  #7  client app  99 bytes  frame 4 of a.pcap",
+        "  topics:",
+        "    - name: orders",
+        f"      topicId: {ORDERS} (24cc4332-f7de-45a3-b24e-33d61aa0d16c)",
+        "      partitions:",
+        "        - partitionIndex: 2  controllerEpoch: 1  leader: 2  leaderEpoch: 1",
+        "          isr: [2, 1]",
+    ]
+    assert len(text(line).splitlines()) == 5

@@ -202,6 +202,8 @@ def test_it_begins_by_saying_what_it_reads_and_how_far_it_is(plan, frames_files)
         "from the beginning",
         "metrics at http://127.0.0.1:9108/metrics",
     ]
+    page.query = replace(page.query, backlog_files=1, backlog_bytes=200_000)
+    assert "; 1 file (0.2 MB) waits; " in monitor.beginning(plan, page, settings)
 
 
 def gone_on_with(plan, frames_files, kept, parts):

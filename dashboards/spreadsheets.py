@@ -1,0 +1,49 @@
+"""Topics and clients as flat rows, and rows as CSV.
+
+Knows the descriptions of topics and the clients of a replay's JSON. Refuses to know how any of it was found, and what a
+terminal may be told (the door sees to that).
+Rule: a cell that nobody said anything for is empty.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def partition_rows(topics: Iterable[Row]) -> list[Row]:
+    """One flat row per partition, and one for a topic that has none described."""
+    columns = ("cluster", "name", "topic_id", "topic_id_hex", "state", "internal")
+    empty = dict.fromkeys(
+        ("partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas", "time", "source", "connection")
+    )
+    return [
+        {**{column: topic[column] for column in columns}, **empty, **row}
+        for topic in topics
+        for row in topic["partitions"] or [{}]
+    ]
+
+
+def client_rows(clients: Iterable[Row]) -> list[Row]:
+    """One flat row per client."""
+    return [
+        {
+            **{name: value for name, value in client.items() if name not in {"apis", "rejected_by_target"}},
+            "apis": [f"{api}:{version}" for api, versions in client["apis"].items() for version in versions],
+            "rejected_by_target": [f"{api}:{version}" for api, version in client.get("rejected_by_target", ())],
+        }
+        for client in clients
+    ]
+
+
+def csv_of(rows: list[Row]) -> str:
+    """Rows with a heading; lists are separated by spaces, what is not known is empty."""
+    out = io.StringIO()
+    if rows:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(rows[0])
+        for row in rows:
+            writer.writerow(" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+    return out.getvalue()
