@@ -127,8 +127,7 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
     summary = write_frames(given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
         click.echo(f"wirecheck: {line}", err=True)
-    count = len(summary.files)
-    click.echo(f"{summary.frames:,} frames in {count:,} file{'' if count == 1 else 's'} under {out}", err=True)
+    click.echo(f"{summary.frames:,} frames in {some(len(summary.files), 'file')} under {out}", err=True)
     if strict and summary.input_errors:
         raise Stop(NOT_WHOLE)
 
@@ -171,12 +170,14 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
 def summary_line(counts: "Counts", out: Path) -> str:
     """`1,234 frames in 5 files under DIR; 1,000 of 9,000 payload bytes kept; lost 0 in the kernel, 0 at the disk`."""
     parts = [
-        f"{counts.kept_frames:,} frames in {counts.files:,} files under {out}",
+        f"{counts.kept_frames:,} frames in {some(counts.files, 'file')} under {out}",
         f"{counts.kept_bytes:,} of {sum(counts.payload_bytes.values()):,} payload bytes kept",
         f"lost {counts.lost_by('kernel'):,} in the kernel, {counts.lost_by('disk'):,} at the disk",
     ]
     if counts.backlog is not None:
-        parts.append(f"{counts.shipped_files:,} files shipped, {counts.lost_by('spool'):,} frames lost in the spool")
+        parts.append(
+            f"{some(counts.shipped_files, 'file')} shipped, {counts.lost_by('spool'):,} frames lost in the spool"
+        )
     if counts.tls is not None:
         tls = counts.tls
         parts.append(
@@ -185,6 +186,10 @@ def summary_line(counts: "Counts", out: Path) -> str:
     if counts.skipped:
         parts.append("skipped " + ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.skipped.items())))
     return "; ".join(parts)
+
+
+def some(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def served(counts: "Counts", address: str, port: int | None) -> Any:

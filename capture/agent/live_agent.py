@@ -40,6 +40,7 @@ _GATHER_S = 0.05  # packets gather for so long while rings are nearly empty: wha
 _NEARLY_EMPTY = 1 / 8  # of a ring
 _IDLE_S = 10.0  # an agent that sees nothing says so this often, for those who wait for its time
 _LOOKED_S = 1.0
+_ONE_SIGNAL_S = 1.0  # timeout(1) sends its signal twice: to the process, and to its group
 _BACK_NS = 1_000_000_000  # a clock that is set back by less only makes packets late
 
 
@@ -79,6 +80,7 @@ class Signals:
     def __init__(self) -> None:
         self.stop = False
         self.roll = False
+        self._asked_s = 0.0
         self._before: dict[int, signal.Handlers | int | object] = {}
 
     def __enter__(self) -> Self:
@@ -93,9 +95,11 @@ class Signals:
     def _take(self, number: int, _: FrameType | None) -> None:
         if number == signal.SIGHUP:
             self.roll = True
-        else:
-            self.stop = True
+        elif not self.stop:
+            self.stop, self._asked_s = True, time.monotonic()
+        elif time.monotonic() - self._asked_s >= _ONE_SIGNAL_S:
             signal.signal(number, signal.SIG_DFL)  # who asks twice does not want to wait: only whole files are visible
+            signal.raise_signal(number)
 
 
 def listen(

@@ -52,6 +52,7 @@ from wirecheck.streaming.store.storage import at, is_local, local, why
 LOOK_S = 0.2
 ROUNDS = 25
 """So many looks are 5 s."""
+ENDED = "ended at once; the next start repeats the batch that ran"
 AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
 """Spark asks for the next batch when one is committed; how long it waits is the feed's affair."""
 STEPS = ("judge", "follow")
@@ -71,7 +72,7 @@ def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) ->
     except OSError as failure:  # a disk or a folder that goes meanwhile
         raise MonitorError(f"{failure.filename or plan.out}: {why(failure)}; fix that and start again") from failure
     except KeyboardInterrupt as failure:
-        raise MonitorError("ended at once; the next start repeats the batch that ran") from failure
+        raise MonitorError(ENDED) from failure
 
 
 def begin(settings: Settings, watch: "Watch") -> None:
@@ -89,7 +90,11 @@ def begin(settings: Settings, watch: "Watch") -> None:
             )
             with house_kept(plan, say, watch.lease):
                 outlive(spark, job, settings, watch)
-        except PySparkException as failure:  # its words are in Java, which is there until the session is closed
+        except (PySparkException, SparkDidNotStart) as failure:  # words in Java, which is there until it is closed
+            if watch.stopping.is_set():  # who asked for an end told Java, too: as timeout(1) does
+                raise MonitorError(ENDED) from failure
+            if isinstance(failure, SparkDidNotStart):
+                raise
             if watch.lease:
                 watch.lease.check()  # where it was lost that is why
             raise MonitorError(in_one_line(str(failure), plan)) from failure

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.web_server import Front, is_this_machine, serve
 from wirecheck.streaming.store.lease import Lease, leased
 from wirecheck.streaming.store.storage import is_local, local, why
+
+ONE_SIGNAL_S = 1.0
+"""timeout(1) sends its signal to the process, and then to the process's group: what comes so soon is no second one."""
 
 
 @contextmanager
@@ -66,9 +70,13 @@ def served(plan: Plan, front: Front | None = None) -> Iterator[Page]:
 def stop_signals() -> Iterator[Event]:
     """SIGTERM and SIGINT ask for an end after the batch that runs; a second one is obeyed at once."""
     stopping = Event()
+    asked_s = 0.0
 
     def stop(_number: int, _: FrameType | None) -> None:
-        if stopping.is_set():
+        nonlocal asked_s
+        if not stopping.is_set():
+            asked_s = time.monotonic()
+        elif time.monotonic() - asked_s >= ONE_SIGNAL_S:
             logging.disable(logging.CRITICAL)  # py4j logs each sentence that is interrupted
             raise KeyboardInterrupt
         stopping.set()

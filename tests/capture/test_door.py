@@ -127,7 +127,7 @@ def test_an_agent_ends_in_order_and_keeps_a_second_one_out(tmp_path):
     time.sleep(0.3)
     agent.send_signal(signal.SIGTERM)
     out, err = agent.communicate(timeout=PATIENCE_S)
-    said = f"0 frames in 1 files under {tmp_path}; 0 of 0 payload bytes kept; lost 0 in the kernel, 0 at the disk\n"
+    said = f"0 frames in 1 file under {tmp_path}; 0 of 0 payload bytes kept; lost 0 in the kernel, 0 at the disk\n"
     assert (agent.returncode, out, err.splitlines(keepends=True)[-1]) == (0, "", said)
     (file,) = tmp_path.glob("a-*.parquet")
     table = frames_file.read(file)

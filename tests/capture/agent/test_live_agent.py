@@ -219,12 +219,30 @@ def test_an_interface_or_a_filter_that_does_not_exist_says_so(arguments, message
     assert message in done.stderr
 
 
-def test_a_second_signal_ends_without_waiting():
+TWICE = """
+import signal, sys
+from wirecheck.capture.agent import live_agent
+live_agent._ONE_SIGNAL_S = float(sys.argv[1])
+with live_agent.Signals() as signals:
+    signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal(signal.SIGTERM)
+    print("goes on to its end", signals.stop)
+"""
+
+
+@pytest.mark.parametrize(
+    ("one_signal_s", "code", "said"), [(60, 0, "goes on to its end True\n"), (0, -signal.SIGTERM, "")]
+)
+def test_a_second_signal_ends_without_waiting_and_what_comes_at_once_is_no_second_one(one_signal_s, code, said):
+    done = subprocess.run([sys.executable, "-c", TWICE, str(one_signal_s)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, said)
+
+
+def test_signals_are_somebody_elses_again_afterwards():
     before = signal.getsignal(signal.SIGTERM)
     with Signals() as signals:
         signal.raise_signal(signal.SIGHUP)
         assert (signals.roll, signals.stop) == (True, False)
         signal.raise_signal(signal.SIGTERM)
         assert signals.stop
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert signal.getsignal(signal.SIGTERM) == before

@@ -1,6 +1,8 @@
 """The monitor's life: what it refuses before Spark starts, and that arriving bit by bit changes nothing."""
 
+import logging
 import os
+import signal
 import socket
 from collections import Counter
 from dataclasses import replace
@@ -9,10 +11,12 @@ from threading import Event
 import pytest
 from pyspark.errors import PySparkException
 
-from wirecheck.streaming.run import manifest, monitor
+from wirecheck.streaming.run import manifest, monitor, resources
 from wirecheck.streaming.run.arrivals import OnDisk
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, attend, prepared, run
+from wirecheck.streaming.run.resources import stop_signals
+from wirecheck.streaming.spark.session import SparkDidNotStart
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
@@ -317,6 +321,29 @@ def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch)
     attend(None, job, settings, Watch(plan, page, stopping, said.append))
     assert (query.looks, query.stopped, len(said)) == (3, True, 2)
     assert said[1] == "ending when the batch that runs is finished; a second signal ends at once"
+
+
+def test_java_that_was_told_to_end_as_well_is_no_fault_of_sparks(plan, monkeypatch):
+    """As timeout(1) and a service's manager do it: the process and its group are told."""
+
+    def told(_):
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # one telling, not two
+        raise SparkDidNotStart("Spark did not start: WARN SparkConf")
+
+    monkeypatch.setattr(monitor, "open_session", told)
+    with pytest.raises(MonitorError, match=monitor.ENDED):
+        run(plan, Settings(), lambda _: None)
+
+
+def test_a_second_signal_is_obeyed_at_once(monkeypatch):
+    monkeypatch.setattr(resources, "ONE_SIGNAL_S", 0.0)
+    with stop_signals() as stopping:
+        signal.raise_signal(signal.SIGTERM)
+        assert stopping.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.spark
