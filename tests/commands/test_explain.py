@@ -23,7 +23,9 @@ def on_a_terminal(columns, *words):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     command = [sys.executable, "-c", "from wirecheck.door import main; main()", *words]
     environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
-    with subprocess.Popen(command, cwd=ROOT, env=environment | {"TERM": "xterm"}, stdout=theirs, stdin=theirs):
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment | {"TERM": "xterm"}, stdout=theirs, stderr=theirs, stdin=theirs
+    ):
         os.close(theirs)
         told = b""
         while chunk := read(ours):
@@ -68,3 +70,11 @@ def test_a_page_says_its_check_s_name_kind_and_what_to_do(run, code):
     assert page.startswith(f"## {code} {CHECKS[code].name}\n\n{CHECKS[code].kind}, ")
     assert words(page.split("**What to do.**")[1])
     assert run("explain", CHECKS[code].name).stdout == page
+
+
+def test_an_error_in_one_line_is_broken_between_words_on_a_terminal():
+    told = on_a_terminal(80, "decode", "-q", str(EXAMPLE), "--api", "Nope")
+    assert max(map(len, told.splitlines())) <= 80
+    assert told.startswith("wirecheck: Nope: no such API; did you mean ")
+    assert "\n  " in told
+    assert {"AddOffsetsToTxn,", "AllocateProducerIds,", "WriteTxnMarkers"} <= set(re.sub(r"[.;]", "", told).split())
