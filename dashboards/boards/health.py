@@ -68,7 +68,7 @@ NOW = (
         "Packets lost at capture",
         "Do agents lose packets? Share of all packets over the last 5 minutes.",
         "percentunit",
-        "sum(rate(wirecheck_agent_lost_frames_total[5m])) / sum(rate(wirecheck_agent_frames_total[5m]))"
+        "sum(rate(wirecheck_agent_lost_frames_total[5m])) / (sum(rate(wirecheck_agent_frames_total[5m])) > 0)"
         " or sum(rate(wirecheck_agent_frames_total[5m])) * 0",
         steps=((0.0001, "orange"), (0.01, "red")),
         decimals=3,

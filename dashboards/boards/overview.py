@@ -53,7 +53,7 @@ VERDICT = (
         "How much of the traffic does the verdict rest on? Share of messages read to the last byte.",
         "percentunit",
         f'sum(rate(wirecheck_messages_total{{{ON}, outcome="decoded"}}{RATE}))'
-        f" / sum(rate(wirecheck_messages_total{{{ON}}}{RATE}))",
+        f" / (sum(rate(wirecheck_messages_total{{{ON}}}{RATE})) > 0)",  # a quiet minute has no share
         steps=((0, "red"), (0.98, "orange"), (0.999, "green")),
         decimals=2,
         upto=1,
