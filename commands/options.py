@@ -174,9 +174,9 @@ def complete_code(_ctx: click.Context, _param: click.Parameter, begun: str) -> l
 
 
 def complete_api(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    from wirecheck.decode.show.message_filter import api_names
+    from wirecheck.decode.api_names import names
 
-    return [CompletionItem(name) for name in sorted(api_names().values()) if name.lower().startswith(begun.lower())]
+    return [CompletionItem(name) for name in sorted(names().values()) if name.lower().startswith(begun.lower())]
 
 
 def complete_topic(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -11,13 +11,13 @@ import base64
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cached_property
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirecheck.decode.layouts.layout import layouts
+from wirecheck.decode.api_names import names
 from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Connection, Exchanges
     from wirecheck.decode.show.learned_names import Places
 
-__all__ = ["Filter", "Moment", "api_names", "key_of", "texts"]
+__all__ = ["Filter", "Moment", "key_of", "texts"]
 
 Line = dict[str, Any]
 End = tuple[str, int | None]
@@ -197,19 +197,13 @@ def texts(body: Any) -> Iterator[str]:
             yield from texts(inner)
 
 
-@cache
-def api_names() -> dict[int, str]:
-    """Key to the name that Kafka's own log uses."""
-    return {layout.key: layout.api for layout in layouts("kafka") if layout.side == "request"}
-
-
 def key_of(api: str) -> int:
     """The key of an API named in any case, or given as its key. ValueError if there is none."""
-    keys = {name.lower(): key for key, name in api_names().items()}
+    keys = {name.lower(): key for key, name in names().items()}
     if api.lower() in keys:
         return keys[api.lower()]
-    if api.isdecimal() and int(api) in api_names():
+    if api.isdecimal() and int(api) in names():
         return int(api)
-    near = [api_names()[keys[name]] for name in get_close_matches(api.lower(), keys, 3)]
+    near = [names()[keys[name]] for name in get_close_matches(api.lower(), keys, 3)]
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    raise ValueError(f"{api}: no such API; {meant}Kafka calls them {', '.join(sorted(api_names().values()))}")
+    raise ValueError(f"{api}: no such API; {meant}Kafka calls them {', '.join(sorted(names().values()))}")

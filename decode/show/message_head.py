@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from wirecheck.decode.api_names import names
 from wirecheck.decode.connection.exchanges import endpoint
-from wirecheck.decode.show.message_filter import api_names
 from wirecheck.decode.wire import REQUEST, SIDES
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _facts(side: int, key: int, version: int, correlation_id: int) -> dict[str, 
     return {
         "side": SIDES[side],
         "key": key if key >= 0 else None,
-        "api": api_names().get(key),
+        "api": names().get(key),
         "version": version if version >= 0 else None,
         "correlation_id": correlation_id,
     }

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirecheck.decode.show.message_filter import api_names, key_of
+from wirecheck.decode.api_names import names
+from wirecheck.decode.show.message_filter import key_of
 from wirecheck.decode.show.message_head import facts
 from wirecheck.decode.show.message_lines import PLAIN, alone, enveloped, verdict
 from wirecheck.decode.wire import REQUEST, SIDES, known, pack
@@ -51,7 +52,7 @@ def _request(data: bytes, key: int | None, version: int | None) -> list[tuple[by
     fitting = [(part, _ids(part)) for part in parts if _agree(_ids(part), key, version)]
     if not fitting and (key is not None or version is not None):
         wanted = (
-            f"{'any API' if key is None else api_names()[key]} {'of any version' if version is None else f'v{version}'}"
+            f"{'any API' if key is None else names()[key]} {'of any version' if version is None else f'v{version}'}"
         )
         raise ValueError(
             f"these bytes begin as a request of {_named(_ids(data))}, not of {wanted}: "
@@ -63,7 +64,7 @@ def _request(data: bytes, key: int | None, version: int | None) -> list[tuple[by
 def _agree(ids: Ids, key: int | None, version: int | None) -> bool:
     """Whether these may be the ids of what was asked for; where nothing was, of what Kafka has."""
     if key is None and version is None:
-        low, high = known()[ids[0]][:2].tolist() if ids[0] in api_names() else (0, -1)
+        low, high = known()[ids[0]][:2].tolist() if ids[0] in names() else (0, -1)
         return bool(low <= ids[1] <= high)
     return key in {None, ids[0]} and version in {None, ids[1]}
 
@@ -84,7 +85,7 @@ def _ids(data: bytes) -> Ids:
 
 
 def _named(ids: Ids) -> str:
-    return f"{api_names().get(ids[0], f'key {ids[0]}')} v{ids[1]}"
+    return f"{names().get(ids[0], f'key {ids[0]}')} v{ids[1]}"
 
 
 def _line(data: bytes, side: str, ids: Ids, reading: Reading) -> Line:

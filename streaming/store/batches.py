@@ -149,8 +149,8 @@ class Folders:
         return self.folder / f"batch_id={batch_id}" / PART
 
     def rows(self, batch_id: int, columns: Iterable[str] | None = None) -> pa.Table | None:
-        # Opened by Arrow, not by Python: what a file of Python's gave, Arrow's threads let go when they come to it, and where
-        # Python has ended by then, that aborts the process.
+        # Opened by Arrow, not by Python: what a file of Python's gave, Arrow's threads let go when they come to it, and
+        # where Python has ended by then, that aborts the process.
         with suppress(FileNotFoundError), pa.OSFile(str(self.part(batch_id))) as file:
             return columns_of(file, columns)
         return None

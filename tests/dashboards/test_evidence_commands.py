@@ -11,7 +11,7 @@ from tests.dashboards.results import SIDE
 from wirecheck import door
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.dashboards.evidence_commands import commands, dissections, every_command, last_versions
-from wirecheck.decode.show.message_filter import api_names
+from wirecheck.decode.api_names import names
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/zk39-inconsistent-id/capture.pcap.gz"
 OF_AGENT = {**SIDE, "frame": {"source": "eth0.100", "first": 1, "last": 2}}
@@ -49,7 +49,7 @@ def test_tshark_is_offered_only_for_versions_that_it_reads(version, there):
 
 
 def test_every_api_of_the_table_is_one_of_kafkas():
-    assert last_versions().keys() <= set(api_names().values())
+    assert last_versions().keys() <= set(names().values())
     assert last_versions()["Fetch"] == 11
 
 

@@ -34,6 +34,14 @@ def test_batches_are_read_in_order(run):
     assert run.rows(3) is None
 
 
+def test_arrow_opens_what_is_read(run, monkeypatch):
+    """Buffers of Python's that Arrow's threads still hold when Python has ended abort the process."""
+    write(table("a"), run, 0)
+    monkeypatch.setattr("pathlib.Path.open", None)
+    monkeypatch.setattr("builtins.open", None)
+    assert run.rows(0)["id"].to_pylist() == ["a"]
+
+
 def test_the_same_rows_again_change_nothing(run):
     write(table("a"), run, 0)
     before = run.written_s(0)
