@@ -24,7 +24,7 @@ def test_what_is_found_is_what_a_replay_finds(name):
 
 
 def test_so_are_the_planted_faults_of_some_days_of_a_month():
-    line = compared("days", partial(of_month, DAYS), [3], ways := Ways(), ["findings"])
+    line = compared("days", partial(of_month, DAYS), [3], ways := Ways(), ["ids"])
     assert {("TID001", "orders-4"), ("TID005", "orders-5")} <= planted(max(DAYS) + 1) & set(line["found"])
     assert ways.cut_off
     assert not ways.differing
