@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from wirecheck.commands.screen import legible
+from wirecheck.commands.screen import worded
 
 FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
@@ -38,7 +38,7 @@ class Stop(click.ClickException):
     exit_code = UNUSABLE
 
     def show(self, file: Any = None) -> None:
-        click.echo(legible(f"wirecheck: {self.format_message()}"), file=file or sys.stderr)
+        click.echo(worded(f"wirecheck: {self.format_message()}"), file=file or sys.stderr)
 
 
 @contextmanager

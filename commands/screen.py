@@ -63,6 +63,8 @@ def paints() -> bool:
 
 
 Cells = list[tuple[str, str]]
+MANY_COLUMNS = 20
+"""On a narrower terminal nothing is worth breaking by hand."""
 HANGING = " " * 15
 """Below the first cell of a row, which is a time: the next begins there."""
 
@@ -217,7 +219,26 @@ def tell(line: str) -> None:
     """A line on stderr, in place of the progress that may stand there."""
     if draws():
         write_error(ERASE)
-    print(legible(line), file=sys.stderr)  # noqa: T201 - as click does
+    print(worded(line), file=sys.stderr)  # noqa: T201 - as click does
+
+
+def worded(line: str) -> str:
+    """A line for stderr, harmless; on a terminal it is broken between words, and what goes on hangs."""
+    text = str(legible(line))
+    if not sys.stderr.isatty():
+        return text
+    try:
+        wide = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        wide = shutil.get_terminal_size().columns
+    if wide < MANY_COLUMNS or len(text) <= wide:
+        return text
+    from textwrap import fill
+
+    return "\n".join(
+        fill(part, wide, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for part in text.split("\n")
+    )
 
 
 def progress(what: str, then: str = "") -> AbstractContextManager[Callable[[int, int], None]]:

@@ -1,4 +1,4 @@
-"""`wirecheck explain` on a real terminal: its page wraps between words."""
+"""`wirecheck explain`: its page wraps between words on a real terminal, and says what replay says of the same check."""
 
 import fcntl
 import os
@@ -11,7 +11,8 @@ import termios
 
 import pytest
 
-from tests.commands.conftest import ROOT
+from tests.commands.conftest import EXAMPLE, ROOT
+from wirecheck.judge.checks.catalogue import CHECKS
 
 PAINT = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -22,7 +23,9 @@ def on_a_terminal(columns, *words):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     command = [sys.executable, "-c", "from wirecheck.door import main; main()", *words]
     environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
-    with subprocess.Popen(command, cwd=ROOT, env=environment | {"TERM": "xterm"}, stdout=theirs, stdin=theirs):
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment | {"TERM": "xterm"}, stdout=theirs, stderr=theirs, stdin=theirs
+    ):
         os.close(theirs)
         told = b""
         while chunk := read(ours):
@@ -44,3 +47,34 @@ def test_a_page_wraps_between_words(run, columns):
     assert max(map(len, lines)) <= columns
     whole = run("explain", "LOG003").stdout.replace("*", "").replace("`", "")
     assert {word for line in lines for word in line.split()} <= set(whole.split())
+
+
+def words(text):
+    """As somebody reads them: without lines, asterisks and backquotes."""
+    return " ".join(re.sub(r"[*`]", "", text).split())
+
+
+def test_replay_and_explain_say_the_same_of_a_check(run):
+    told = run("replay", EXAMPLE, "--engine", "local").stdout
+    code, name, kind = re.search(r"^([A-Z]{3}\d{3}) (\S+)  (\w+)", told, re.MULTILINE).groups()
+    head, rest = run("explain", code).stdout.split("\n", 1)
+    assert head == f"## {code} {name}"
+    assert rest.lstrip().startswith(f"{kind}, ")
+    (what_to_do,) = re.findall(r"^  Next  (.*)$", told, re.MULTILINE)
+    assert words(rest.split("**What to do.**")[1]) == words(what_to_do)
+
+
+@pytest.mark.parametrize("code", CHECKS)
+def test_a_page_says_its_check_s_name_kind_and_what_to_do(run, code):
+    page = run("explain", code).stdout
+    assert page.startswith(f"## {code} {CHECKS[code].name}\n\n{CHECKS[code].kind}, ")
+    assert words(page.split("**What to do.**")[1])
+    assert run("explain", CHECKS[code].name).stdout == page
+
+
+def test_an_error_in_one_line_is_broken_between_words_on_a_terminal():
+    told = on_a_terminal(80, "decode", "-q", str(EXAMPLE), "--api", "Nope")
+    assert max(map(len, told.splitlines())) <= 80
+    assert told.startswith("wirecheck: Nope: no such API; did you mean ")
+    assert "\n  " in told
+    assert {"AddOffsetsToTxn,", "AllocateProducerIds,", "WriteTxnMarkers"} <= set(re.sub(r"[.;]", "", told).split())

