@@ -32,7 +32,7 @@ from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parent.parent
 CAPTURES = ROOT / "tests" / "scenarios" / "captures"
-PROMISED = re.compile(r"wirecheck_(?!judged_lag|frame_to|batch_d|last_b|state_b|build|backlog|disk)")
+PROMISED = re.compile(r"wirecheck_(?!judged_lag|frame_to|batch_d|last_b|state_b|build|backlog|disk|task_cpu)")
 PATIENCE_S = 900
 OURS = (sys.executable, "-m", "wirecheck")
 

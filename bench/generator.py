@@ -21,7 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-SENDS, RECEIVES = "wcbench0", "wcbench1"
+WIRE = os.environ.get("BENCH_WIRE", "wcbench")
+"""Another name lets two runs be on one machine."""
+SENDS, RECEIVES = f"{WIRE}0", f"{WIRE}1"
 TICK_S = 0.0005
 MOST_AT_ONCE = 256
 SECOND_OCTETS = 14 + 12 + 1, 14 + 16 + 1  # of both addresses: what makes a round's connections new

@@ -133,10 +133,19 @@ class Sequences:
     keys: bytes
 
     def is_right(self, row: Row, values: NDArray[np.int16]) -> bool:
+        """What is plain was said there; of a bent row, where it has the bytes it had."""
         whole, plain_bytes = self.bases[row["frame_no"] >> FRAME_BITS].plain[row["frame_no"] % (1 << FRAME_BITS)]
-        first = whole.find(row["payload"])
-        said = plain_bytes[first : first + row["payload_len"]]
-        return first >= 0 and len(said) == len(values) and bool(((values == OVERHEAD) | (values == said)).all())
+        length, payload = row["payload_len"], row["payload"]
+        if (first := whole.find(payload)) >= 0:
+            said = plain_bytes[first : first + length]
+            return len(said) == len(values) and bool(((values == OVERHEAD) | (values == said)).all())
+        if not len(payload) == length == len(values):
+            return False
+        there, wire, was = values != OVERHEAD, np.frombuffer(payload, np.uint8), np.frombuffer(whole, np.uint8)
+        return any(
+            (wire == was[at : at + length])[there].all() and (values == plain_bytes[at : at + length])[there].all()
+            for at in range(len(whole) - length + 1)  # a cut may have come before
+        )
 
 
 def sequences(bases: list[Base], dice: tuple[np.random.Generator, Draws], count: int, *, bent: bool) -> Sequences:

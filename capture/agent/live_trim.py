@@ -50,6 +50,7 @@ class LiveTlsTrim(TlsTrim):
 
     def __init__(self, secrets: Secrets, trim: Trim | None, key_logs: GrowingKeyLogs, counts: Counts) -> None:
         super().__init__(secrets, trim)
+        self._live = True
         assert counts.tls is not None
         self._key_logs, self._counts, self._before = key_logs, counts, counts.tls
 

@@ -26,13 +26,15 @@ class TlsTrim:
 
     def __init__(self, secrets: Secrets, trim: Trim | None) -> None:
         self._secrets, self._trim = secrets, trim
+        self._live = False
         self._undo: Decryption | None = None
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if self._undo is None and self._secrets.wanted:
             from wirecheck.capture.tls.decryption import Decryption
+            from wirecheck.capture.tls.joining import LIVE, OFFLINE, Budget
 
-            self._undo = Decryption(self._secrets)
+            self._undo = Decryption(self._secrets, Budget(LIVE if self._live else OFFLINE))
         yield from self._trimmed(self._undo.add(rows) if self._undo is not None else [rows])
 
     def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:

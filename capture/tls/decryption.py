@@ -43,8 +43,8 @@ MOST_BYTES = 64 << 20  # of all rows that wait
 class Decryption:
     """One agent's rows. `add` gives back what is decided; `drain` the rest, when nothing more comes."""
 
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets, self._sessions, self._budget = secrets, Sessions(), Budget()
+    def __init__(self, secrets: Secrets, budget: Budget | None = None) -> None:
+        self._secrets, self._sessions, self._budget = secrets, Sessions(), budget or Budget()
         self._joining: set[int] = set()  # connections that may be older than the capture
         self._follower = Follower(tapped=True)
         self._connections: dict[int, Known] = {}

@@ -3,8 +3,8 @@
 Knows: what may be a record in the first bytes of a direction, and the secrets of TLS 1.3 that no handshake claimed.
 Refuses to know: TLS 1.2, whose keys depend on the server's random too, which no key log has; and keys behind a
 KeyUpdate.
-Rule: the tag proves it; trying is bounded, by connection and by time of the capture. What is no TLS is let go as soon
-as a record would have begun in what is at hand.
+Rule: the tag proves it; trying is bounded, by connection and by time of the capture, and an agent that listens has
+less of it: its ring does not wait. What is no TLS is let go as soon as a record would have begun in what is at hand.
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ HEAD_BYTES = 2 * (HEADER_BYTES + LONGEST_BYTES)
 MOST_SECRETS = 256
 """Connections of the key log that are tried, the newest."""
 MOST_TRIES = 1 << 18
-"""For one connection: half a second."""
-TRIES_A_SECOND = 50_000
-"""For all, by time of the capture; what is not used of 20 s is there at once."""
+"""For one connection; a try takes 5 to 10 us."""
+OFFLINE, LIVE = (50_000, 1_000_000), (12_500, 25_000)
+"""Tries for all connections: so many a second of the capture, and so many at once where they were not used."""
+SCANNED = 128
+"""So many numbers that no tag is asked about cost as much as a try."""
+JOINED_NUMBERS = 1 << 10
+"""Behind the record that a key opened first, until the next one does."""
 STEPS = (0, 1 << 8, 1 << 12, MOST_NUMBERS)
 SUITES = {48: (0x1302,), 32: (0x1301, 0x1303)}
 _HEADER = re.compile(rb"\x17\x03\x03")
@@ -41,17 +45,21 @@ _HEADER = re.compile(rb"\x17\x03\x03")
 class Budget:
     """How often may be tried now."""
 
-    def __init__(self) -> None:
-        self._left, self._ns = 20 * TRIES_A_SECOND, 0
+    def __init__(self, tries: tuple[int, int] = OFFLINE) -> None:
+        self._a_second, self._most = tries
+        self._left, self._ns = self._most, 0
 
     def earn(self, now_ns: int) -> None:
         seconds = (now_ns - self._ns) / 1e9 if self._ns else 0
         self._ns = max(now_ns, self._ns)
-        self._left = min(self._left + int(max(seconds, 0) * TRIES_A_SECOND), 20 * TRIES_A_SECOND)
+        self._left = min(self._left + int(max(seconds, 0) * self._a_second), self._most)
 
-    def spend(self) -> bool:
-        self._left -= 1
-        return self._left >= 0
+    @property
+    def is_left(self) -> bool:
+        return self._left > 0
+
+    def spend(self, tries: int) -> None:
+        self._left -= tries
 
 
 class Trial(NamedTuple):
@@ -71,7 +79,7 @@ class Joining:
         self._secrets, self._budget = secrets, budget
         self._heads = (bytearray(), bytearray())
         self._ended = [False, False]  # a gap, or enough
-        self._trials: Iterator[Trial] | None = None
+        self._trials: Iterator[tuple[int, Trial | None]] | None = None
         self._records: dict[int, tuple[bytes, bytes]] = {}
         self._tries = 0
         self._exhausted = False
@@ -106,13 +114,12 @@ class Joining:
             if not self._records:
                 return None
             self._trials = self._every()
-        while not self._exhausted and self._tries < MOST_TRIES and self._budget.spend():
-            trial = next(self._trials, None)
-            if trial is None:
-                self._exhausted = True
-                return None
-            self._tries += 1
-            if trial.key.open(trial.number, *self._records[trial.side]) is not None:
+        while not self._exhausted and self._tries < MOST_TRIES and self._budget.is_left:
+            tries, trial = next(self._trials, (0, None))
+            self._exhausted = tries == 0
+            self._tries += tries
+            self._budget.spend(tries)
+            if trial is not None and trial.key.open(trial.number, *self._records[trial.side]) is not None:
                 return trial
         return None
 
@@ -129,10 +136,15 @@ class Joining:
                 return random
         return None
 
-    def other(self, trial: Trial) -> Tls13Key | None:
-        """Of the other direction."""
+    def other(self, trial: Trial) -> tuple[Tls13Key, int, int] | None:
+        """Of the other direction: its key, and the least and most that the next number can be."""
         secret = self._secrets.of(trial.random).get(TRAFFIC[1 if trial.of_client else 0])
-        return Tls13Key(TLS_1_3[trial.suite], secret) if secret is not None else None
+        if secret is None:
+            return None
+        key, record = Tls13Key(TLS_1_3[trial.suite], secret), self._records.get(1 - trial.side)
+        found = (n for n in key.likely(0, MOST_NUMBERS, record[1]) if key.open(n, *record)) if record else iter(())
+        number = next(found, None)
+        return (key, 0, MOST_NUMBERS) if number is None else (key, number, number + JOINED_NUMBERS)
 
     def _record(self, side: int) -> tuple[bytes, bytes] | None:
         """The first that is whole, and behind which another begins, or nothing is."""
@@ -146,8 +158,8 @@ class Joining:
                 return bytes(head[at : at + HEADER_BYTES]), bytes(head[at + HEADER_BYTES : end])
         return None
 
-    def _every(self) -> Iterator[Trial]:
-        """The likeliest first: low numbers, newest secrets."""
+    def _every(self) -> Iterator[tuple[int, Trial | None]]:
+        """What it costs, in tries; the likeliest first: low numbers, newest secrets."""
         side = min(self._records, key=lambda side: len(self._records[side][1]))
         keys = [
             (Tls13Key(TLS_1_3[suite], secret), random, suite, label == TRAFFIC[0])
@@ -158,5 +170,6 @@ class Joining:
         ]
         for least, most in pairwise(STEPS):
             for key, random, suite, of_client in keys:
-                for number in range(least, most):
-                    yield Trial(side, key, number, random, suite, of_client)
+                yield 1 + (most - least) // SCANNED, None
+                for number in key.likely(least, most, self._records[side][1]):
+                    yield 1, Trial(side, key, number, random, suite, of_client)

@@ -53,6 +53,32 @@ class Runs:
                 high = middle
         return low - 1 if low > self.first else -1
 
+    def has(self, begin: i64, end: i64) -> bool:
+        """All of [begin, end)."""
+        i, reach = self.at(begin), begin
+        while 0 <= i < i64(len(self.data)) and reach < end and self.begin[i] <= reach:
+            reach = max(reach, self.end(i))
+            i += 1
+        return reach >= end
+
+    def joined(self, begin: i64, end: i64) -> bytes:
+        """Those of [begin, end), gaps left aside."""
+        found: list[bytes] = []
+        self.collect(begin, end, found)
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def collect(self, begin: i64, end: i64, found: list[bytes]) -> i64:
+        """The bytes of [begin, end), gaps left aside, are added; how many they are."""
+        i, count = max(self.at(begin), self.first), i64(0)
+        while i < i64(len(self.data)) and self.begin[i] < end:
+            data, at = self.data[i], self.begin[i]
+            first, last = max(begin - at, 0), min(end - at, i64(len(data)))
+            if first < last:
+                found.append(data[first:last])
+                count += last - first
+            i += 1
+        return count
+
     def forget(self, upto: i64) -> None:
         """All that end here or before."""
         count = i64(len(self.begin))
@@ -195,22 +221,11 @@ class PlainSpace:
 
     def contents(self, begin: i64, end: i64, found: list[bytes]) -> i64:
         """The plain bytes of [begin, end) are added; how many they are."""
-        runs, count = self._plain, i64(0)
-        i = max(runs.at(begin), runs.first)
-        while i < i64(len(runs.data)) and runs.begin[i] < end:
-            data, at = runs.data[i], runs.begin[i]
-            first, last = max(begin - at, 0), min(end - at, i64(len(data)))
-            if first < last:
-                found.append(data[first:last])
-                count += last - first
-            i += 1
-        return count
+        return self._plain.collect(begin, end, found)
 
     def plain_bytes(self, begin: i64, end: i64) -> bytes:
         """Those of [begin, end)."""
-        found: list[bytes] = []
-        self.contents(begin, end, found)
-        return b"".join(found)
+        return self._plain.joined(begin, end)
 
     def forget(self, upto: i64) -> None:
         """Nobody waits for what lies before this offset, if it is decided."""

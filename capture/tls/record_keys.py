@@ -12,6 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -21,10 +22,15 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from wirecheck.capture.tls.cipher_suites import CBC, CCM, CHACHA20, GCM
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wirecheck.capture.tls.cipher_suites import Suite
 
 NONCE_BYTES, IMPLICIT_BYTES, EXPLICIT_BYTES, BLOCK_BYTES = 12, 4, 8, 16
 HEADER_BYTES = 5
+TAG_BYTES = 16
+ENDS = np.isin(np.arange(256), (0, 22, 23))
+"""A record's last byte: its content type (a handshake's or an application's), or padding (RFC 8446 5.2, 5.4)."""
 _HASHES: dict[str, hashes.HashAlgorithm] = {"sha256": hashes.SHA256(), "sha384": hashes.SHA384()}
 _MAC_BYTES = {"sha1": 20, "sha256": 32, "sha384": 48}
 
@@ -71,7 +77,8 @@ class Tls13Key:
 
     def __init__(self, suite: Suite, secret: bytes) -> None:
         self._suite, self._secret = suite, secret
-        self._aead = _aead(suite, expand_label(suite.prf, secret, "key", suite.key_bytes))
+        self._key = expand_label(suite.prf, secret, "key", suite.key_bytes)
+        self._aead = _aead(suite, self._key)
         self._iv = int.from_bytes(expand_label(suite.prf, secret, "iv", NONCE_BYTES), "big")
 
     def open(self, number: int, header: bytes, fragment: bytes) -> Opened | None:
@@ -83,6 +90,26 @@ class Tls13Key:
         if not end or not inner[end - 1]:
             end = len(inner.rstrip(b"\0"))
         return Opened(inner[end - 1], 0, inner[: end - 1]) if end else None
+
+    def likely(self, least: int, most: int, fragment: bytes) -> Sequence[int]:
+        """Of the numbers [least, most) those under which the record ends as records do; its tag proves the one.
+
+        Of AES-GCM one block of its counter mode says a record's last byte (NIST SP 800-38D 6.5), for all numbers in one
+        call: some 30 ns each, where asking the tag takes 5 to 10 us.
+        """
+        last = len(fragment) - TAG_BYTES - 1
+        if self._suite.cipher != GCM or last < 0:
+            return range(least, most)
+        numbers = np.arange(least, most, dtype=np.uint64)
+        blocks = np.empty((len(numbers), BLOCK_BYTES), np.uint8)
+        iv = self._iv.to_bytes(NONCE_BYTES, "big")
+        blocks[:, :4] = np.frombuffer(iv[:4], np.uint8)
+        own = numbers ^ np.uint64(int.from_bytes(iv[4:], "big"))
+        blocks[:, 4:12] = own.astype(">u8").view(np.uint8).reshape(-1, 8)
+        blocks[:, 12:] = np.frombuffer((last // BLOCK_BYTES + 2).to_bytes(4, "big"), np.uint8)
+        encryptor = Cipher(algorithms.AES(self._key), modes.ECB()).encryptor()  # noqa: S305 - GCM is made of it
+        stream = np.frombuffer(encryptor.update(blocks.tobytes()), np.uint8)[last % BLOCK_BYTES :: BLOCK_BYTES]
+        return [least + at for at in np.flatnonzero(ENDS[stream ^ fragment[last]]).tolist()]
 
     def next(self) -> Tls13Key:
         """The key behind a KeyUpdate (RFC 8446 7.2)."""

@@ -8,7 +8,7 @@ packets every day.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 from mypy_extensions import i64
 
@@ -26,6 +26,14 @@ MOST_TRIES: Final = 1 << 18
 EARNED_TRIES: Final = 16
 
 
+class Numbers(NamedTuple):
+    """Keys, least and most of them, as they were."""
+
+    keys: list[Any]
+    least: int
+    most: int
+
+
 @final
 class RecordNumbers:
     """`least` and `most` are those that the next record can have."""
@@ -39,6 +47,10 @@ class RecordNumbers:
         self.given_up: bool = False
         self._tries: i64 = 0
         self._record_bytes: i64 = LONGEST_BYTES  # of the newest record that opened
+
+    def now(self) -> Numbers:
+        """For `forget`."""
+        return Numbers(list(self.keys), self.least, self.most)
 
     def use(self, keys: Iterable[Any], least: i64, most: i64) -> None:
         self.keys = list(keys)
@@ -60,6 +72,26 @@ class RecordNumbers:
     def opened(self, record_bytes: i64) -> None:
         self._record_bytes = record_bytes
         self._tries = max(self._tries - EARNED_TRIES, 0)
+
+    @property
+    def is_exact(self) -> bool:
+        """The next record can have one number only."""
+        return self.least == self.most
+
+    def forget(self, before: Numbers, record_bytes: i64) -> None:
+        """What opened is not believed to stand there: as it was before, and so many bytes more of records unseen."""
+        self.keys, self.least, self.most = before
+        self.lose(record_bytes)
+
+    def opens(self, ahead: i64, header: bytes, fragment: bytes) -> bool:
+        """Whether this is the record so many behind the next one; nothing changes by it."""
+        for place in range(i64(len(self.keys))):
+            least = self.least + ahead if place == 0 else i64(0)
+            most = self.least + ahead if place == 0 else ahead
+            for number in range(least, most + 1):
+                if self.keys[place].open(number, header, fragment) is not None:
+                    return True
+        return False
 
     def open(self, header: bytes, fragment: bytes) -> Opened | None:
         """By the key of the records before it and the likeliest number; by the next keys, if it is none of these."""

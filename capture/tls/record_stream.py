@@ -3,12 +3,13 @@
 Knows: where records begin (RFC 8446 5.1), which number the next one has, and how both are found again behind a gap.
 Refuses to know: handshakes (tls_connection.py hands over keys when it has them), and rows.
 Rule: nothing is plain that no tag proves. Behind a gap a record's beginning and its number are tried, a bounded number
-of times; what lies between is unsure. Content that is no application data is overhead, like the frame of its record.
+of times; what opens then is held until what follows it proves its place (record_proof.py), or nothing follows. What
+lies between is unsure. Content that is no application data is overhead, like the frame of its record.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64
 
@@ -24,11 +25,15 @@ from wirecheck.capture.tls.record_header import (
     size_of,
 )
 from wirecheck.capture.tls.record_numbers import RecordNumbers
+from wirecheck.capture.tls.record_proof import NOT_YET, PROVEN, proof
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from wirecheck.capture.tls.record_keys import Opened
+    from wirecheck.capture.tls.record_numbers import Numbers
+
+WINDOW_BYTES: Final = 4 * LONGEST_BYTES  # in which a beginning is looked for at once
 
 
 def nobody(_: bytes) -> None:
@@ -58,6 +63,9 @@ class RecordStream:
         """Of all that was fed."""
         self._lost: bool = False  # where a record begins is not known
         self._resume: i64 = 0  # up to here it is the rest of a record that cannot be opened
+        self._held: Opened | None = None  # what is next, if the place is its own
+        self._held_end: i64 = 0
+        self._before: Numbers = self.numbers.now()  # it opened
 
     # --- bytes
 
@@ -83,7 +91,7 @@ class RecordStream:
         """A record under this key may begin anywhere in what is at hand; its number is one of these."""
         self.strange = self.headless = False
         self.numbers.use([key], least, most)
-        self._lost, self._resume = True, 0
+        self._lost, self._resume, self._held = True, 0, None
 
     @property
     def waits_for_keys(self) -> bool:
@@ -95,12 +103,14 @@ class RecordStream:
         while True:
             while self._step():
                 pass
-            if not self._behind_is_gap() or (self.waits_for_keys and not self._lost):
+            if self._held is not None or not self._behind_is_gap() or (self.waits_for_keys and not self._lost):
                 return self.space.decided > before
             self._pass_gap()
 
     def give_up(self, upto: i64) -> None:
-        """Nothing up to here is waited for any more."""
+        """Nothing up to here is waited for any more. What is held is believed: nothing speaks against it."""
+        if self._held is not None:
+            self._believe(self._held)
         while self.space.decided < upto and self._behind_is_gap():
             self._pass_gap()
         if self.space.decided < upto:
@@ -131,23 +141,6 @@ class RecordStream:
             self._hand_end = runs.end(i)
             i += 1
 
-    def _bytes(self, begin: i64, end: i64) -> bytes:
-        """That are at hand."""
-        if begin >= end:
-            return b""
-        runs = self._runs
-        i = runs.at(begin)
-        data, at = runs.data[i], begin - runs.begin[i]
-        if end - begin <= i64(len(data)) - at:
-            return data[at : at + end - begin]
-        parts = [data[at:]]
-        done = begin + i64(len(data)) - at
-        while done < end:
-            i += 1
-            parts.append(runs.data[i][: end - done])
-            done += i64(len(parts[-1]))
-        return b"".join(parts)
-
     def _behind_is_gap(self) -> bool:
         return self.space.decided + self._at_hand() < self.end
 
@@ -164,7 +157,7 @@ class RecordStream:
         """The record at hand will not be whole: bytes before this offset are missing, or waited for no more."""
         at = self.space.decided
         if self._resume <= at:
-            head = b"" if self._lost else self._bytes(at, at + min(self._at_hand(), HEADER_BYTES))
+            head = b"" if self._lost else self._runs.joined(at, at + min(self._at_hand(), HEADER_BYTES))
             if len(head) < HEADER_BYTES or not is_header(head, 0):
                 self._lose(upto - at)
                 return
@@ -191,8 +184,11 @@ class RecordStream:
         """Decide something of the bytes at hand."""
         count, at = self._at_hand(), self.space.decided
         if self.numbers.given_up:
+            self._held = None
             self._drop(count)
             return False
+        if self._held is not None:
+            return self._settle(self._held)
         if self._resume > at:
             self._drop(min(self._resume - at, count))
             return self._resume <= self.space.decided
@@ -200,7 +196,7 @@ class RecordStream:
             return self._find(count)
         if count < HEADER_BYTES:
             return False
-        head = self._bytes(at, at + HEADER_BYTES)
+        head = self._runs.joined(at, at + HEADER_BYTES)
         if not is_header(head, 0):
             self.strange = self.strange or at == self._begin
             self._lose(0)
@@ -213,11 +209,13 @@ class RecordStream:
             return False
         if count < end - at:
             return False
-        fragment = self._bytes(at + HEADER_BYTES, end)
+        fragment = self._runs.joined(at + HEADER_BYTES, end)
         if is_open:
             self._take_open(kind, fragment, end)
-        else:
+        elif self.numbers.is_exact:
             self._take(end, self.numbers.open(head, fragment))
+        elif not self._hold(end, head, fragment):
+            self._take(end, None)
         self._runs.forget(self.space.decided)
         return True
 
@@ -247,36 +245,56 @@ class RecordStream:
             self.on_handshake(content)
         space.overhead(end)
 
+    def _hold(self, end: i64, head: bytes, fragment: bytes) -> bool:
+        """Whether a record up to here opens, if it is one."""
+        self._before, self._held_end = self.numbers.now(), end
+        self._held = self.numbers.open(head, fragment)
+        return self._held is not None
+
+    def _settle(self, held: Opened) -> bool:
+        """What follows may have come."""
+        verdict = proof(self._runs, self.numbers, self._held_end, self.end)
+        if verdict == NOT_YET:
+            return False
+        if verdict == PROVEN:
+            self._believe(held)
+            return True
+        self._held, self._lost = None, True
+        self.numbers.forget(self._before, self._held_end - self.space.decided)
+        self._drop(1)
+        return True
+
+    def _believe(self, held: Opened) -> None:
+        self._held, self._lost = None, False
+        self._take(self._held_end, held)
+        self._runs.forget(self.space.decided)
+
     def _find(self, count: i64) -> bool:
         """Behind a gap: a record begins where one opens."""
         if self.waits_for_keys or count == 0:
             return False
         begin = self.space.decided
-        data = self._bytes(begin, begin + count)
+        size = min(count, WINDOW_BYTES)
+        data = self._runs.joined(begin, begin + size)
         for found in MAYBE_HEADER.finditer(data):
             if self.numbers.given_up:
                 break
             at: i64 = found.start()
-            end = at + HEADER_BYTES + (size_of(data, at) if count >= at + HEADER_BYTES else 0)
-            if count < at + HEADER_BYTES or count < end:
+            end = at + HEADER_BYTES + (size_of(data, at) if size >= at + HEADER_BYTES else 0)
+            if size < at + HEADER_BYTES or size < end:
                 if not self._may_grow(data, at):
                     continue
                 self._drop(at)
-                return False
+                return size < count
             if end - at - HEADER_BYTES > LONGEST_BYTES:
                 continue
-            opened = self.numbers.open(data[at : at + HEADER_BYTES], data[at + HEADER_BYTES : end])
-            if opened is None:
-                continue
-            self._drop(at)
-            self._lost = False
-            self._take(begin + end, opened)
-            self._runs.forget(self.space.decided)
-            return True
-        self._drop(max(count - HEADER_BYTES + 1, 0))
-        return False
+            if self._hold(begin + end, data[at : at + HEADER_BYTES], data[at + HEADER_BYTES : end]):
+                self._drop(at)
+                return True
+        self._drop(max(size - HEADER_BYTES + 1, 0))
+        return size < count
 
     def _may_grow(self, data: bytes, at: i64) -> bool:
-        """Whether what may be a record, cut at the end of the bytes at hand, may still come whole."""
+        """Whether what may be a record, cut at the end of these bytes, may still come whole."""
         believable = i64(len(data)) < at + HEADER_BYTES or size_of(data, at) <= LONGEST_BYTES
-        return believable and not self._behind_is_gap()
+        return believable and (self._at_hand() > i64(len(data)) or not self._behind_is_gap())

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wirecheck.capture.tls import cipher_suites, hello
-from wirecheck.capture.tls.joining import SUITES, Budget, Joining
+from wirecheck.capture.tls.joining import JOINED_NUMBERS, SUITES, Budget, Joining
 from wirecheck.capture.tls.key_log import CLIENT_RANDOM, EARLY, HANDSHAKE, NO_KEY, TRAFFIC
 from wirecheck.capture.tls.record_keys import Tls13Key, tls12_keys
 from wirecheck.capture.tls.record_numbers import MOST_NUMBERS
@@ -30,8 +30,6 @@ MOST_FAILED = 16
 MOST_SESSIONS = 100_000
 NO_HELLO = "its handshake was not seen"
 NO_NUMBER = f"its handshake was not seen, and no key opens its records up to number {MOST_NUMBERS:,}"
-JOINED_NUMBERS = 1 << 10
-"""Behind the record that a key opened first, until the next one does."""
 WRONG_KEY = "the key log's keys do not open it"
 TOO_OLD = "its TLS is older than 1.2"
 
@@ -71,7 +69,7 @@ class TlsConnection:
         self.is_joining = False
         """It may be TLS that is older than the capture; what opens it is looked for."""
         self._joining: Joining | None = Joining(secrets, budget)
-        self._other: Tls13Key | None = None  # of the direction that was not seen yet
+        self._other: tuple[Tls13Key, int, int] | None = None  # of the direction that was not seen yet
         self._messages = (hello.Messages(), hello.Messages())
         self._client = -1
         self._asked: Hello | None = None
@@ -92,7 +90,7 @@ class TlsConnection:
             stream = self.streams[side] = RecordStream(begin)
             stream.on_handshake = self._reader_of(side)
             if self._other is not None:
-                stream.join(self._other, 0, MOST_NUMBERS)
+                stream.join(*self._other)
         if self._joining is not None:
             self._joining.see(side, data)
         stream.feed(begin, end, data)
@@ -132,7 +130,7 @@ class TlsConnection:
             mine.join(trial.key, trial.number, trial.number + JOINED_NUMBERS)
             self._other = self._joining.other(trial)
             if other is not None and self._other is not None:
-                other.join(self._other, 0, MOST_NUMBERS)
+                other.join(*self._other)
             self.run()
         elif not self.is_joining:
             self._cannot_join()

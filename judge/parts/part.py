@@ -9,7 +9,7 @@ anything to tell any more, the rows of all parts are those of one judge.
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, product
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from wirecheck.judge.checks.declared_reads import HOMES
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.log_snapshots import CHUNK
 from wirecheck.judge.judge import SERVERS, EmittedRow, Judge, as_bytes
+from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of
 from wirecheck.judge.parts.homes import DIRECTORY, part_of, parts_of
 from wirecheck.judge.parts.kept_sets import KeptSets
@@ -65,6 +66,8 @@ class Part(Judge):
         self, label: str, number: int, shards: int, load: Load | None = None, settings: Settings | None = None
     ) -> None:
         self.number, self.count = number, shards
+        self.separated = False
+        """Whether clusters were told apart in this batch."""
         kept = state_of(load, PART) if load else None
         kept = kept or {"clusters": None, "told": {}, "failures": [], "heard": [[], [], False]}
         self.clusters_told: Any = kept["clusters"]
@@ -129,10 +132,14 @@ class Part(Judge):
     # -- judging ------------------------------------------------------------------------------------------------------
 
     def separate_clusters(self) -> None:
+        """On the directory only where what servers say of themselves, or what was read for it, has changed since."""
         if self.number == DIRECTORY:
+            if self.separated and SERVERS not in self.ledger.touched and SERVERS not in self.ledger.moved:
+                return
             self.ledger.reader = SERVERS
             super().separate_clusters()
             self.ledger.reader = ()
+            self.separated = True
         else:
             self.clusters, self.without = self.told_clusters, None
 
@@ -140,6 +147,10 @@ class Part(Judge):
         if self.number == DIRECTORY:
             return super().strange(touched)
         return self.strangers.news()
+
+    def attempt(self, age: Callable[[Ledger, int, ageing.Raised], set[Subject]]) -> set[Subject]:
+        self.separated = False  # what was read for it may have left
+        return super().attempt(age)
 
     def every_subject(self) -> set[Subject]:
         return super().every_subject() | ({WIRE} if WIRE in self.ledger.replicas else set())

@@ -25,19 +25,31 @@ class PartContext(CheckContext):
     def believed(self, subject: Subject, *kinds: str) -> list[Claim]:
         for kind in kinds:
             self.ledger.want(kind, subject)
-        with self.ledger.noting(reads=False):
+        before, self.ledger.listening = self.ledger.listening, False
+        try:
             return super().believed(subject, *kinds)
+        finally:
+            self.ledger.listening = before
 
     def everybody(self, space: str, kind: str) -> Iterator[tuple[Subject, list[Claim]]]:
         self.ledger.want(kind, (space,))
-        with self.ledger.noting(reads=False):
+        before, self.ledger.listening = self.ledger.listening, False
+        try:
             found = [(subject, self.believed(subject, kind)) for subject in sorted(self.ledger.all_known(space))]
+        finally:
+            self.ledger.listening = before
         yield from found
 
     def hears(self, claim: Claim, host: str | None) -> bool:
-        with self.ledger.noting(reads=True):  # what a stranger's connections tell of it
+        before, self.ledger.listening = self.ledger.listening, True  # what a stranger's connections tell of it
+        try:
             return super().hears(claim, host)
+        finally:
+            self.ledger.listening = before
 
     def filed_in(self, subject: Subject) -> Filed:
-        with self.ledger.noting(reads=False):
+        before, self.ledger.listening = self.ledger.listening, False
+        try:
             return super().filed_in(subject)
+        finally:
+            self.ledger.listening = before

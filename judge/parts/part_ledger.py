@@ -7,8 +7,7 @@ whoever read it is judged again. So a part never waits for another one.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from wirecheck.judge.claims.claim import Claim, Subject, merged
@@ -25,7 +24,7 @@ from wirecheck.judge.settlement import WIRE
 class PartLedger(Ledger):
     def __init__(self, load: Load, sizes: dict[str, int], owns: Callable[[Subject], bool]) -> None:
         super().__init__(load, sizes)
-        self.owns = owns
+        self.owns = remembered(owns)
         self.reader: Subject = ()
         """The subject in hand: whoever reads is judged again when what it read changes."""
         self.readers: KeptSets[Subject] = KeptSets("readers", partial(state_of, load), tuple)
@@ -36,6 +35,7 @@ class PartLedger(Ledger):
         """What nobody reads any more since they were taken."""
         self.replicas = Replicas(load)
         self.listening = True
+        """Whether what is read is asked for: not what was asked for before, kind by kind."""
         self.moved: dict[Subject, set[Identity]] = defaultdict(set)
         """Own claims that have changed since they were told."""
 
@@ -43,7 +43,8 @@ class PartLedger(Ledger):
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.identity
-        for subject in [subject for subject in claim.subjects() if self.owns(subject)]:
+        owns = self.owns
+        for subject in [subject for subject in claim.subjects() if owns(subject)]:
             name = shard_of(subject)
             claims = self.shard(name).made(subject)
             known = claims.get(identity)
@@ -73,15 +74,6 @@ class PartLedger(Ledger):
 
     # -- what is read elsewhere ---------------------------------------------------------------------------------------
 
-    @contextmanager
-    def noting(self, *, reads: bool) -> Iterator[None]:
-        """Whether what is read meanwhile is asked for: not what was asked for before, kind by kind."""
-        before, self.listening = self.listening, reads
-        try:
-            yield
-        finally:
-            self.listening = before
-
     def want(self, kind: str, subject: Subject) -> None:
         if self.listening and self.reader and not self.owns(subject):
             wanted = Wanted(subject, kind)
@@ -109,8 +101,11 @@ class PartLedger(Ledger):
 
     def claims(self, kind: str, *subject: str) -> list[Claim]:
         self.want(kind, subject)
-        with self.noting(reads=False):
+        before, self.listening = self.listening, False
+        try:
             return in_order(claim for claim in self.claims_of(*subject).values() if claim.kind == kind)
+        finally:
+            self.listening = before
 
     def receive(self, sender: int, news: News) -> None:
         """What another part's claims about a subject are now; whoever read some of them is to be judged again."""
@@ -139,6 +134,19 @@ class PartLedger(Ledger):
 
     def shards(self) -> dict[str, bytes]:
         return {**super().shards(), **self.replicas.changed_shards()}
+
+
+def remembered(owns: Callable[[Subject], bool]) -> Callable[[Subject], bool]:
+    """A subject never moves; of a part there are as many as it has seen in a batch."""
+    known: dict[Subject, bool] = {}
+
+    def asked(subject: Subject) -> bool:
+        found = known.get(subject)
+        if found is None:
+            found = known[subject] = owns(subject)
+        return found
+
+    return asked
 
 
 def stated(kind: str) -> str:

@@ -51,14 +51,17 @@ def births(stated: list[Claim], addresses: list[Claim], connections: Connections
 
 
 def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:
-    """A server's own word beats requests that it accepted; those alone make no second entry of its history."""
+    """A server's own word beats requests that it accepted, which count for several clusters one after the other.
+
+    A controller never states its ClusterId, and refuses requests with another one (KIP-595: INCONSISTENT_CLUSTER_ID).
+    """
     answered: dict[str, list[Statement]] = defaultdict(list)
     accepted: dict[str, list[Statement]] = defaultdict(list)
     for claim in stated:
         found = accepted if claim["how"] == ACCEPTED else answered
         found[claim["endpoint"]].append(Statement(claim.first.ts_ns, claim.last.ts_ns, claim["cluster_id"]))
-    only = {endpoint: found for endpoint, found in accepted.items() if len({one.cluster_id for one in found}) == 1}
-    return {endpoint: apart(found) for endpoint, found in {**only, **answered}.items()}
+    alone = {endpoint: spans for endpoint, found in accepted.items() if one_after_another(spans := apart(found))}
+    return alone | {endpoint: apart(found) for endpoint, found in answered.items()}
 
 
 def statements_of_others(addresses: list[Claim], own: dict[str, list[Statement]]) -> dict[str, list[Statement]]:

@@ -172,7 +172,7 @@ class Strangers:
         peers = self.peers(host)
         granted = any(
             p.peak["unread"]
-            or p["endpoint"] in self.known.kafka - self.known.answering
+            or (p["endpoint"] in self.known.kafka and p["endpoint"] not in self.known.answering)
             or (p.peak["granted"] and host_of(p["endpoint"]) not in self.servers)
             for p in peers
         )

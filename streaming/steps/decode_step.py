@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirecheck.capture.frames import INPUT_ERROR
@@ -26,13 +27,13 @@ from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack
 from wirecheck.judge.failures import described as error_of
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.exchange_rows import lines
+from wirecheck.streaming.steps.exchange_rows import exchange_rows
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
-from wirecheck.streaming.store.result_tables import to_ipc
+from wirecheck.streaming.store.result_tables import as_ipc, schema
 
 Dialects = NDArray[np.integer[Any]]
-Stated = tuple[list[Claim], list[dict[str, Any]]]
+Stated = tuple[list[Claim], pa.Table | None]
 DECODING = "decoding"
 """Who says that an exchange was set aside, in place of an agent."""
 
@@ -54,18 +55,19 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection)
     parts = list(stated(exchanges, spoken, settings))
     found = parts[0][0] if len(parts) == 1 else merged(claim for part, _ in parts for claim in part)
-    rows = to_ipc("exchanges", [line for _, lines in parts for line in lines]) if settings.exchanges else None
+    tables = [table for _, table in parts if table is not None]
+    rows = as_ipc(pa.concat_tables([schema("exchanges").empty_table(), *tables])) if settings.exchanges else None
     return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(found), rows)))
 
 
 def stated(exchanges: Exchanges, spoken: Dialects, settings: Settings) -> Iterator[Stated]:
-    """What exchanges claim, and their lines if they are wanted: in one part, unless one of them raises."""
+    """What exchanges claim, and their rows if they are wanted: in one part, unless one of them raises."""
     try:
         decoded = read(exchanges.messages, spoken, settings.dialect)
-        yield claims(exchanges, decoded), list(lines(exchanges, decoded)) if settings.exchanges else []
+        yield claims(exchanges, decoded), exchange_rows(exchanges, decoded) if settings.exchanges else None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         if len(exchanges) < 2:
-            yield [set_aside(exchanges, error)], []
+            yield [set_aside(exchanges, error)], None
             return
         for half in np.array_split(np.arange(len(exchanges)), 2):
             rows = np.unique(np.concatenate([exchanges.request[half], exchanges.response[half]]))

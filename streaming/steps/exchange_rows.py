@@ -1,41 +1,64 @@
 """Rows of the exchanges table: one per exchange, on request.
 
-Knows: which facts of an exchange people ask for. Knows nothing of what its messages say.
+Knows: which facts of an exchange people ask for, and how they are taken from all exchanges of a cell at once, a column
+at a time: one by one they cost as much as decoding their messages. Knows nothing of what its messages say.
 Rule: what was not seen is null, never 0.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Decoded, Status
-from wirecheck.streaming.store.result_tables import to_ipc
+from wirecheck.streaming.store.result_tables import schema
+
+Ints = NDArray[np.integer[Any]]
 
 
-def exchange_rows(exchanges: Exchanges, decoded: Decoded) -> bytes:
-    return to_ipc("exchanges", list(lines(exchanges, decoded)))
+def exchange_rows(exchanges: Exchanges, decoded: Decoded) -> pa.Table:
+    messages, request, response = exchanges.messages, exchanges.request, exchanges.response
+    one = np.where(request >= 0, request, response)
+    both = (request >= 0) & (response >= 0)
+    latency_ns = exchanges.ts_ns[response] - exchanges.ts_last_ns[request]
+    columns = {
+        "label": pa.repeat(exchanges.label, len(exchanges)),
+        "connection": chosen((connection.name for connection in exchanges.connections), exchanges.connection[one]),
+        "time": exchanges.ts_ns[one] // 1000,
+        "api": api_names(messages.key[one]),
+        "version": messages.version[one],
+        "correlation_id": messages.correlation_id[one],
+        "outcome": chosen(OUTCOMES, exchanges.outcome),
+        "request_bytes": where(request >= 0, messages.size[request]),
+        "response_bytes": where(response >= 0, messages.size[response]),
+        "latency_us": where(both, latency_ns // 1000),
+        "request_status": statuses(decoded, request),
+        "response_status": statuses(decoded, response),
+    }
+    kinds = schema("exchanges")
+    return pa.table([as_kind(columns[name], kinds.field(name).type) for name in kinds.names], schema=kinds)
 
 
-def lines(exchanges: Exchanges, decoded: Decoded) -> Iterator[dict[str, Any]]:
-    messages = exchanges.messages
-    for i in range(len(exchanges.outcome)):
-        request, response = int(exchanges.request[i]), int(exchanges.response[i])
-        one = request if request >= 0 else response
-        yield {
-            "label": exchanges.label,
-            "connection": exchanges.connections[int(exchanges.connection[one])].name,
-            "time": int(exchanges.ts_ns[one]),
-            "api": api_name(int(messages.key[one])),
-            "version": int(messages.version[one]),
-            "correlation_id": int(messages.correlation_id[one]),
-            "outcome": OUTCOMES[int(exchanges.outcome[i])],
-            "request_bytes": int(messages.size[request]) if request >= 0 else None,
-            "response_bytes": int(messages.size[response]) if response >= 0 else None,
-            "latency_us": latency_us(exchanges, request, response),
-            "request_status": status(decoded, request),
-            "response_status": status(decoded, response),
-        }
+def as_kind(column: pa.Array | Ints, kind: pa.DataType) -> pa.Array:
+    return (column if isinstance(column, pa.Array) else pa.array(column)).cast(kind)
+
+
+def where(seen: NDArray[np.bool_], values: Ints) -> pa.Array:
+    return pa.array(values, mask=~seen)
+
+
+def chosen(words: Iterable[str], numbers: Ints, seen: NDArray[np.bool_] | None = None) -> pa.Array:
+    return pc.take(pa.array(words, pa.string()), pa.array(numbers, mask=None if seen is None else ~seen))
+
+
+def api_names(keys: Ints) -> pa.Array:
+    different, index = np.unique(keys, return_inverse=True)
+    return chosen(map(api_name, different.tolist()), index)
 
 
 def api_name(key: int) -> str:
@@ -45,11 +68,6 @@ def api_name(key: int) -> str:
         return str(key)
 
 
-def latency_us(exchanges: Exchanges, request: int, response: int) -> int | None:
-    if request < 0 or response < 0:
-        return None
-    return int(exchanges.ts_ns[response] - exchanges.ts_last_ns[request]) // 1000
-
-
-def status(decoded: Decoded, message: int) -> str | None:
-    return Status(int(decoded.status[message])).name.lower() if message >= 0 else None
+def statuses(decoded: Decoded, message: Ints) -> pa.Array:
+    different, index = np.unique(decoded.status[message], return_inverse=True)
+    return chosen((Status(status).name.lower() for status in different.tolist()), index, message >= 0)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirecheck.streaming.store.object_batches import PART, SPANS, Entries, columns_of
+from wirecheck.streaming.store.object_batches import PART, SPANS, Entries, columns_of, shape
 from wirecheck.streaming.store.result_tables import TABLES
 from wirecheck.streaming.store.storage import at, is_local, local
 
@@ -168,7 +168,7 @@ class Folders:
         hidden = beside / f".{PART}.tmp"
         hidden.unlink(missing_ok=True)
         with os.fdopen(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o666), "wb") as file:  # as umask allows
-            pq.write_table(rows, file)
+            pq.write_table(rows, file, **shape(rows))
         if written_s is not None:
             os.utime(hidden, (written_s, written_s))
         sync(hidden)

@@ -168,8 +168,16 @@ def test_an_endpoints_own_word_beats_what_it_accepted(lab):
     assert clusters(lab) == {(CLUSTER, (B1,))}
 
 
-def test_what_it_accepted_one_after_another_makes_no_second_incarnation():
+def test_what_a_controller_accepted_one_after_another_is_two_clusters():
+    """Wiped and built anew at the same address; a controller refuses who names another cluster."""
     lab = Lab()
     fetched(lab, CLUSTER, "__cluster_metadata", times=(10,))
+    fetched(lab, "another-cluster-22-char", "__cluster_metadata", times=(90,))
+    assert clusters(lab) == {(CLUSTER, (B1,)), ("another-cluster-22-char", (B1,))}
+
+
+def test_what_it_accepted_in_turns_says_nothing():
+    lab = Lab()
+    fetched(lab, CLUSTER, "__cluster_metadata", times=(10, 95))
     fetched(lab, "another-cluster-22-char", "__cluster_metadata", times=(90,))
     assert clusters(lab) == {(None, (B1,))}

@@ -98,13 +98,13 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
     if not states:
         return
     asked = context.claims("follows", group, *subject)
-    sessions = context.claims("follower", group, "server")
     for partition, state in sorted(states.items()):
         newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
         replicas = set(newest["replicas"].split(",")) - set(newest["isr"].split(",")) - {str(newest["leader"])}
         for replica in sorted(replicas):
             if not replica.isdigit() or newest["leader"] < 0:
                 continue
+            sessions = context.claims("follower", group, "server")  # brokers' squares of them: only where one is out
             mine = [claim for claim in asked if claim["broker"] == int(replica) and claim["partition"] == partition]
             here = [s for s in sessions if s["broker"] == int(replica) and leads(s, newest, context)]
             context.watch()

@@ -85,8 +85,75 @@ def test_a_key_update_is_followed():
 
 
 def test_a_record_that_another_key_made_is_never_plain_and_the_next_is_read():
-    stream, end = fed(sealed(0, b"a"), sealed(5, b"x")[:-1] + b"\0", sealed(1, b"b"))
-    assert plain_of(stream, 0, end).replace(b".", b"") == b"ab"
+    stream, end = fed(sealed(0, b"a"), sealed(5, b"x")[:-1] + b"\0", sealed(1, b"b"), sealed(2, b"c"))
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"abc"
+
+
+LOST = len(sealed(1, bytes(30)))
+
+
+NEXT = sealed(3, b"d") + sealed(4, b"e")
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        (sealed(2, b"c") + NEXT, b"acde"),  # the record that belongs there
+        (bytes(9) + NEXT, b"ade"),
+        (LOST, b"a"),  # nobody knows
+        (b"\x17", b"a"),  # it may still be said
+        (b"\0", b"a"),
+    ],
+)
+def test_a_copy_of_another_record_is_not_plain_where_it_does_not_belong(behind, said):
+    """A packet behind a gap carries the bytes of a later one, or of one that was lost: the place lies, not the tag."""
+    stream, _ = fed(sealed(0, b"a"), LOST, sealed(3, b"copied"), behind)
+    assert plain_of(stream, 0, stream.space.decided).replace(b".", b"") == said
+
+
+def test_a_copy_of_several_records_is_not_plain_either():
+    copy = sealed(3, b"copied") + sealed(4, b"too")
+    stream, end = fed(sealed(0, b"a"), LOST, copy, sealed(2, b"c") + sealed(3, b"copied") + sealed(4, b"too"))
+    stream.give_up(end)
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"accopiedtoo"
+
+
+BROKEN = sealed(3, bytes(99))
+"""Its header says where the next one stands."""
+
+
+@pytest.mark.parametrize("behind", [[sealed(3, b"d")], [BROKEN[:60], len(BROKEN) - 60, sealed(4, b"d")]])
+def test_what_was_found_is_held_until_what_follows_proves_it(behind):
+    stream, at = fed(sealed(0, b"a"), LOST, sealed(2, b"c"))
+    for part in behind:
+        assert plain_of(stream, 0, stream.space.decided).replace(b".", b"") == b"a"
+        size = part if isinstance(part, int) else len(part)
+        stream.feed(at, at + size, None if isinstance(part, int) else part)
+        stream.run()
+        at += size
+    assert plain_of(stream, 0, stream.space.decided).replace(b".", b"") == b"acd"
+
+
+def test_what_is_held_is_believed_when_nothing_follows():
+    stream, end = fed(sealed(0, b"a"), LOST, sealed(2, b"c"))
+    stream.give_up(end)
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"ac"
+    stream.feed(end, end + LOST, sealed(3, bytes(30)))
+    stream.run()
+    assert (stream.opened, stream.failed) == (3, 0)
+
+
+BENT = sealed(3, bytes(30))[:-1] + b"\0"
+
+
+def test_a_bent_record_between_takes_nothing_from_the_proof():
+    stream, end = fed(sealed(0, b"a"), LOST, sealed(2, b"c"), BENT, BENT, sealed(5, b"f"), sealed(6, b"g"))
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"acfg"
+
+
+def test_behind_a_record_that_was_not_believed_numbers_are_found_again():
+    stream, end = fed(sealed(0, b"a"), LOST, sealed(2, b"c"), b"\0" + BENT[1:], sealed(4, b"f"), sealed(5, b"g"))
+    assert plain_of(stream, 0, end).replace(b".", b"") == b"afg"
 
 
 def test_trying_ends():

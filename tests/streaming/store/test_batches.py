@@ -1,11 +1,14 @@
 """A batch appears whole, gives way to what its repetition says, and readers find one of the two at any moment."""
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
 from wirecheck.streaming.store import batches, object_batches
 from wirecheck.streaming.store.batches import Entries, Folders, clear, write
+from wirecheck.streaming.store.object_batches import FEW_ROWS
+from wirecheck.streaming.store.result_tables import TABLES, schema
 
 
 @pytest.fixture(params=["folders", "entries"])
@@ -121,3 +124,27 @@ def test_a_link_in_the_place_of_what_is_being_written_is_not_followed(tmp_path):
     batches.write(pa.table({"n": [2]}), run, 0)
     assert (tmp_path / "victim").read_bytes() == b"as it was"
     assert run.rows(0)["n"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_read_as_it_was_written_beside_files_of_earlier_releases(name, run, tmp_path):
+    """Which had Arrow's schema with the comments of its columns."""
+    nothing = {field.name: None for field in schema(name)}
+    rows = pa.Table.from_pylist([nothing, nothing], schema(name))
+    write(rows, run, 1)
+    assert not write(rows, run, 1)
+    assert run.rows(1).equals(rows)
+    (older := tmp_path / "older").mkdir()
+    pq.write_table(rows, older / "part.parquet")
+    both = [run.rows(1), pq.read_table(older / "part.parquet")]
+    assert pa.concat_tables(both).schema.equals(pa.concat_tables(both[::-1]).schema)
+
+
+def test_a_batch_of_few_rows_is_small_and_a_file_of_many_can_be_read_in_parts(run, tmp_path):
+    few, many = (pa.table({"id": [f"a-{n % 7}" for n in range(count)]}) for count in (10, FEW_ROWS + 1))
+    write(few, run, 0)
+    write(many, run, 1)
+    small, large = (next(tmp_path.rglob(f"batch_id={number}/part.parquet")) for number in (0, 1))
+    assert small.stat().st_size < 300
+    assert pq.read_metadata(small).row_group(0).column(0).statistics is None
+    assert pq.read_metadata(large).row_group(0).column(0).statistics.max == "a-6"
