@@ -124,6 +124,10 @@ evidence: $(SET_UP) ## frames behind every finding of every shipped capture, jud
 pictures: $(SET_UP) ## take the pictures of the README anew (the page's by Chromium, where it is installed)
 	@$(BIN)/python -m tools.pictures
 
+.PHONY: board
+board: $(SET_UP) ## draw the README's picture of a board anew: some minutes, with a Prometheus (Debian: prometheus)
+	@$(BIN)/python -m tools.board_picture
+
 .PHONY: pins
 pins: $(SET_UP) ## write the hashes of all pins (pins/) anew, after a change of constraints.txt
 	@$(BIN)/python -m tools.hashes

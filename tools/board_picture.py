@@ -1,0 +1,145 @@
+"""The README's picture of a board, of a real Prometheus's answers: `python -m tools.board_picture` (make board).
+
+Knows: a monitor and a Prometheus as an operator starts them, captures that arrive while both run, and what Grafana
+asks for a panel: its expressions with the board's variables set, over the range that is shown, at its step.
+Refuses to know how a panel looks: `board_svg.py` draws.
+Rule: no value is made up or retouched; the picture says under itself that Grafana did not draw it.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools import board_svg
+
+ROOT = Path(__file__).resolve().parent.parent
+BOARD = ROOT / "dashboards/grafana/wirecheck/wirecheck-overview.json"
+PICTURE = ROOT / "docs/pictures/board.svg"
+RULES = ROOT / "dashboards/prometheus"
+CAPTURES = (
+    "tests/scenarios/captures/zk28-healthy",
+    "tests/scenarios/captures/kraft-clients-zoo",
+    "examples/zk39-inconsistent-id",
+    "tests/scenarios/captures/zk28-recreate",
+    "examples/kraft4-stale-broker",
+)
+"""In the order in which they arrive, each as a cluster of its own: healthy ones, then planted faults."""
+PAUSE_S = 12
+SCRAPED_EVERY_S = 5
+SHOWN_S = 180
+PORT = {"prometheus": 19890, "monitor": 19891}
+WAIT_S = 300
+EVERY_SERIES = ".*"
+"""What Grafana puts in place of a variable whose "All" is chosen, as these boards have it."""
+
+
+def main() -> None:
+    if shutil.which("prometheus") is None:
+        sys.exit("prometheus is not installed (Debian: prometheus): the picture of the board stays as it was")
+    board = json.loads(BOARD.read_text())
+    with tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
+        answers, end_s = lived(Path(scratch), board)
+    PICTURE.write_text(board_svg.drawn(board, answers, end_s - SHOWN_S, end_s))
+
+
+def lived(folder: Path, board: board_svg.Document) -> tuple[board_svg.Answers, int]:
+    """What every panel would show at the end of the minutes in which the captures arrived."""
+    frames = folder / "frames"
+    frames.mkdir()
+    listens = (f"--web.listen-address=127.0.0.1:{PORT['prometheus']}", f"--storage.tsdb.path={folder / 'tsdb'}")
+    command = ("--frames", frames, "--out", folder / "out", "--metrics-port", PORT["monitor"])
+    running = [
+        started(sys.executable, "-m", "wirecheck", "monitor", *command),
+        started("prometheus", f"--config.file={configured(folder)}", *listens),
+    ]
+    try:
+        began_s = time.monotonic()
+        for capture in CAPTURES:
+            arrive(ROOT / capture, frames, folder)
+            until_judged(Path(capture).name, running)
+            time.sleep(PAUSE_S)
+        time.sleep(max(0.0, began_s + SHOWN_S - PAUSE_S - time.monotonic()))
+        end_s = int(float(get("query", query="time()")[1])) // SCRAPED_EVERY_S * SCRAPED_EVERY_S
+        return {panel["id"]: asked(panel, end_s) for panel in board_svg.shown(board)}, end_s
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait(timeout=120)
+
+
+def started(*command: object) -> "subprocess.Popen[bytes]":
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen([*map(str, command)], cwd=ROOT, stdout=nowhere, stderr=nowhere)
+
+
+def configured(folder: Path) -> Path:
+    every = f"{SCRAPED_EVERY_S}s"
+    job = {"job_name": "wirecheck-monitor", "static_configs": [{"targets": [f"127.0.0.1:{PORT['monitor']}"]}]}
+    path = folder / "prometheus.yml"
+    rules = [str(RULES / "rules.yml"), str(RULES / "alerts.yml")]
+    how = {"scrape_interval": every, "evaluation_interval": every}
+    path.write_text(yaml.safe_dump({"global": how, "rule_files": rules, "scrape_configs": [job]}))
+    return path
+
+
+def arrive(capture: Path, frames: Path, folder: Path) -> None:
+    """Written beside and moved, as an agent's files come."""
+    beside = folder / capture.name
+    words = ("capture", "-r", capture / "capture.pcap.gz", "--out", beside, "--cluster", capture.name)
+    command = [*map(str, (sys.executable, "-m", "wirecheck", *words))]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    for file in sorted(beside.glob("*.parquet")):
+        file.rename(frames / f"{capture.name}-{file.name}")
+
+
+def until_judged(cluster: str, running: "list[subprocess.Popen[bytes]]") -> None:
+    end_s = time.monotonic() + WAIT_S
+    while time.monotonic() < end_s:
+        if ended := [str(process.args) for process in running if process.poll() is not None]:
+            sys.exit(f"ended before {cluster} was judged: {', '.join(ended)}")
+        try:
+            if get("query", query=f'wirecheck_frames_total{{cluster="{cluster}"}}'):
+                return
+        except OSError:
+            pass  # Prometheus is not up yet
+        time.sleep(1)
+    sys.exit(f"waited {WAIT_S} s in vain until {cluster} was judged")
+
+
+def asked(panel: board_svg.Document, end_s: int) -> list[board_svg.Series]:
+    """The series of a panel, each with its name and its values as (second, value)."""
+    found = []
+    for target in panel["targets"]:
+        expr = target["expr"].replace("$__rate_interval", f"{4 * SCRAPED_EVERY_S}s").replace("$cluster", EVERY_SERIES)
+        if target.get("instant"):
+            rows = get("query", query=expr, time=end_s)
+            found += [(row["metric"], target["legendFormat"], [row["value"]]) for row in rows]
+        else:
+            rows = get("query_range", query=expr, start=end_s - SHOWN_S, end=end_s, step=SCRAPED_EVERY_S)
+            found += [(row["metric"], target["legendFormat"], row["values"]) for row in rows]
+    return [
+        board_svg.Series(
+            labels, board_svg.named(legend, labels), [(float(at_s), float(value)) for at_s, value in values]
+        )
+        for labels, legend, values in found
+    ]
+
+
+def get(path: str, **words: object) -> list[Any]:
+    url = f"http://127.0.0.1:{PORT['prometheus']}/api/v1/{path}?{urllib.parse.urlencode(words)}"
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return json.loads(answer.read())["data"]["result"]  # type: ignore[no-any-return]
+
+
+if __name__ == "__main__":
+    main()
