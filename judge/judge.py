@@ -133,6 +133,8 @@ class Judge:
         subjects = self.dirty() | (self.every_subject() if everything else self.beside(unsaid or set()))
         subjects |= settled
         subjects -= self.settlement.over_among(subjects - self.ledger.touched)
+        beyond_doubt = self.strangers.beyond_doubt(subjects) - self.pending  # nearly all hosts, with every batch
+        subjects -= {host for host in beyond_doubt if not self.emitted.rows(host)}
         self.ledger.touched.clear()
         changed = list(self.judged(subjects, context, forget=lessened))
         self.settlement.leave(settled)

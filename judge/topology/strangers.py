@@ -114,6 +114,11 @@ class Strangers:
             return {here}
         return {here, *before.subjects}
 
+    def beyond_doubt(self, subjects: Iterable[Subject]) -> set[Subject]:
+        """The hosts among them of which nothing odd is to be told, as clients or as servers."""
+        doubted = self.hosts.keys() | self.servers
+        return {subject for subject in subjects if subject[0] == "host" and subject[1] not in doubted}
+
     def is_stranger(self, host: str) -> bool:
         known = self.hosts.get(host)
         return known is not None and known.stranger
