@@ -65,14 +65,17 @@ class Fleet(Cluster):
         yield from self.answered(client % TOPICS, end_ns)
 
     def brokers_follow(self, end_ns: int) -> Iterator[Claim]:
-        """Every broker fetches from every other one, and all tell the controller how far they are."""
+        """Every broker fetches from every other one."""
         for broker in range(BROKERS):
             host = f"10.1.0.{broker}"
             for leader, server in enumerate(self.servers):
                 if leader != broker:
                     seen = self.seen(end_ns, server, f"{host}:5000", "Fetch", 17)
-                    slots = {f"17:{seen.ts_ns // SLOT_NS}": 30}
-                    yield Claim("follower", (broker, server, f"broker-{broker}-fetcher-0", host), seen, tally=slots)
+                    yield Claim(
+                        "follower", (broker, server, f"broker-{broker}-fetcher-0", host), seen, peak={"full": -1}
+                    )
+            slots = {f"{seen.ts_ns // SLOT_NS}:17": 30}
+            yield Claim("fetch_versions", (broker, host, 9092), seen, count=30, tally=slots)
 
     def replicated(self, topic: int, end_ns: int) -> Iterator[Claim]:
         for partition in range(10):

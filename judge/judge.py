@@ -62,10 +62,8 @@ class Judge:
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
-        if (blob := self.load(MAIN)) and version_of(blob) < migration.CONNECTIONS_APART:
-            migration.by_space(self.overflow.sizes)
-            migration.connections_apart(self.ledger, self.emitted)
-            migration.ids_in_sets(self.ledger)
+        if blob := self.load(MAIN):
+            migration.bring_up(version_of(blob), self.ledger, self.emitted, self.overflow.sizes)
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
         self.due = Agenda(self.stored)
         migration.agenda_of(main.get("due", ()), self.due)

@@ -18,7 +18,7 @@ OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id
 
 HOMES: Mapping[str, str] = {
     "name": "topic", "id": "topic", "client": "client", "connection": "endpoint", "link": "endpoint",
-    "host": "directory", "server": "directory", "wire": "directory", "agent": "directory",
+    "follower": "follower", "host": "directory", "server": "directory", "wire": "directory", "agent": "directory",
 }  # fmt: skip
 """With what the subjects of a space are at home: with others of one topic, client or endpoint, of which there are many,
 or with the one directory of a cluster label."""

@@ -103,7 +103,9 @@ STATED: Mapping[str, Kind] = {
         "name:name id:topic_id",
         "{endpoint} answers {api} for partition {partition} with {error}",
     ),
-    "follower": kind("broker endpoint client_id host", "server:", "broker {broker} fetches from {endpoint}"),
+    "follower": kind("broker endpoint client_id host", "follower:broker", "broker {broker} fetches from {endpoint}"),
+    # by the leaders' port: of brokers by brokers there are too many to count each by time
+    "fetch_versions": kind("broker host port", "server:", "broker {broker} at {host} fetches from brokers"),
     "follows": kind(
         "topic_id partition broker endpoint client_id host",
         "id:topic_id",
@@ -284,6 +286,7 @@ KINDS: Mapping[str, Kind] = {
     },
 }
 SPACES = {
-    "name": 64, "id": 64, "client": 16, "connection": 256, "link": 16, "host": 16, "server": 1, "wire": 1, "agent": 1,
+    "name": 64, "id": 64, "client": 16, "connection": 256, "link": 16, "host": 16, "follower": 16,
+    "server": 1, "wire": 1, "agent": 1,
 }  # fmt: skip
 """The ledger's spaces and how many shards each is cut into."""

@@ -19,8 +19,8 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
-STATE_VERSION = 8
-READ = frozenset({6, 7, STATE_VERSION})
+STATE_VERSION = 9
+READ = frozenset({6, 7, 8, STATE_VERSION})
 """Versions of state that are read (`migration.py`)."""
 COMPRESSED = b"zlib"
 COUNTED = frozenset({"name", "id", "client", "connection"})

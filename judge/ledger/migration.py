@@ -10,6 +10,9 @@ shards of its own; sizes are counted by space.
 
 7 to 8 (November 2026): an emitted finding has the number of its news beside it; one without is told once more when it
 grows.
+
+8 to 9 (November 2026): what a broker says as a follower is filed under the broker, and the versions of its fetches, by
+slots of time, are one claim a broker and no longer one a broker and leader.
 """
 
 from collections import Counter
@@ -21,13 +24,23 @@ from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import EmittedRows, key_of
 from wirecheck.judge.ledger.ledger import Ledger, space_of
 
-CONNECTIONS_APART = 7
-"""Since this version."""
-CONNECTION = "connection"
+CONNECTIONS_APART, FOLLOWERS_APART = 7, 9
+"""Since these versions."""
+CONNECTION, FOLLOWER, VERSIONS = "connection", "follower", "fetch_versions"
 SERVERS: Subject = ("server",)
 WITH_CONNECTIONS = ("link", "wire")
 """Spaces under which version 6 filed what was said of a connection."""
 COVERAGE = "coverage|"
+
+
+def bring_up(version: int, ledger: Ledger, emitted: EmittedRows, sizes: dict[str, int]) -> None:
+    """What a version of before filed elsewhere goes where this one looks for it."""
+    if version < CONNECTIONS_APART:
+        by_space(sizes)
+        connections_apart(ledger, emitted)
+        ids_in_sets(ledger)
+    if version < FOLLOWERS_APART:
+        followers_apart(ledger)
 
 
 def connections_apart(ledger: Ledger, emitted: EmittedRows) -> None:
@@ -53,6 +66,18 @@ def ids_in_sets(ledger: Ledger) -> None:
         endpoint, topic_id, *host = claim.key
         peak = {f"{LEAST}{topic_id}": -claim.first.ts_ns}
         ledger.absorb(Claim(claim.kind, (endpoint, *host), claim.first, claim.last, count=claim.count, peak=peak))
+
+
+def followers_apart(ledger: Ledger) -> None:
+    """Fetch sessions go to the brokers that keep them, and their versions to what each broker sends."""
+    found = [claim for claim in ledger.claims_of(*SERVERS).values() if claim.kind == FOLLOWER]
+    if found:
+        ledger.remove(SERVERS, found)
+    for claim in found:
+        broker, endpoint, _, host = claim.key
+        ledger.absorb(Claim(FOLLOWER, claim.key, claim.first, claim.last, count=claim.count, peak=claim.peak))
+        sent = broker, host, int(endpoint.rpartition(":")[2])
+        ledger.absorb(Claim(VERSIONS, sent, claim.first, claim.last, count=claim.count, tally=claim.tally))
 
 
 def of_connection(claim: Claim) -> bool:

@@ -21,6 +21,8 @@ ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
 TOUCHES = {"server", "advertised", "cluster_refused"}
 """What anybody can have an endpoint say: it shows that it is there, and not how long its cluster was seen."""
+FETCHES = "fetch_versions"
+"""The only claims about servers that are no endpoint's: they show how long its cluster was seen."""
 JOINING = {"address", "carries"}
 """What unanswered orders say of servers; it counts where a capture shows one direction only."""
 
@@ -70,9 +72,11 @@ class Clusters:
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
         for said in self.believable(claims):
             by_kind[said.kind].append(said)
+        everything = [claim for found in by_kind.values() for claim in found]
+        by_kind.pop(FETCHES, None)
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
-        spans = self.from_birth(self.spans_of(claim for found in by_kind.values() for claim in found))
+        spans = self.from_birth(self.spans_of(everything))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
@@ -80,7 +84,7 @@ class Clusters:
         for first, second in edges(by_kind, self.node):
             if first not in apart and second not in apart:
                 joined.unite(first, second)
-        facts = self.spans_of(claim for found in by_kind.values() for claim in found if not touches(claim))
+        facts = self.spans_of(claim for claim in everything if not touches(claim))
         self.groups = self.named(label, joined, spans, facts)
         self.places = self.placed(by_kind["address"], joined)
         self.only = {endpoint: places[0].group for endpoint, places in self.places.items() if len(places) == 1}
@@ -102,7 +106,8 @@ class Clusters:
         times: dict[str, list[tuple[int, int]]] = defaultdict(list)
         touched: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for claim in self.believable(claims):
-            (touched if touches(claim) else times)[claim["endpoint"]].append((claim.first.ts_ns, claim.last.ts_ns))
+            for endpoint, ts_ns in ends(claim):
+                (touched if touches(claim) else times)[endpoint].append((ts_ns, ts_ns))
         for group in self.groups:
             spans = [span for endpoint in group.endpoints for span in times.get(endpoint, ())]
             spans = spans or [span for endpoint in group.endpoints for span in touched.get(endpoint, ())]
@@ -169,9 +174,9 @@ class Clusters:
         """When something was said first and last of each endpoint, as far as it is known in each incarnation."""
         spans: Spans = {}
         for claim in claims:
-            spans.setdefault((claim["endpoint"], 0), (claim.first.ts_ns, claim.first.ts_ns))
-            for ts_ns in (claim.first.ts_ns, claim.last.ts_ns):
-                node = self.node(claim["endpoint"], ts_ns)
+            for endpoint, ts_ns in ends(claim):
+                spans.setdefault((endpoint, 0), (ts_ns, ts_ns))
+                node = self.node(endpoint, ts_ns)
                 first, last = spans.get(node, (ts_ns, ts_ns))
                 spans[node] = (min(first, ts_ns), max(last, ts_ns))
         return spans
@@ -247,6 +252,12 @@ class Clusters:
             and [place.facts() for place in places] != [place.facts() for place in self.places[endpoint]]
             for endpoint, places in before.places.items()
         ) or (before.unknown.key, before.unknown.cluster) != (self.unknown.key, self.unknown.cluster)
+
+
+def ends(claim: Claim) -> Iterator[tuple[str, int]]:
+    """To whom a claim was made first and last, and when: what one endpoint says, or several are sent."""
+    for seen in (claim.first, claim.last):
+        yield seen.server if claim.kind == FETCHES else claim["endpoint"], seen.ts_ns
 
 
 def touches(claim: Claim) -> bool:

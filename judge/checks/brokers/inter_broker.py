@@ -100,7 +100,7 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
         who = (claim["controller"], claim["controller_epoch"])
         sent[who][claim["api"]].add(claim["version"])
         claims[who].append(claim)
-    followers = context.claims("follower", group, *subject)
+    followers = context.claims("fetch_versions", group, *subject)
     for (controller, epoch), by_api in sorted(sent.items()):
         told = claims[controller, epoch]
         by_api["Fetch"] = fetched(controller, told, followers)
@@ -210,7 +210,7 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
     Source. RemoteLeaderEndPoint.buildFetch of Kafka 3.9.
     """
     spans: dict[int, dict[bool, list[int]]] = defaultdict(lambda: defaultdict(list))
-    claims = context.claims("follower", group, *subject)
+    claims = context.claims("fetch_versions", group, *subject)
     for claim in claims:
         for slot, versions in by_slot(claim.tally).items():
             for version in versions:

@@ -104,9 +104,9 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
         for replica in sorted(replicas):
             if not replica.isdigit() or newest["leader"] < 0:
                 continue
-            sessions = context.claims("follower", group, "server")  # brokers' squares of them: only where one is out
+            sessions = context.claims("follower", group, "follower", replica)
             mine = [claim for claim in asked if claim["broker"] == int(replica) and claim["partition"] == partition]
-            here = [s for s in sessions if s["broker"] == int(replica) and leads(s, newest, context)]
+            here = [session for session in sessions if leads(session, newest, context)]
             context.watch()
             since = silent_since(newest, mine, here, context)
             if since is not None:

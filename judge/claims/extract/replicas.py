@@ -77,7 +77,9 @@ def followed(batch: Batch) -> Iterator[Rows]:
     full = header["session_epoch"] <= 0
     peak = {"full": np.where(full, ts_ns[message], -1)}
     session = [Column(replica), batch.endpoint(message), batch.client_id(message), batch.host(message)]
-    yield Rows("follower", session, message, versions(batch, message), peak).where(follows)
+    yield Rows("follower", session, message, peak=peak).where(follows)
+    sent = [Column(replica), batch.host(message), port(batch.endpoint(message))]
+    yield Rows("fetch_versions", sent, message, versions(batch, message)).where(follows)
     parent = topics.parent[partitions.parent]
     asked = [
         ids(topics["topic_id"]).take(partitions.parent),
@@ -89,6 +91,12 @@ def followed(batch: Batch) -> Iterator[Rows]:
     ]
     by_id = topics.present("topic_id")[partitions.parent] & follows[parent]
     yield Rows("follows", asked, partitions.message).where(by_id)
+
+
+def port(endpoint: Column) -> Column:
+    """Of endpoints; listeners of one name have it in common, and two clusters on the same hosts have not."""
+    ports = [int(one.rpartition(":")[2]) for one in endpoint.values or ()]
+    return Column(np.array(ports, np.int64)[endpoint.codes])
 
 
 def versions(batch: Batch, message: Ints) -> Column:

@@ -110,5 +110,6 @@ def test_the_readme_says_what_is_read_elsewhere():
 
 def test_every_space_has_a_home_and_tables_stay_there():
     assert set(HOMES) == set(SPACES)
-    assert {HOMES[space] for check in catalogue.CHECKS.values() for space in check.spaces} == set(HOMES.values())
+    judged = {HOMES[space] for check in catalogue.CHECKS.values() for space in check.spaces}
+    assert set(HOMES.values()) - judged == {"follower"}  # only read, by CTL011
     assert not any(elsewhere([space], reads(words)) for table in JUDGED for space, words in table.reads.items())

@@ -9,6 +9,7 @@ import pytest
 from tests.decode.log.batches import batch, register_controller, remove_topic, topic, voters
 from tests.judge.cases_control import id_bytes, log, log_batch
 from tests.judge.lab import B1, B3, ID_1, ID_2, ID_3, NO_ID, Lab, exchanged, open_rows, written
+from wirecheck.judge.claims.claim import SLOT_NS
 from wirecheck.judge.claims.extraction import claims
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.topology import releases
@@ -193,3 +194,40 @@ def test_a_listener_without_host_is_no_address_and_leaves_the_others():
     listeners = [{"name": "A", "host": "", "port": 1}, {"name": "B", "host": "broker-1", "port": 9092}]
     lab.talk(B1, "1").ask(0, "BrokerRegistration", 1, {"brokerId": 1, "listeners": listeners}, {"errorCode": 0})
     assert [claim.key[1:] for claim in told(lab, "address")] == [("broker-1:9092", 1)]
+
+
+def follow(lab, broker, leaders, times):
+    """A broker's fetches as a follower."""
+    for leader in leaders:
+        talk = lab.talk(leader, f"broker-{broker}-fetcher-0", f"10.0.0.{broker}")
+        for at in times:
+            talk.ask(at, "Fetch", 17, {"replicaState": {"replicaId": broker}, "sessionEpoch": 1}, {"responses": []})
+
+
+def test_the_versions_of_followers_are_counted_by_broker_whoever_leads():
+    lab = Lab()
+    follow(lab, 2, [B1, B3], [0, 11, 12])
+    assert {claim.key[:2]: (claim.tally, claim.peak) for claim in told(lab, "follower")} == {
+        (2, leader): ({}, {"full": -1}) for leader in (B1, B3)
+    }
+    found = Judge("lab")
+    found.absorb(told(lab, "fetch_versions"))
+    (versions,) = found.ledger.claims("fetch_versions", "server")
+    slot = versions.first.ts_ns // SLOT_NS
+    assert versions.key == (2, "10.0.0.2", 9092)
+    assert versions.tally == {f"{slot}:17": 2, f"{slot + 1}:17": 4}
+
+
+def test_what_followers_leave_behind_grows_with_brokers_and_time_not_with_the_square_of_brokers():
+    leaders = [f"10.0.0.{number}:9092" for number in range(1, 21)]
+
+    def size(slots):
+        lab = Lab()
+        for broker, leader in enumerate(leaders, 1):
+            follow(lab, broker, {*leaders} - {leader}, range(0, 10 * slots, 10))
+        judge = Judge("lab")
+        judge.absorb(claim for kind in ("follower", "fetch_versions") for claim in told(lab, kind))
+        return sum(len(blob) for name, blob in judge.shards().items() if name.startswith(("server", "follower")))
+
+    brief, long = size(2), size(12)
+    assert long - brief < 20 * 10 * 32  # brokers, slots, bytes of a count; 380 pairs would be ten times as much

@@ -16,6 +16,8 @@ VERSIONS = sorted(READ - {STATE_VERSION})
 SEEN = {"topics", "clients", "clusters", "partitions", "descriptions"}
 """Tables whose last rows do not depend on when a connection settles."""
 
+OF_FOLLOWERS = [("fetch_versions", "server"), *(("follower", "follower", str(broker)) for broker in range(1, 4))]
+
 
 def kept(version):
     return json.loads(gzip.decompress((STATES / f"{version}.json.gz").read_bytes()))
@@ -70,6 +72,25 @@ def test_a_state_of_before_goes_on_to_the_verdict_of_one_that_never_stopped(vers
     counts = {row.partition("|")[2]: body["count"] for row, body in before.get("coverage", {}).items()} | counted(told)
     assert {key: count for key, count in counts.items() if count} == {k: n for k, n in counted(rows).items() if n}
     assert version_of(store["main"]) == STATE_VERSION
+
+
+def test_what_followers_said_is_found_where_it_is_said_now():
+    was = kept(8)
+    before, now = shards(was), {}
+    gone_on(before, was["claims"][1], was["until_ns"][1], ended=True)
+    gone_on(now, was["claims"][0], was["until_ns"][0], ended=False)
+    gone_on(now, was["claims"][1], was["until_ns"][1], ended=True)
+    said = [
+        {
+            c.identity: c
+            for kind, *subject in OF_FOLLOWERS
+            for c in Judge("default", store.get).ledger.claims(kind, *subject)
+        }
+        for store in (before, now)
+    ]
+    assert said[0] == said[1]
+    assert {kind for kind, _ in said[0]} == {kind for kind, *_ in OF_FOLLOWERS}
+    assert not any(claim.tally for claim in said[0].values() if claim.kind == "follower")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
