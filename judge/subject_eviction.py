@@ -25,6 +25,9 @@ class Room:
     def crowd(self) -> list[Subject]:
         """The topics and clients that are too many; what looks at them is to be judged again."""
         found: list[Subject] = []
+        for subject in bounds.too_many_followers(self.ledger):
+            self.overflow.left[subject[0]] += 1
+            self.ledger.forget(subject)
         for space, most in bounds.bounded(self.settings).items():
             gone = bounds.over(space, self.ledger, self.emitted, most)
             near = {subject for lost in gone for subject in evaluate.neighbours(lost, self.ledger)}

@@ -11,6 +11,7 @@ The rules, at the end of a batch and before it is judged, per cluster label; eac
   are kept, the first.
 - Of the topic ids an endpoint spoke of, by which endpoints are joined, the least are kept, as of any set
   (`claims/claim.py`): a bottom-k sample, so that of two endpoints that share many some shared ones stay.
+- Of brokers that follow FOLLOWERS are kept, those that came first: anybody can send any replica id.
 - Of one kind of claims about one subject so many are kept, those that were made first.
 Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
 only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came.
@@ -29,8 +30,11 @@ from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.thresholds import Settings
 
 SLACK = 10
+FOLLOWER = "follower"
 CLIENT_IDS = 16
 """Kept of one connection; a client has one, a proxy may have many."""
+FOLLOWERS = 4_096
+"""A cluster has some hundred brokers."""
 ASKED_ONLY = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
 ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
 """Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
@@ -62,6 +66,13 @@ def over(space: str, ledger: Ledger, emitted: EmittedRows, most: int) -> list[Su
         rest = sorted((emitted.blamed(subject), s.last_ns, subject) for subject, s in known.items() if s.answered)
         gone += [subject for *_, subject in rest[:more]]
     return gone
+
+
+def too_many_followers(ledger: Ledger) -> list[Subject]:
+    """Nothing rests on what they say but that a replica is never fetched (CTL011)."""
+    if ledger.count(FOLLOWER) <= FOLLOWERS + FOLLOWERS // SLACK:
+        return []
+    return sorted(ledger.subjects(FOLLOWER), key=lambda one: (standing(one, ledger).first_ns, one))[FOLLOWERS:]
 
 
 def standing(subject: Subject, ledger: Ledger) -> Standing:

@@ -23,7 +23,7 @@ STATE_VERSION = 9
 READ = frozenset({6, 7, 8, STATE_VERSION})
 """Versions of state that are read (`migration.py`)."""
 COMPRESSED = b"zlib"
-COUNTED = frozenset({"name", "id", "client", "connection"})
+COUNTED = frozenset({"name", "id", "client", "connection", "follower"})
 """Spaces whose subjects are counted without being loaded (`bounds.py`)."""
 Load = Callable[[str], bytes | None]
 FIRST = attrgetter("first")

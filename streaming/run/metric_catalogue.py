@@ -78,7 +78,7 @@ METRICS = (
         "counter",
         ("cluster", "space"),
         "Subjects, or claims about one, that left the judge's memory by its bounds: name and id of topics, client, "
-        "link (connections of an endpoint), server, wire, agent.",
+        "link (connections of an endpoint), follower (a broker that fetches), server, wire, agent.",
     ),
     Named("judged_lag_seconds", "gauge", CLUSTER, "From the capture time of the newest judged frame to now."),
     Named(

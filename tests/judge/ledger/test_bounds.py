@@ -10,7 +10,7 @@ from tests.judge.lab import B1, Lab, open_rows
 from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster
 from wirecheck.judge.claims.claim import MOST_MEMBERS
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger.bounds import CLIENT_IDS
+from wirecheck.judge.ledger.bounds import CLIENT_IDS, FOLLOWERS
 from wirecheck.judge.results.distinct_count import Distinct, K
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.whole_connections import seen_whole
@@ -258,3 +258,19 @@ def test_a_sketch_counts_a_few_exactly_and_many_nearly_whatever_the_order():
     assert many.least == again.least
     assert len(many.least) == K
     assert abs(len(many) - 50_000) < 10_000
+
+
+def session(broker, at):
+    return claim("follower", broker, EAST, f"broker-{broker}-fetcher-0", HOST, at=at, peak={"full": -1})
+
+
+def test_of_brokers_that_follow_those_stay_that_came_first():
+    judge = Judge("lab")
+    judge.absorb(session(broker, 0) for broker in range(FOLLOWERS))
+    judge.rows()
+    judge.absorb(session(broker, broker) for broker in range(FOLLOWERS, 2 * FOLLOWERS))
+    judge.rows()
+    assert judge.overflow.left["follower"] == FOLLOWERS
+    assert {subject[1] for subject in judge.ledger.subjects("follower")} == {str(broker) for broker in range(FOLLOWERS)}
+    store = judge.shards()
+    assert Judge("lab", store.get).ledger.count("follower") == FOLLOWERS
