@@ -11,7 +11,8 @@ The rules, at the end of a batch and before it is judged, per cluster label; eac
   are kept, the first.
 - Of the topic ids an endpoint spoke of, by which endpoints are joined, the least are kept, as of any set
   (`claims/claim.py`): a bottom-k sample, so that of two endpoints that share many some shared ones stay.
-- Of brokers that follow FOLLOWERS are kept, those that came first: anybody can send any replica id.
+- Of brokers that follow, and of what they say of their versions, FOLLOWERS are kept, those that came first: anybody
+  can send any replica id.
 - Of one kind of claims about one subject so many are kept, those that were made first.
 Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
 only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came.
@@ -30,7 +31,7 @@ from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.thresholds import Settings
 
 SLACK = 10
-FOLLOWER = "follower"
+FOLLOWER, VERSIONS = "follower", "fetch_versions"
 CLIENT_IDS = 16
 """Kept of one connection; a client has one, a proxy may have many."""
 FOLLOWERS = 4_096
@@ -105,10 +106,11 @@ def surplus(claims: Claims, settings: Settings) -> list[Claim]:
     for claim in claims.values():
         by_kind[claim.kind].append(claim)
     gone = [*spoken(by_kind["spoken"])]
-    for found in by_kind.values():
-        if len(found) > settings.most_claims + settings.most_claims // SLACK:
+    for kind, found in by_kind.items():
+        most = FOLLOWERS if kind == VERSIONS else settings.most_claims
+        if len(found) > most + most // SLACK:
             found.sort(key=lambda claim: (claim.first, repr(claim.key)))
-            gone += found[settings.most_claims :]
+            gone += found[most:]
     return gone
 
 

@@ -261,16 +261,18 @@ def test_a_sketch_counts_a_few_exactly_and_many_nearly_whatever_the_order():
 
 
 def session(broker, at):
-    return claim("follower", broker, EAST, f"broker-{broker}-fetcher-0", HOST, at=at, peak={"full": -1})
+    yield claim("follower", broker, EAST, f"broker-{broker}-fetcher-0", HOST, at=at, peak={"full": -1})
+    yield claim("fetch_versions", broker, HOST, 9092, at=at, tally={"180000000:17": 1})
 
 
 def test_of_brokers_that_follow_those_stay_that_came_first():
     judge = Judge("lab")
-    judge.absorb(session(broker, 0) for broker in range(FOLLOWERS))
+    judge.absorb(said for broker in range(FOLLOWERS) for said in session(broker, 0))
     judge.rows()
-    judge.absorb(session(broker, broker) for broker in range(FOLLOWERS, 2 * FOLLOWERS))
+    judge.absorb(said for broker in range(FOLLOWERS, 2 * FOLLOWERS) for said in session(broker, broker))
     judge.rows()
-    assert judge.overflow.left["follower"] == FOLLOWERS
+    assert judge.overflow.left["follower"] == judge.overflow.left["server"] == FOLLOWERS
+    assert {versions["broker"] for versions in judge.ledger.claims("fetch_versions", "server")} == {*range(FOLLOWERS)}
     assert {subject[1] for subject in judge.ledger.subjects("follower")} == {str(broker) for broker in range(FOLLOWERS)}
     store = judge.shards()
     assert Judge("lab", store.get).ledger.count("follower") == FOLLOWERS
