@@ -7,6 +7,7 @@ Rule: a change is held against an independent strict decoder (kio) before it is 
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from wirecheck.decode.log.checksum import crc32c
@@ -85,17 +86,20 @@ def api_versions(client_id: str) -> tuple[Message, Message]:
     return asked, answered
 
 
-def metadata(client_id: str, topics: list[Topic], partitions: int) -> tuple[Message, Message]:
+def metadata(
+    client_id: str, topics: list[Topic], partitions: int, brokers: Sequence[tuple[int, str]] = NODES
+) -> tuple[Message, Message]:
+    """`brokers`: their ids and hosts; the first three of them hold every partition."""
     names = array(*(bytes(16) + text(topic.name) + NO_TAGS for topic in topics))
     asked = request(METADATA, 12, client_id, names + b"\x01\x00" + NO_TAGS)
-    brokers = array(*(struct.pack(">i", n) + text(host) + struct.pack(">i", 9092) + b"\x00\x00" for n, host in NODES))
-    rows = [brokers, text(CLUSTER_ID), struct.pack(">i", 1)]
+    listed = array(*(struct.pack(">i", n) + text(host) + struct.pack(">i", 9092) + b"\x00\x00" for n, host in brokers))
+    rows = [listed, text(CLUSTER_ID), struct.pack(">i", 1)]
     described = []
     for topic in topics:
         parts = []
         for p in range(partitions):
-            leader = struct.pack(">hiii", 0, p, NODES[p % 3][0], 4)
-            nodes = array(*(struct.pack(">i", n) for n, _ in NODES))
+            leader = struct.pack(">hiii", 0, p, brokers[p % 3][0], 4)
+            nodes = array(*(struct.pack(">i", n) for n, _ in brokers[:3]))
             parts.append(leader + nodes + nodes + array() + NO_TAGS)
         head = struct.pack(">h", 0) + text(topic.name) + topic.topic_id + b"\x00"
         described.append(head + array(*parts) + struct.pack(">i", -(2**31)) + NO_TAGS)

@@ -149,8 +149,10 @@ def connections(count: int) -> list[Connection]:
 class Generator:
     """Preamble, rounds, farewell: the capture of one mix."""
 
-    def __init__(self, count: int, mix: str, seed: int) -> None:
-        self.connections = connections(count)
+    round_us, templates = ROUND_US, TEMPLATES
+
+    def __init__(self, found: list[Connection], mix: str, seed: int) -> None:
+        self.connections, count = found, len(found)
         self.mix = mix
         self.random = np.random.default_rng(seed)
         self.next = np.zeros((count, 2), np.int64) + self.random.integers(1, 2**32, (count, 2))  # some will wrap
@@ -163,16 +165,16 @@ class Generator:
         self.bytes += file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
         for opening in self._opening():
             self._send(file, opening)
-        rounds = [self._round(k) for k in range(TEMPLATES)]
+        rounds = [self._round(k) for k in range(self.templates)]
         k = 0
         while self.bytes < size:
-            self._send(file, rounds[k % TEMPLATES])
+            self._send(file, rounds[k % self.templates])
             k += 1
         self._send(file, self._closing())
 
     def _layout(self) -> Layout:
         layout = Layout(self.connections)
-        layout.due_us[:] = self.random.integers(0, ROUND_US // 2, len(self.connections))
+        layout.due_us[:] = self.random.integers(0, self.round_us // 2, len(self.connections))
         return layout
 
     def _opening(self) -> list[Template]:
@@ -183,7 +185,7 @@ class Generator:
             steps[0].frame(c, False, SYN | ACK)
             steps[0].frame(c, True, ACK)
             steps[1].exchange(c, kafka.api_versions(c.client_id))
-            steps[2].exchange(c, kafka.metadata(c.client_id, [c.topic], 6))
+            steps[2].exchange(c, self._metadata(c))
             if self._fetches(c, None):
                 steps[3].exchange(c, self._fetch(c, 0, self.random.bytes(100)))
                 steps[3].fetches[c.number] = 1
@@ -207,12 +209,15 @@ class Generator:
         session = kafka.Session(replica_id, asked, 1000 + c.number)
         return kafka.fetch(12 if c.role.endswith("12") else 13, c.client_id, c.topic, session, value)
 
+    def _metadata(self, c: Connection) -> tuple[kafka.Message, kafka.Message]:
+        return kafka.metadata(c.client_id, [c.topic], 6)
+
     def _asks_for_metadata(self, c: Connection, k: int) -> bool:
         return (c.number + k) % TEMPLATES == 0 and c.role != "replica"
 
     def _pair(self, c: Connection, k: int) -> tuple[kafka.Message, kafka.Message]:
         if self._asks_for_metadata(c, k):
-            return kafka.metadata(c.client_id, [c.topic], 6)
+            return self._metadata(c)
         if c.role == "member":
             return kafka.heartbeat(c.client_id)
         value = self.random.bytes(RECORD_BYTES[self.mix] * int(self.random.integers(50, 150)) // 100)
@@ -246,7 +251,7 @@ class Generator:
         self.next += template.said
         self.epoch += template.fetches
         self.correlation += 1
-        self.now_us = max(self.now_us + ROUND_US, int(due.max()) + 1)
+        self.now_us = max(self.now_us + self.round_us, int(due.max()) + 1)
         self.frames += len(rows)
         self.exchanges += template.exchanges
         self.bytes += data.size
@@ -261,7 +266,7 @@ def put(data: np.ndarray, at: np.ndarray, values: np.ndarray, kind: str) -> None
 
 def write_capture(path: Path, size: int, mix: str = "records", count: int = 200, seed: int = 1) -> Generator:
     """A pcap of at least `size` bytes; what it holds is in the generator's counts."""
-    generator = Generator(count, mix, seed)
+    generator = Generator(connections(count), mix, seed)
     with path.open("wb") as file:
         generator.write(file, size)
     return generator
