@@ -3,8 +3,8 @@
 Knows: what a cluster of 200 brokers, 100 000 partitions, 10 000 clients and 20 000 connections says in 15 s when every
 partition has traffic, and how long each part is busy with it. Refuses to know: bytes on the wire, Spark.
 Rule: one process takes all parts' turns, so that what is measured is CPU and not waiting; filing, judging, packing and
-reading messages count, state as bytes does not (in none of them; `fleet.py` has it). The last batch counts: all is known by then.
-There is no peer.
+reading messages count, state as bytes does not (in none of them; `fleet.py` has it). The last batch counts: by then
+all is known. There is no peer.
 """
 
 import os
