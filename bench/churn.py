@@ -19,7 +19,18 @@ from typing import Any, NamedTuple
 from bench.judge import BEGIN_NS, CLUSTER, Cluster, row
 from bench.traffic import write_capture
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, least, merged, pack, unpack
+from wirecheck.judge.claims.claim import (
+    LEAST,
+    MOST_SLOTS,
+    SLOT_NS,
+    Claim,
+    Sighting,
+    least,
+    merged,
+    pack,
+    slot_of,
+    unpack,
+)
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
@@ -97,7 +108,9 @@ class Connections:
 
     def __init__(self, told: list[Claim]) -> None:
         claims = merged(told)
-        model = next(claim for claim in claims if claim.kind == "connection")
+        speaks = {kind: {claim.first.client for claim in claims if claim.kind == kind} for kind in ("use", "follower")}
+        consumers = speaks["use"] - speaks["follower"]
+        model = next(claim for claim in claims if claim.kind == "connection" and claim["client"] in consumers)
         self.endpoint, self.host = model["endpoint"], model["host"]
         whole = {"advertised", "cluster_id", "address", "names"}
         mine = [
@@ -132,10 +145,11 @@ class Connections:
         key = tuple(values.get(field, part) for field, part in zip(KINDS[claim.kind].fields, claim.key, strict=True))
         first = claim.first._replace(ts_ns=first_ns, connection=f"{values['client']}>{self.endpoint}")
         last = first._replace(ts_ns=last_ns or first_ns + 1_000)
-        return Claim(claim.kind, key, first, last, count=claim.count, tally=dict(claim.tally), peak=dict(claim.peak))
+        tally = slots_moved(claim.tally, [last.ts_ns // SLOT_NS])
+        return Claim(claim.kind, key, first, last, count=claim.count, tally=tally, peak=dict(claim.peak))
 
-    def speaking(self, number: int, batch: int) -> Iterator[Claim]:
-        """What one of many that stay open says in a batch, each of a client of its own."""
+    def speaking(self, number: int, batch: int, *, slots: int = 1) -> Iterator[Claim]:
+        """What one of many that stay open says in a batch, or in so many slots, each of a client of its own."""
         host = f"10.9.{number // 250}.{number % 250}"
         values = {"client": f"{host}:5000", "host": host, "client_id": f"app-{number}", "started_ns": BEGIN_NS}
         for claim in self.model:
@@ -144,6 +158,9 @@ class Connections:
             if claim.kind == "connection":
                 said.peak |= {fact: said.peak[fact] * (batch + 1) for fact in GROWING}
                 said.peak["protocol"] = [until_ns, 9, "kafka"]
+            if slots > 1:
+                last = until_ns // SLOT_NS
+                said.tally = slots_moved(said.tally, range(last - slots + 1, last + 1))
             if batch == 0 or claim.kind not in ONCE:
                 yield said
 
@@ -176,13 +193,23 @@ def churn(connections: Connections) -> Iterator[tuple[int, Batch, int]]:
         yield earlier, Batch(*(median(column) for column in zip(*batches, strict=True))), memory[earlier]
 
 
-def steady(connections: Connections) -> Batch:
+def slots_moved(tally: dict[str, int], slots: Iterable[int]) -> dict[str, int]:
+    """Counters by slot, as of other slots."""
+    by_slot = {name: str(slot) for name in tally if (slot := slot_of(name)) is not None}
+    if not by_slot:
+        return dict(tally)
+    rest = {name: count for name, count in tally.items() if name not in by_slot}
+    return rest | {name.replace(was, str(slot)): tally[name] for slot in slots for name, was in by_slot.items()}
+
+
+def steady(connections: Connections, *, slots: int = 1) -> Batch:
     """STEADY connections that stay open and speak in every batch, over more than a minute of capture time: the mean of
-    its batches, as each tells the rows of another part of them.
+    its batches, as each tells the rows of another part of them. They have spoken for so many slots of 10 s before.
     """
     step, found = Step(), []
     for batch in range(SETTLED + MINUTE):
-        claims = [claim for number in range(STEADY) for claim in connections.speaking(number, batch)]
+        before = slots if batch == 0 else 1
+        claims = [claim for number in range(STEADY) for claim in connections.speaking(number, batch, slots=before)]
         found.append(step.batch(claims, BEGIN_NS + (batch + 1) * STEP_NS))
     return Batch(*(sum(column) / MINUTE for column in zip(*found[SETTLED:], strict=True)))
 
@@ -236,6 +263,10 @@ def measure() -> list[dict]:
         row(f"{told}, tables an hour as batches", hourly_mb, "MB", bar="at most 50", met=hourly_mb <= 50),
         row(f"{told}, state rewritten", batch.state_bytes / 1e6, "MB"),
     ]
+    aged = steady(connections, slots=MOST_SLOTS)
+    told += ", after two hours"
+    rows.append(row(f"{told}, CPU", aged.cpu_s, "s", bar="at most 2 x", met=aged.cpu_s <= 2 * batch.cpu_s))
+    rows.append(row(f"{told}, state rewritten", aged.state_bytes / 1e6, "MB"))
     seconds = carried()
     rows.append(
         row(

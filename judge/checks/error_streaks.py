@@ -7,7 +7,6 @@ have been.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from wirecheck.judge.claims.claim import SLOT_NS
 
@@ -59,14 +58,15 @@ def streaks(tally: Mapping[str, int], bad: Collection[int]) -> list[Streak]:
     return [*found, open_streak] if open_streak is not None else found
 
 
-@cache
-def words(errors: tuple[int, ...]) -> frozenset[str]:
-    return frozenset(map(str, errors))
+def among(tally: Mapping[str, int], errors: Collection[int]) -> bool:
+    """Whether any of these was ever answered. Nearly always none was, and of good answers there are two hours."""
+    said = ",".join(tally) + ","
+    return any(f":{error}," in said for error in errors)
 
 
 def longest(tally: Mapping[str, int], bad: Collection[int], *, answers: int, seconds: int) -> Streak | None:
     """The longest stretch of at least so many answers over at least so long."""
-    if not any(name.rpartition(":")[2] in words(tuple(bad)) for name in tally):
+    if not among(tally, bad):
         return None
     good = [streak for streak in streaks(tally, bad) if streak.count >= answers and streak.seconds >= seconds]
     return max(good, key=lambda streak: (streak.seconds, streak.count), default=None)

@@ -24,6 +24,8 @@ METADATA_LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
 RESERVED = frozenset({ZERO, METADATA_LOG})
 SLOT_NS = 10_000_000_000
 """Tallies over time count in slots of 10 s."""
+AT = "at:"
+"""Before the slot in the name of what was last at some time."""
 MOST_SLOTS = 720
 """Two hours of slots are kept per claim: the longest window of a check is one."""
 LEAST = "least:"
@@ -81,25 +83,27 @@ class Claim:
         self.first = min(self.first, other.first)
         self.last = max(self.last, other.last)
         self.count += other.count
+        known = len(self.tally) + len(self.peak)
         for name, count in other.tally.items():
             self.tally[name] = self.tally.get(name, 0) + count
         for name, value in other.peak.items():
             self.peak[name] = max(self.peak[name], value) if name in self.peak else value
+        if len(self.tally) + len(self.peak) > known:
+            self.bound()
+
+    def bound(self) -> None:
+        """Leave out what is too much: looked for where something is new, which after two hours is seldom."""
         if len(self.peak) > MOST_MEMBERS:
             self.peak = least(self.peak)
         if len(self.tally) + len(self.peak) > MOST_SLOTS:
             self.tally, self.peak = newest(self.tally), newest(self.peak)
 
     def copy(self) -> "Claim":
-        return Claim(
-            self.kind,
-            self.key,
-            self.first,
-            self.last,
-            count=self.count,
-            tally=dict(self.tally),
-            peak=dict(self.peak),
-        )
+        """One that is kept; no more of it than is kept of any."""
+        tally, peak = dict(self.tally), dict(self.peak)
+        copied = Claim(self.kind, self.key, self.first, self.last, count=self.count, tally=tally, peak=peak)
+        copied.bound()
+        return copied
 
     def __getitem__(self, field: str) -> Any:
         return self.key[KINDS[self.kind].at[field]]
@@ -145,9 +149,11 @@ class Claim:
 
 def newest(counters: dict[str, Any]) -> dict[str, Any]:
     """Without the oldest slots, where there are too many: what is dropped once is dropped whenever it comes."""
-    slots = sorted({slot for name in counters if (slot := slot_of(name)) is not None})
-    oldest = slots[-MOST_SLOTS] if len(slots) > MOST_SLOTS else -1
-    return {name: value for name, value in counters.items() if (slot_of(name) or oldest) >= oldest}
+    heads = [name.removeprefix(AT).partition(":")[0] for name in counters]
+    gone = {*sorted({*filter(str.isdigit, heads)}, key=int)[:-MOST_SLOTS]}
+    if not gone:
+        return counters
+    return {name: value for (name, value), head in zip(counters.items(), heads, strict=True) if head not in gone}
 
 
 def without_slots(counters: dict[str, int], before: int) -> dict[str, int]:
@@ -164,7 +170,7 @@ def least(peak: dict[str, Any]) -> dict[str, Any]:
 
 def slot_of(name: str) -> int | None:
     """The slot of a counter that is named by one: `slot`, `slot:error` or `at:slot`."""
-    part = name.removeprefix("at:").partition(":")[0]
+    part = name.removeprefix(AT).partition(":")[0]
     return int(part) if part.isdigit() else None
 
 

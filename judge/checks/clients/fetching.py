@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import about, clock
-from wirecheck.judge.checks.error_streaks import Streak, end_ns, longest, start_ns
+from wirecheck.judge.checks.error_streaks import Streak, among, end_ns, longest, start_ns
 from wirecheck.judge.claims.claim import RESERVED, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of, topic_of
@@ -101,11 +101,10 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
     deletions = deletions_of(group, context)
     grace_ns = context.settings.client_grace_ns
     for claim in context.claims("answer", group, *subject):
-        if claim["api"] != "Fetch":
+        if claim["api"] != "Fetch" or not among(claim.tally, {SESSION_TOPIC_ID}):
             continue
         flips = sorted(int(w.partition(":")[0]) for w in claim.tally if w.endswith(f":{SESSION_TOPIC_ID}"))
-        if flips:
-            context.watch()
+        context.watch()
         alone = [slot for slot in flips if all(abs(start_ns(slot) - ts_ns) > grace_ns for ts_ns in deletions)]
         if len(alone) >= 3 and start_ns(alone[-1]) - start_ns(alone[0]) > grace_ns:
             yield Evidence(

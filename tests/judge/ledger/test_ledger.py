@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.judge.made import ID_1, bound, seen
-from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, unpack
+from tests.judge.made import ID_1, bound, claim, seen
+from wirecheck.judge.checks.error_streaks import among
+from wirecheck.judge.claims.claim import MOST_SLOTS, Claim, Sighting, merged, pack, unpack
 from wirecheck.judge.ledger.ledger import STATE_VERSION, Ledger, StateVersionError
 
 sightings = st.builds(
@@ -90,3 +91,28 @@ def test_the_first_sighting_is_the_least_and_the_last_the_greatest():
     claim = bound("orders", ID_1, 5)
     claim.merge(bound("orders", ID_1, 2, until=3))
     assert (claim.first, claim.last, claim.count) == (seen(2), seen(5), 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_more_slots_than_are_kept_the_newest_stay_whatever_comes_when(seed):
+    slots = [180_000_000 + slot for slot in range(MOST_SLOTS + 40)]
+    said = [
+        claim("use", ID_1, "Fetch", "c", "h", "e", tally={f"{slot}:{error}": 1, "asked": 1}, peak={f"at:{slot}": slot})
+        for slot in slots
+        for error in (0, 100)[: 1 + slot % 2]
+    ]
+    random.Random(seed).shuffle(said)
+    cut = len(said) // 3
+    ledger = ledger_of(merged(one.copy() for one in said[:cut]) + merged(one.copy() for one in said[cut:]))
+    (kept,) = ledger.claims("use", "id", ID_1)
+    newest = slots[-MOST_SLOTS:]
+    assert {*kept.peak} == {f"at:{slot}" for slot in newest}
+    assert {*kept.tally} == {"asked", *(f"{s}:0" for s in newest), *(f"{s}:100" for s in newest if s % 2)}
+    assert kept.tally["asked"] == len(said)
+
+
+def test_an_error_is_found_among_two_hours_of_good_answers():
+    tally = {f"{180_000_000 + slot}:0": 3 for slot in range(MOST_SLOTS)}
+    assert not among(tally, {100, 3})
+    assert among(tally | {"180000700:100": 1}, {100, 3})
+    assert not among(tally | {"180000700:100": 1}, {10, 1, 0o100})
