@@ -35,8 +35,8 @@ claims = st.builds(
 
 def ledger_of(parts):
     ledger = Ledger(lambda _name: None)
-    for claim in parts:
-        ledger.absorb(claim)
+    for one in parts:
+        ledger.absorb(one)
     return ledger
 
 
