@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
 from wirecheck.commands.inputs import (
     Frames,
@@ -40,7 +40,7 @@ SCHEMA_VERSION = 1
 
 
 @click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
-@click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...")
+@click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...", shell_complete=completion.path)
 @click.option("--out", type=options.TARGET, help="Keep the result tables (Parquet) in this folder.")
 @click.option("--report", type=options.TARGET, metavar="HTML", help="Write a page for a browser, too: one file.")
 @options.cluster()
