@@ -1,7 +1,7 @@
 """Panels that a healthy chain leaves empty, why, and which series make each of them speak.
 
 Knows series as Prometheus stores them, one minute apart. `test_quiet.py` holds that each entry is true, by promtool;
-`tests/live/test_boards.py` lets these panels, and no others, be without data.
+`tests/live/test_boards.py` plants what makes all of them but one speak.
 """
 
 from dataclasses import dataclass, field
