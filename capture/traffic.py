@@ -36,16 +36,21 @@ class Traffic:
 def traffic(files: Iterable[Path], slots: int = SLOTS) -> Traffic | None:
     """Of files that hold frames; None where there is no frame. Raises OSError."""
     named = list(files)
-    ends = [(pc.min_max(table["ts_ns"])) for table in tables(named, ["kind", "ts_ns"])]
-    if not ends:
+    if (between := ends(named)) is None:
         return None
-    first_ns, last_ns = min(end["min"].as_py() for end in ends), max(end["max"].as_py() for end in ends)
+    first_ns, last_ns = between
     sums = np.zeros(slots, np.int64)
     width_ns = max(-(-(last_ns - first_ns + 1) // slots), 1)
     for table in tables(named, ["kind", "ts_ns", "payload_len"]):
         slot = (table["ts_ns"].to_numpy() - first_ns) // width_ns
         np.add.at(sums, slot, table["payload_len"].to_numpy().astype(np.int64))
     return Traffic(first_ns, last_ns, tuple(sums.tolist()))
+
+
+def ends(files: Iterable[Path]) -> tuple[int, int] | None:
+    """Capture time of the first and the last frame; None where there is none. Raises OSError."""
+    found = [pc.min_max(table["ts_ns"]).as_py() for table in tables(files, ["kind", "ts_ns"])]
+    return (min(one["min"] for one in found), max(one["max"] for one in found)) if found else None
 
 
 def tables(files: Iterable[Path], columns: list[str]) -> Iterator[pa.Table]:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import NOT_WHOLE, places, write_frames
+from wirecheck.commands.screen import note, tell
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 
 @click.command(short_help="The agent: packets of interfaces or pcaps into frames.")
-@click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Listen to this interface (repeatable).")
+@options.interfaces("Listen to this interface (repeatable).")
 @click.option(
-    "-r", "first", multiple=True, metavar="FILE...", help="Read these pcaps (pcapng, compressed ones, - too)."
-)
-@click.argument("more", nargs=-1, metavar="")
+    "-r", "first", multiple=True, metavar="FILE...", shell_complete=completion.path,
+    help="Read these pcaps (pcapng, compressed ones, - too).",
+)  # fmt: skip
+@click.argument("more", nargs=-1, metavar="", shell_complete=completion.path)
 @click.option("--out", required=True, type=options.TARGET, help="Folder for the frames (Parquet).")
 @options.cluster()
 @options.keylog()
@@ -41,6 +43,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 @options.ports()
 @click.option("--filter", "bpf", metavar="BPF", help="As tcpdump has it, instead of --port; needs libpcap.")
 @options.strict()
+@options.quiet()
 @click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
 @click.option(
     "--roll-mb",
@@ -66,6 +69,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 @click.option(
     "--ship",
     metavar="URI",
+    shell_complete=completion.path,
     help="Send complete files on, as to s3://bucket/frames or a folder; --out is then a spool, of 10G if not said.",
 )
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
@@ -106,7 +110,7 @@ def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) 
             "--retain does not go with --ship: files leave when they are shipped; --max-disk bounds them"
         )
     if interfaces:
-        click.echo(live(interfaces, **choices), err=True)
+        live(interfaces, **choices)
         return
     for name in choices.keys() - OF_FILES:
         if ctx.get_parameter_source(name) not in {ParameterSource.DEFAULT, None}:
@@ -123,17 +127,17 @@ def files(names: tuple[str, ...], out: Path, cluster: str, *, keep_records: bool
     from wirecheck.capture.agent.offline_agent import OFFLINE
 
     if any(out.glob(f"{OFFLINE}-*.parquet")):
-        click.echo(f"wirecheck: {out} holds frames of an earlier capture -r: what is in both counts twice", err=True)
+        tell(f"wirecheck: {out} holds frames of an earlier capture -r: what is in both counts twice")
     summary = write_frames(given, out, cluster, keep_records=keep_records)
     for line in summary.input_errors:
-        click.echo(f"wirecheck: {line}", err=True)
-    click.echo(f"{summary.frames:,} frames in {some(len(summary.files), 'file')} under {out}", err=True)
+        tell(f"wirecheck: {line}")
+    note(f"{summary.frames:,} frames in {some(len(summary.files), 'file')} under {out}")
     if strict and summary.input_errors:
         raise Stop(NOT_WHOLE)
 
 
-def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> str:
-    """Listen until told to stop; what was captured, in one line."""
+def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None, **choices: Any) -> None:
+    """Listen until told to stop; then say what was captured, in one line."""
     with one_line_errors(out):
         from wirecheck.capture.arrow_alone import arrow_alone
 
@@ -163,8 +167,12 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
         )
         stamp, counts = Stamp(cluster, agent or host_name()), Counts()
         with served(counts, choices["metrics_address"], choices["metrics_port"]):
-            listen(what, out, stamp, lambda line: click.echo(f"wirecheck: {line}", err=True), counts)
-    return summary_line(counts, out)
+            listen(what, out, stamp, lambda line: tell(f"wirecheck: {line}"), counts, begun=begun)
+    (tell if any(counts.lost.values()) else note)(summary_line(counts, out))
+
+
+def begun(line: str) -> None:
+    note(f"wirecheck: {line}")
 
 
 def summary_line(counts: "Counts", out: Path) -> str:

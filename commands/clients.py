@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.screen import as_json, console, legible, warn_of
 
 
 @click.command(short_help="Who speaks which versions; the gate before an upgrade.")
-@click.argument("inputs", nargs=-1, metavar="INPUT...")
+@click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 @options.tables()
 @click.option(
     "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND, Stop
 from wirecheck.commands.frame_tables import growing, tables, whole
 from wirecheck.commands.inputs import NOT_WHOLE, places
@@ -37,9 +37,9 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 
 
 @click.command(short_help="Every Kafka message of pcaps or frames, or one in hex.")
-@click.argument("files", nargs=-1, metavar="[FILE|DIR]...")
+@click.argument("files", nargs=-1, metavar="[FILE|DIR]...", shell_complete=completion.path)
 @click.option(
-    "--api", "apis", multiple=True, metavar="NAME", shell_complete=options.complete_api,
+    "--api", "apis", multiple=True, metavar="NAME", shell_complete=completion.api,
     help="Only this API, by name or key (repeatable).",
 )  # fmt: skip
 @click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version of it.")

@@ -18,7 +18,7 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @click.command(short_help="What this machine lacks, and how to fix it.")
-@click.option("-i", "interfaces", multiple=True, metavar="IFACE", help="Look at this interface (repeatable).")
+@options.interfaces("Look at this interface (repeatable).")
 @click.option("--out", type=options.PATH, help="Look at this folder, where frames will go.")
 def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
     """Look at what capturing and judging need of this machine; exit 1 if something fails.

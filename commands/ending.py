@@ -45,7 +45,7 @@ class Stop(click.ClickException):
 def in_one_line() -> Iterator[None]:
     """Wrong use gets a line like every other error, not click's block: what is wrong, and where to read on.
 
-    So does a program that was installed for less than it is asked for.
+    So does a program that was installed for less than it is asked for, and a place that this user may not look into.
     """
     try:
         yield
@@ -58,11 +58,28 @@ def in_one_line() -> Iterator[None]:
     except ImportError:  # a package that has not what is taken from it
         need_fitting()
         raise
+    except PermissionError as error:
+        if error.filename is None:
+            raise
+        raise Stop(denied(error.filename)) from error
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:
         said = " ".join(wrong.format_message().split()).rstrip(".")
         raise Stop(f"{said}; see {wrong.ctx.command_path} --help" if wrong.ctx else said) from wrong
+
+
+def denied(path: object) -> str:
+    return f"{path}: permission denied to user {user_name()}"
+
+
+def user_name() -> str:
+    """Of who runs this; a container may have none but a number."""
+    import pwd
+
+    with suppress(KeyError):
+        return pwd.getpwuid(os.geteuid()).pw_name
+    return str(os.geteuid())
 
 
 def need_fitting() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import (
     answers,
@@ -38,8 +38,8 @@ Row = dict[str, Any]
 
 
 @click.command(short_help="The frames behind a finding, as a pcapng that proves it.")
-@click.argument("finding")
-@click.argument("inputs", nargs=-1, metavar="[INPUT]...")
+@click.argument("finding", shell_complete=completion.code)
+@click.argument("inputs", nargs=-1, metavar="[INPUT]...", shell_complete=completion.path)
 @options.tables()
 @click.option("-o", "--output", "target", type=options.TARGET, required=True, metavar="FILE", help="Write this pcapng.")
 @options.cluster()

@@ -9,13 +9,13 @@ from difflib import get_close_matches
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import console
 
 
 @click.command(short_help="A check: what it finds, when it is innocent, what to do.")
-@click.argument("code", required=False, shell_complete=options.complete_code)
+@click.argument("code", required=False, shell_complete=completion.code)
 def explain(code: str | None) -> None:
     """Say what a check finds, why it matters, when it is innocent and what to do; without CODE, which checks there are.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import holds_tables, latest
 from wirecheck.commands.screen import as_json, columns, console, legible, paints, row
@@ -22,7 +22,7 @@ POLL_S = 1.0
 
 @click.command(short_help="What a monitor holds open: a list, or one in full.")
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
-@click.argument("wanted", metavar="[ID]", required=False)
+@click.argument("wanted", metavar="[ID]", required=False, shell_complete=completion.finding)
 @options.choice()
 @click.option("--follow", is_flag=True, help="Go on: print each finding when it is new, or has changed.")
 @options.form("json")

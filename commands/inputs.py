@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirecheck.commands import options
-from wirecheck.commands.ending import Stop
+from wirecheck.commands.ending import Stop, denied
 from wirecheck.commands.screen import progress, tell
 
 if TYPE_CHECKING:
@@ -50,10 +50,21 @@ def places(names: Iterable[str]) -> list[Path]:
     What else is wrong with one of them, whoever reads it says.
     """
     named = [place(name) for name in names]
-    missing = [path for path in named if not os.path.lexists(path)]
+    missing = [path for path in named if not there(path)]
+    if closed := [path for path in named if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)]:
+        raise Stop("\n".join(map(denied, closed)))
     if named and len(missing) == len(named):
         raise Stop("\n".join(f"{path}: no such file" for path in named))
     return named
+
+
+def there(path: Path) -> bool:
+    """Raises PermissionError where nobody may say."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -190,7 +201,10 @@ def tell_unread(found: "Result", busy_ports: str = "") -> None:
 def need_kafka(coverage: dict[str, Any], busy_ports: str = "") -> None:
     """Stop where there was none: then nothing is well, and nothing was looked at."""
     if not found_kafka(coverage):
-        said = f"no Kafka traffic in {coverage['frames']} frames of {coverage['connections']} connections"
+        from wirecheck.dashboards.verdict import plural
+
+        seen = f"{plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
+        said = f"no Kafka traffic in {seen}"
         raise Stop("; ".join(filter(None, (said, busy_ports))))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop, need_fitting
 from wirecheck.commands.outputs import for_its_user_alone
 from wirecheck.commands.screen import legible
@@ -50,16 +50,20 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 
 
 @click.command(short_help="Judge frames as agents write them, all the time.")
-@click.option("--frames", required=True, metavar="DIR", help="Folder the agents write to; a path or a URI.")
+@click.option(
+    "--frames", required=True, metavar="DIR", shell_complete=completion.path,
+    help="Folder the agents write to; a path or a URI.",
+)  # fmt: skip
 @click.option(
     "--out",
     required=True,
     metavar="DIR",
     callback=options.place_or_uri,
+    shell_complete=completion.path,
     help="Folder of the result tables; a path or a URI.",
 )
 @click.option(
-    "--checkpoint", metavar="DIR", callback=options.place_or_uri,
+    "--checkpoint", metavar="DIR", callback=options.place_or_uri, shell_complete=completion.path,
     help="What is remembered between starts.  [default: OUT/_checkpoint]",
 )  # fmt: skip
 @click.option("--moved", is_flag=True, help="Frames, results or checkpoint lie elsewhere than before: go on there.")

@@ -5,15 +5,14 @@ Knows: names, choices, defaults and help texts. Refuses to know what a command d
 
 import datetime as dt
 from collections.abc import Callable
-from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
+from wirecheck.commands import completion
 from wirecheck.commands.screen import be_quiet
 
 if TYPE_CHECKING:
@@ -145,6 +144,12 @@ def ports() -> Decorator:
     )
 
 
+def interfaces(what: str) -> Decorator:
+    return click.option(
+        "-i", "interfaces", multiple=True, metavar="IFACE", shell_complete=completion.interface, help=what
+    )
+
+
 def strict() -> Decorator:
     return click.option("--strict", is_flag=True, help="Exit with 2 if some of the input could not be read.")
 
@@ -159,39 +164,6 @@ def quiet() -> Decorator:
         callback=lambda _ctx, _param, value: be_quiet(quiet=value),
         help="No progress and no notes on the terminal; what could not be read is told.",
     )
-
-
-def complete_code(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Codes and names of checks, each with what it finds."""
-    from wirecheck.judge.checks.catalogue import CHECKS
-
-    found = {name: check.name for check in CHECKS.values() for name in (check.code, check.name)}
-    return [
-        CompletionItem(name, help=means)
-        for name, means in found.items()
-        if name.startswith((begun.upper(), begun.lower())) and (begun or name != means)
-    ]
-
-
-def complete_api(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    from wirecheck.decode.api_names import names
-
-    return [CompletionItem(name) for name in sorted(names().values()) if name.lower().startswith(begun.lower())]
-
-
-def complete_topic(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Topics in the result tables that the line names before it; a shell waits for this, so no capture is judged."""
-    words = [*(ctx.params.get("inputs") or ()), *ctx.args, *filter(None, (ctx.params.get("out"),))]
-    seen: set[str] = set()
-    for folder in (path for path in map(Path, words) if path.is_dir()):
-        from wirecheck.capture.arrow_alone import arrow_alone
-
-        arrow_alone()
-        from wirecheck.streaming.store.run_result import Result
-
-        with suppress(LookupError):
-            seen.update(topic["name"] for topic in Result.latest(folder).json()["topics"] if topic["name"])
-    return [CompletionItem(name) for name in sorted(seen) if name.startswith(begun)]
 
 
 class Time(click.ParamType[dt.datetime]):
@@ -240,7 +212,7 @@ def choice() -> Decorator:
             "codes",
             multiple=True,
             type=Code(),
-            shell_complete=complete_code,
+            shell_complete=completion.code,
             help="Only findings of this check (repeatable).",
         ),
         click.option(
@@ -248,7 +220,7 @@ def choice() -> Decorator:
             "topics",
             multiple=True,
             metavar="NAME",
-            shell_complete=complete_topic,
+            shell_complete=completion.topic,
             help="Only findings about this topic, or id (repeatable).",
         ),
         click.option("--since", type=Time(), help="Only findings that lasted until then: 2026-11-21T00:20:03Z."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
 from wirecheck.commands.inputs import (
     Frames,
@@ -29,8 +29,6 @@ from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
 
 if TYPE_CHECKING:
-    import datetime as dt
-
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
@@ -40,7 +38,7 @@ SCHEMA_VERSION = 1
 
 
 @click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
-@click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...")
+@click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...", shell_complete=completion.path)
 @click.option("--out", type=options.TARGET, help="Keep the result tables (Parquet) in this folder.")
 @click.option("--report", type=options.TARGET, metavar="HTML", help="Write a page for a browser, too: one file.")
 @options.cluster()
@@ -92,11 +90,11 @@ def replay(
     choice = options.choice_of(choices)
     engine = engine or default_engine()
     with for_its_user_alone(), report_at(report, inputs) as write:
-        found, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
+        found, captured, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
         from wirecheck.dashboards.verdict import sentence
 
         result = found.json(choice)
-        result |= {"verdict": sentence(result), "engine": engine, **about(inputs)}
+        result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":
             result |= for_programs(result, inputs)
         if report is not None:
@@ -138,22 +136,16 @@ def about(inputs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
-    """What a person reads beside a finding, as values: when it was captured, what to do, which commands show it."""
+    """What a person reads beside a finding, as values: what to do, which commands show it."""
     from wirecheck.dashboards.evidence_commands import every_command
     from wirecheck.dashboards.remedies import remedy
-    from wirecheck.dashboards.report.timeline import axis_of
 
-    axis, keylogs = axis_of(result), result.get("keylogs", ())
-    captured = {"from": rfc3339(axis.first), "to": rfc3339(axis.last)} if result["clusters"] else None
+    keylogs = result.get("keylogs", ())
     findings = [
         {**finding, "next": remedy(finding["code"]), "commands": list(every_command(finding, inputs, keylogs))}
         for finding in result["findings"]
     ]
-    return {"captured": captured, "findings": findings}
-
-
-def rfc3339(time: "dt.datetime") -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {"findings": findings}
 
 
 def default_engine() -> str:
@@ -171,8 +163,10 @@ def judged(
     keep_records: bool,
     looked_into: bool,
     **switches: Any,
-) -> "tuple[Result, str, Row]":
-    """What the frames of all inputs say; where none was Kafka's, which ports were busy; what a page shows of them."""
+) -> "tuple[Result, Row | None, str, Row]":
+    """What the frames of all inputs say; when they were captured; where none was Kafka's, which ports were busy; what
+    a page shows of them.
+    """
     from wirecheck.streaming.steps.settings import Settings
 
     settings = Settings(ports=frozenset(ports), **switches)
@@ -189,7 +183,16 @@ def judged(
             if out is not None:
                 run.write(tables)
         files = files_of(frames)
-        return found, busy(found, files, ports), shown_of(found, files) if looked_into else {}
+        shown = shown_of(found, files) if looked_into else {}
+        return found, captured_of(files), busy(found, files, ports), shown
+
+
+def captured_of(files: list[Path]) -> Row | None:
+    """From when to when there are frames; whether they are Kafka's or not."""
+    from wirecheck.capture.traffic import ends
+
+    between = ends(files)
+    return {"from": message_time(between[0]), "to": message_time(between[1])} if between else None
 
 
 def shown_of(found: "Result", files: list[Path]) -> Row:

@@ -222,6 +222,12 @@ def tell(line: str) -> None:
     print(worded(line), file=sys.stderr)  # noqa: T201 - as click does
 
 
+def note(line: str) -> None:
+    """The same of what only says that all is well: not where `-q` asked for silence."""
+    if not Display.quiet:
+        tell(line)
+
+
 def worded(line: str) -> str:
     """A line for stderr, harmless; on a terminal it is broken between words, and what goes on hangs."""
     text = str(legible(line))

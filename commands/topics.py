@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from wirecheck.commands import options
+from wirecheck.commands import completion, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.screen import as_json, console, legible, warn_of
@@ -20,11 +20,9 @@ Row = dict[str, Any]
 
 
 @click.command(short_help="Topics as observed: ids, partitions, leaders, ISR.")
-@click.argument("inputs", nargs=-1, metavar="INPUT...")
+@click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 @options.tables()
-@click.option(
-    "--topic", metavar="NAME", shell_complete=options.complete_topic, help="Only this topic, with its partitions."
-)
+@click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only this topic, with its partitions.")
 @click.option(
     "--topic-id",
     "--topic_id",

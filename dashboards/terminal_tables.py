@@ -11,9 +11,11 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
+from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text
 
+from wirecheck.dashboards.item_list import Items
 from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, plural
 
 Row = Mapping[str, Any]
@@ -212,24 +214,22 @@ def list_clients(clients: list[Row], console: Console) -> None:
     rows = [(*(client[column] for column in many), *client_cells(client)) for client in clients]
     styles = ["dim" if client["between_brokers"] else "" for client in clients]
     made = table(*headings)
-    for cells, style in zip(rows, styles, strict=True):
-        made.add_row(*map(Text, cells), style=style)
+    apis = [spoken(client) for client in clients]
+    for cells, items, style in zip(rows, apis, styles, strict=True):
+        made.add_row(*map(Text, cells), Items(items), style=style)
     if not clients:
         console.print("no client was seen")
     elif console.width >= minimum(made, console):
         put(made, console)
     else:
-        widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)][:-3]
-        for cells, style in zip((headings, *rows), ("bold", *styles), strict=True):
-            said = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False))
-            put(Text(said.rstrip(), style=style), console)
-            requests, seen, versions = cells[-3:]
-            below = (
-                f"{requests} request{'' if requests == '1' else 's'}, last seen {seen}: {versions}"
-                if cells is not headings
-                else BELOW
-            )
-            put(Padding(Text(below, style=style), (0, 0, 0, 4), expand=False), console)
+        widths = [max(map(len, column)) for column in zip(headings[:-1], *rows, strict=True)][:-2]
+        for cells, said, style in zip((headings[:-1], *rows), (None, *apis), ("bold", *styles), strict=True):
+            first = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False))
+            put(Text(first.rstrip(), style=style), console)
+            requests, seen = cells[-2:]
+            before = f"{requests} request{'' if requests == '1' else 's'}, last seen {seen}: "
+            below = Text(BELOW) if said is None else Items(said, before)
+            put(Styled(Padding(below, (0, 0, 0, 4), expand=False), style), console)
 
 
 BELOW = "requests, last seen: API versions"
@@ -242,8 +242,11 @@ def client_cells(client: Row) -> tuple[str, ...]:
         software(client),
         f"{client['requests']:,}",
         clock(client["last_seen"]),
-        ", ".join(f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items()),
     )
+
+
+def spoken(client: Row) -> list[str]:
+    return [f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items()]
 
 
 def show_gate(refused: list[Row], seen: int, target: str, console: Console) -> None:
@@ -255,16 +258,16 @@ def show_gate(refused: list[Row], seen: int, target: str, console: Console) -> N
     console.print(Text(told, style="bold red"))
     made = table("client id", "address", "software", "refused", "last seen")
     for client in refused:
-        cells = (name(client), client["address"], software(client), versions_of(client), clock(client["last_seen"]))
-        made.add_row(*map(Text, cells))
+        cells = [Text(told) for told in (name(client), client["address"], software(client))]
+        made.add_row(*cells, Items(versions_of(client)), Text(clock(client["last_seen"])))
     put(made, console)
 
 
-def versions_of(client: Row) -> str:
+def versions_of(client: Row) -> list[str]:
     by_api: dict[str, list[str]] = {}
     for api, version in client.get("rejected_by_target", ()):
         by_api.setdefault(api, []).append(f"v{version}")
-    return ", ".join(f"{api} {' '.join(versions)}" for api, versions in by_api.items())
+    return [f"{api} {' '.join(versions)}" for api, versions in by_api.items()]
 
 
 def name(client: Row) -> str:

@@ -4,6 +4,7 @@ Knows: kinds from worst to mildest, and that a verdict names what it rests on. R
 Rule: nothing is called healthy that was not seen; the sentence says what was read of the traffic.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -110,8 +111,19 @@ def not_read(coverage: Row) -> list[str]:
         (coverage["unseen_bytes"], "byte", " not captured"),
         (coverage["encrypted_connections"], "encrypted connection", undecrypted(coverage)),
         (coverage["undecoded_messages"], "message", f" not decoded{reasons(coverage)}"),
+        (coverage.get("dropped_frames", 0), "packet", " dropped while capturing"),
+        (sum(unreadable(coverage).values()), "packet", f" not readable ({', '.join(unreadable(coverage))})"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
+
+
+def unreadable(coverage: Row) -> Counter[str]:
+    """Packets that may have been Kafka's and cannot be read, by why; what is no TCP is none of them."""
+    found: Counter[str] = Counter()
+    for told, count in coverage.get("details", {}).get("skipped_frames", {}).items():
+        if (reason := told.rpartition(": ")[2]) not in {"non-tcp", "not-ip"}:
+            found[reason] += count
+    return found
 
 
 def undecrypted(coverage: Row) -> str:

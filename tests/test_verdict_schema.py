@@ -35,6 +35,7 @@ def test_a_verdict_is_as_the_schema_says(capture):
     assert [error.message for error in VALIDATOR.iter_errors(found)] == []
     assert found["findings"]
     assert found["schema_version"] == SCHEMA_VERSION
+    assert found["captured"]["from"] < min(side["time"] for one in found["findings"] for side in one["sides"])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Knows: the names of the subcommands, in the order people need them. So the captu
 """
 
 import gc
+import os
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +52,13 @@ class Rooms(click.Group):
         gc.set_threshold(*COLLECT_RARELY)
         with orderly(), in_one_line():
             return super().invoke(ctx)
+
+    def main(self, *arguments: Any, **extra: Any) -> Any:
+        if "_WIRECHECK_COMPLETE" in os.environ:
+            from wirecheck.commands.completion import serve_shells
+
+            serve_shells()
+        return super().main(*arguments, **extra)
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         with in_one_line():

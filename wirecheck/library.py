@@ -132,7 +132,8 @@ def replay(*paths: Path, cluster: str = "default", ports: Sequence[int] = ()) ->
     """Judge captures, or folders of an agent's frames, as `wirecheck replay --engine local` does."""
     from pathlib import Path as Place
 
-    from wirecheck.commands.inputs import frames_of, judged_locally, places
+    from wirecheck.commands.inputs import files_of, frames_of, judged_locally, places
+    from wirecheck.commands.replay import captured_of
     from wirecheck.streaming.steps.settings import Settings
 
     with as_input_error(), tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
@@ -141,15 +142,16 @@ def replay(*paths: Path, cluster: str = "default", ports: Sequence[int] = ()) ->
             raise InputError("name a capture, or a folder of frames")
         with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
             result = judged_locally(frames, Settings(ports=frozenset(ports))).result()
-    return verdict(result, tuple(named))
+            captured = captured_of(files_of(frames))
+    return verdict(result, tuple(named), captured)
 
 
-def verdict(result: Result, inputs: tuple[str, ...]) -> Verdict:
+def verdict(result: Result, inputs: tuple[str, ...], captured: Mapping[str, Any] | None) -> Verdict:
     from wirecheck.commands.replay import about, for_programs
     from wirecheck.dashboards.verdict import sentence
 
     told = result.json()
-    told |= {"verdict": sentence(told), "engine": "local", **about(inputs)}
+    told |= {"verdict": sentence(told), "engine": "local", "captured": captured, **about(inputs)}
     told |= for_programs(told, inputs)
     for error in told["coverage"]["input_errors"]:
         warnings.warn(error, stacklevel=3)

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from wirecheck import extension_modules
-from wirecheck.capture.agent.counts import ROLL_SECONDS, Counts, TlsCounts
+from wirecheck.capture.agent.counts import DISK, KERNEL, ROLL_SECONDS, Counts, TlsCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,8 +39,8 @@ class AgentCollector:
         yield _counter("bytes", "Payload of the TCP segments seen.", ["interface"], _by_name(counts.payload_bytes))
         yield _counter("kept_frames", "TCP segments in files that readers can see.", [], [((), counts.kept_frames)])
         yield _counter("left_out_bytes", "Payload not written, by why.", ["reason"], _by_name(counts.left_out_bytes))
-        lost = [(name, n) for name, n in dict(counts.lost).items()]
-        yield _counter("lost_frames", "Packets lost, by who lost them.", ["interface", "reason"], lost)
+        lost = {(name, who): 0 for name in dict(counts.frames) for who in (KERNEL, DISK)} | dict(counts.lost)
+        yield _counter("lost_frames", "Packets lost, by who lost them.", ["interface", "reason"], list(lost.items()))
         skipped = _by_name(counts.skipped)
         yield _counter("skipped_frames", "Packets that are no TCP segments we can read.", ["reason"], skipped)
         yield _counter("files", "Files written since the agent started.", [], [((), counts.files)])

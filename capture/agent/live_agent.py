@@ -108,12 +108,14 @@ def listen(
     stamp: frames.Stamp,
     say: Callable[[str], None] = lambda _: None,
     counts: Counts | None = None,
+    *,
+    begun: Callable[[str], None] | None = None,
 ) -> Counts:
     """Capture until told to stop; `say` gets one line for every event that matters to who runs it.
 
-    `counts` grows meanwhile, for who wants to look. Records, secrets and all that is not known to be Kafka are left
-    out unless `what` keeps them. Raises ListenError, or OSError when the folder cannot be used (FolderInUseError is
-    one), or KeyLogError.
+    `begun`, or else `say`, gets the line that says so. `counts` grows meanwhile, for who wants to look. Records,
+    secrets and all that is not known to be Kafka are left out unless `what` keeps them. Raises ListenError, or OSError
+    when the folder cannot be used (FolderInUseError is one), or KeyLogError.
     """
     counts = Counts() if counts is None else counts
     if what.bpf is not None:
@@ -133,7 +135,7 @@ def listen(
         loop.say = say
         if line := extension_modules.slow():
             say(line)
-        say(f"capturing {what.filter!r} on {', '.join(interfaces)} into {out}")
+        (begun or say)(f"capturing {what.filter!r} on {', '.join(interfaces)} into {out}")
         writer.start()
         if shipper:
             writer.on_file = shipper.wake

@@ -14,6 +14,7 @@ from wirecheck.dashboards.boards.panel import (
     Query,
     Row,
     Variable,
+    gained,
     number,
     or_zero,
 )
@@ -93,7 +94,7 @@ CLIENTS = (
         "short",
         (
             Query(
-                f"sum by (api, version) (increase(wirecheck_exchanges_total{{{ON}}}[$__range])) > 0",
+                gained("wirecheck_exchanges_total", "api, version", "$__range") + " > 0",
                 "",
                 instant=True,
             ),
@@ -105,10 +106,10 @@ BROKERS = (
     Panel(
         "Versions between brokers",
         "How far is the roll? During one, two versions of an API stand side by side; after an hour it is a finding.",
-        "reqps",
+        "short",
         (
             Query(
-                f"sum by (api, version) (rate(wirecheck_exchanges_total{{{ON}, {BETWEEN}}}{RATE})) > 0",
+                gained("wirecheck_exchanges_total", "api, version", "$__rate_interval", f", {BETWEEN}") + " > 0",
                 "{{api}} v{{version}}",
             ),
         ),
@@ -120,7 +121,7 @@ BROKERS = (
         "short",
         (
             Query(
-                f'sum by (code) (increase(wirecheck_finding_revisions_total{{{ON}, code=~"VER.+"}}[1h])) > 0',
+                gained("wirecheck_finding_revisions_total", "code", "1h", ', code=~"VER.+"') + " > 0",
                 "{{code}}",
             ),
         ),

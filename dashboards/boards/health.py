@@ -129,24 +129,24 @@ LOSS = (
     Panel(
         "Lost before or during capture",
         "What is missing from what arrived? Dropped: agents say so. Skipped: no readable TCP.",
-        "pps",
+        "short",
         (
-            Query(f"sum by (cluster) (rate(wirecheck_dropped_frames_total{{{ON}}}{RATE}))", "dropped {{cluster}}"),
-            Query(f"sum by (cluster) (rate(wirecheck_skipped_frames_total{{{ON}}}{RATE}))", "skipped {{cluster}}"),
+            Query(gained("wirecheck_dropped_frames_total", "cluster", "$__rate_interval"), "dropped {{cluster}}"),
+            Query(gained("wirecheck_skipped_frames_total", "cluster", "$__rate_interval"), "skipped {{cluster}}"),
         ),
     ),
     Panel(
         "Bytes never captured",
         "How large are the gaps inside connections? What lies in a gap is judged by nobody and blamed on nobody.",
-        "Bps",
-        (Query(f"sum by (cluster) (rate(wirecheck_unseen_bytes_total{{{ON}}}{RATE}))", "{{cluster}}"),),
+        "bytes",
+        (Query(gained("wirecheck_unseen_bytes_total", "cluster", "$__rate_interval"), "{{cluster}}"),),
         steps=LOSS_STEPS,
     ),
     Panel(
         "Messages not decoded, by reason",
         "Why could a message not be read? An unknown version asks for a newer wirecheck.",
-        "cps",
-        (Query(f"sum by (reason) (rate(wirecheck_undecoded_messages_total{{{ON}}}{RATE}))", "{{reason}}"),),
+        "short",
+        (Query(gained("wirecheck_undecoded_messages_total", "reason", "$__rate_interval"), "{{reason}}"),),
     ),
     Panel(
         "Input errors",

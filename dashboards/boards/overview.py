@@ -15,6 +15,7 @@ from wirecheck.dashboards.boards.panel import (
     Query,
     Row,
     by_code,
+    gained,
     number,
     onto,
     or_zero,
@@ -113,13 +114,13 @@ FINDINGS = (
         "Findings told, per hour",
         "Is it getting worse? Every new finding and every change of one counts once.",
         "short",
-        (Query(f"sum by (code) (increase(wirecheck_finding_revisions_total{{{ON}}}[1h])) > 0", "{{code}}"),),
+        (Query(gained("wirecheck_finding_revisions_total", "code", "1h") + " > 0", "{{code}}"),),
     ),
     Panel(
         "Topics recreated, per hour",
         "Did somebody delete and recreate topics? That is when old ids stay in use.",
         "short",
-        (Query(f"sum by (cluster) (increase(wirecheck_topics_recreated_total{{{ON}}}[1h]))", "{{cluster}}"),),
+        (Query(gained("wirecheck_topics_recreated_total", "cluster", "1h"), "{{cluster}}"),),
     ),
 )
 TRAFFIC = (
@@ -132,8 +133,12 @@ TRAFFIC = (
     Panel(
         "Messages not read",
         "What is missing from the verdict? Undecoded: an unknown layout. Malformed: bytes that break a known one.",
-        "cps",
-        (Query(f'sum by (outcome) (rate(wirecheck_messages_total{{{ON}, outcome!="decoded"}}{RATE}))', "{{outcome}}"),),
+        "short",
+        (
+            Query(
+                gained("wirecheck_messages_total", "outcome", "$__rate_interval", ', outcome!="decoded"'), "{{outcome}}"
+            ),
+        ),
     ),
     Panel(
         "Connections by transport",
@@ -149,9 +154,9 @@ TRAFFIC = (
     ),
     Panel(
         "Bytes lost before us",
-        "Is some of it lost before it was captured? Any rate of lost bytes leaves gaps.",
-        "Bps",
-        (Query(f"sum by (cluster) (rate(wirecheck_unseen_bytes_total{{{ON}}}{RATE}))", "{{cluster}}"),),
+        "Is some of it lost before it was captured? Any lost bytes leave gaps.",
+        "bytes",
+        (Query(gained("wirecheck_unseen_bytes_total", "cluster", "$__rate_interval"), "{{cluster}}"),),
         steps=((1, "orange"),),
         runbook="WirecheckCaptureLoss",
     ),

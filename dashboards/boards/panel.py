@@ -113,12 +113,19 @@ def onto(uid: str, title: str) -> Link:
     return Link(title, f"/d/{uid}?${{cluster:queryparam}}&${{__url_time_range}}")
 
 
-def gained(metric: str, by: str, reach: str) -> str:
-    """How much a counter gained; of one that was not there before, while its cluster was, all that it has."""
-    counter = f"{metric}{{{ON}}}"
-    there = f"wirecheck_frames_total{{{ON}}} offset {reach}"
-    new = f"(({counter} unless {counter} offset {reach}) and on (cluster) ({there}))"
-    return f"sum by ({by}) ({new} or increase({counter}[{reach}]))"
+def gained(metric: str, by: str, reach: str, where: str = "") -> str:
+    """How much a counter gained; of one that was born while its monitor was watched, all that it has.
+
+    `by` and the cluster are all its labels. A counter whose first value is not 0, as of a code that was never told
+    before, has no increase yet: it counts whole where Prometheus asked its monitor before it was there, and no
+    instance of the monitor had it when the reach began.
+    """
+    counter = f"{metric}{{{ON}{where}}}"
+    labels = ", ".join(sorted({"cluster", *by.split(", ")}))
+    monitor = f"max by (instance) (count_over_time(wirecheck_build_info[{reach}]))"
+    younger = f"min by ({labels}, instance) (count_over_time({counter}[{reach}])) < on (instance) group_left {monitor}"
+    born = f"(sum by ({labels}, instance) ({counter}) unless on ({labels}) ({counter} offset {reach})) and ({younger})"
+    return f"sum by ({by}) (({born}) or sum by ({labels}, instance) (increase({counter}[{reach}])))"
 
 
 FINDING = Link("This finding, with its evidence", "http://${__data.fields.instance}/#f-${__data.fields.id}")

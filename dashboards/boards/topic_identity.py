@@ -13,6 +13,7 @@ from wirecheck.dashboards.boards.panel import (
     Query,
     Row,
     by_code,
+    gained,
     number,
     or_zero,
     worst,
@@ -62,7 +63,7 @@ STATE = (
         "Recreated, in this range",
         "How many topics were deleted and made anew? Expect stale clients for five minutes after each.",
         "short",
-        f"sum(increase(wirecheck_topics_recreated_total{{{ON}}}[$__range]))",
+        f"sum({gained('wirecheck_topics_recreated_total', 'cluster', '$__range')})",
         decimals=0,
     ),
 )
@@ -89,7 +90,7 @@ HISTORY = (
         "Topics recreated, per hour",
         "Does the trouble begin with a recreation? Compare the times.",
         "short",
-        (Query(f"sum by (cluster) (increase(wirecheck_topics_recreated_total{{{ON}}}[1h]))", "{{cluster}}"),),
+        (Query(gained("wirecheck_topics_recreated_total", "cluster", "1h"), "{{cluster}}"),),
         "bars-over-time",
     ),
     Panel(

@@ -60,6 +60,7 @@ def axis_of(result: Row, traffic: Row | None = None) -> Axis:
     """Over everything that has a time, so that every part of the page speaks of the same span."""
     rows = (*result["clusters"], *result["topics"], *result["clients"], *result["findings"])
     times = [row[end] for row in rows for end in ("first_seen", "last_seen") if row.get(end)]
+    times += (result.get("captured") or {}).values()
     return Axis([*times, traffic["first"], traffic["last"]] if traffic else times)
 
 

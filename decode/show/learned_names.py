@@ -37,7 +37,7 @@ __all__ = ["Names", "Packet", "Places", "TopicNames", "noting"]
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message says its name
 NO_ID = "A" * 22
-MOST_NAMES = 200_000  # of ids that are given a name: whoever invents more has them shown as ids
+MOST_NAMES = 200_000  # of ids that are given a name beside Kafka's own: whoever invents more has them shown as ids
 
 
 class Packet(NamedTuple):
@@ -68,7 +68,10 @@ class Names:
 
 
 class TopicNames(dict[bytes, str]):
-    """Names of topic ids, as messages said them so far."""
+    """Names of topic ids, as messages said them so far, and the one that Kafka reserves."""
+
+    def __init__(self) -> None:
+        super().__init__({base64.urlsafe_b64decode(f"{said}=="): name for name, said in FIXED_IDS.items()})
 
     def learn(self, decoded: Decoded) -> None:
         for ids_there, codes, texts in named(decoded):
@@ -76,7 +79,7 @@ class TopicNames(dict[bytes, str]):
             there = np.flatnonzero(codes >= 0)
             pairs = np.unique(np.stack([by_id[there], codes[there]], axis=1), axis=0)
             for topic_id, code in pairs.tolist():
-                if texts[code] and len(self) < MOST_NAMES:
+                if texts[code] and len(self) <= MOST_NAMES:
                     self[unique[topic_id].tobytes()] = texts[code]
 
 

@@ -126,9 +126,23 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
     }
 
 
+class Number(int):
+    """In a sentence `{count:time}` is 1 time or 2 times."""
+
+    def __format__(self, noun: str) -> str:
+        return f"{int(self)}" if not noun else f"{int(self)} {noun}{'' if self == 1 else 's'}"
+
+
+class Unsaid:
+    """In place of a number that grows."""
+
+    def __format__(self, noun: str) -> str:
+        return ""
+
+
 def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
     """What a summary may name."""
-    return {
+    words = {
         "topic": evidence.topic or "(not named)",
         "topic_id": evidence.topic_ids[0] if evidence.topic_ids else "",
         "client": ", ".join(client or "(no client id)" for client in evidence.client_ids),
@@ -136,11 +150,12 @@ def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
         "count": evidence.count,
         **evidence.words,
     }
+    return {name: Number(word) if type(word) is int else word for name, word in words.items()}
 
 
 def news_of(rule: Rule, evidence: Evidence, row: Mapping[str, Any]) -> int:
     """A number that changes with all of a finding but how often it was seen, when last, and by what since the first."""
     words = words_of(evidence, row["brokers"])
-    steady = rule.summary.format(**{name: "" if name in GROWING else word for name, word in words.items()})
+    steady = rule.summary.format(**{name: Unsaid() if name in GROWING else word for name, word in words.items()})
     said = [steady, row["sides"][0], *(row[column] for column in SAME)]
     return zlib.crc32(json.dumps(said).encode())

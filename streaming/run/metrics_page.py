@@ -96,6 +96,8 @@ class Page(Collector):
         """By label and id the rows `others`: label and table, and how many more each counts."""
         self.once: dict[str, set[Labels]] = {"findings": set(), "topics": set(), "clients": set()}
         """What was counted once stays on the page, at 0."""
+        self.recreated: dict[str, float] = {}
+        """By label the most ids that were replaced at a time: a row may be withdrawn, a counter does not go back."""
         self.judged: dict[str, Histogram] = {}
         self.batches = Histogram()
         self.query = Query({"follow": 0, "judge": 0})
@@ -232,7 +234,8 @@ class Page(Collector):
             found["clients"][label,] = clients[label, "kept"] + clients[label, "removed"]
             found["clients_on_removed_versions"][label,] = clients[label, "removed"]
         for label in {label for label, _ in self.once["topics"]}:
-            found["topics_recreated_total"][label,] = found["topics"].get((label, "replaced"), 0)
+            replaced = max(found["topics"].get((label, "replaced"), 0), self.recreated.get(label, 0))
+            found["topics_recreated_total"][label,] = self.recreated[label] = replaced
         for labels, count in self.others.values():
             found["others"][labels] = found["others"].get(labels, 0.0) + count
         return found | self.times() | self.disks()

@@ -4,7 +4,7 @@ import pytest
 
 from tests import traffic as packets
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.capture.traffic import traffic
+from wirecheck.capture.traffic import ends, traffic
 
 
 @pytest.fixture
@@ -22,9 +22,11 @@ def test_all_bytes_are_counted_whatever_the_slots(files, slots):
     assert sum(found.payload_bytes) == 1000
     assert len(found.payload_bytes) == slots
     assert found.first_ns < found.last_ns
+    assert ends(files) == (found.first_ns, found.last_ns)
 
 
 def test_without_frames_there_is_none(tmp_path):
     lying = tmp_path / "lying.parquet"
     lying.write_bytes(b"PAR1 and nothing else PAR1")
     assert traffic([lying]) is None
+    assert ends([lying]) is None

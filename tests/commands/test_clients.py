@@ -75,7 +75,7 @@ def test_a_gate_does_not_open_for_nothing(run, tmp_path):
     (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(traffic.Talk().open().close().segments)))
     told = run("clients", tmp_path / "web.pcap", "--target", "4.0")
     assert (told.exit_code, told.stdout) == (2, "")
-    assert told.stderr == ("wirecheck: no Kafka traffic in 6 frames of 1 connections; busy ports: 9092 (6 frames)\n")
+    assert told.stderr == ("wirecheck: no Kafka traffic in 6 frames of 1 connection; busy ports: 9092 (6 frames)\n")
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,13 @@ def test_one_client_is_one(capsys, refused, seen, said):
     }  # fmt: skip
     show_gate([client] * refused, seen, "4.0", Console(width=100))
     assert capsys.readouterr().out.splitlines()[0] == said
+
+
+@pytest.mark.parametrize("wide", [80, 120])
+def test_no_version_is_on_another_line_than_its_api(run, verdict, monkeypatch, wide):
+    monkeypatch.setenv("COLUMNS", str(wide))
+    for more in ([], ["--target", "4.0"]):
+        told = run("clients", ZOO if more else verdict, *more).stdout
+        assert re.search(r"(Fetch|Metadata) v?\d", told)
+        assert [line for line in told.splitlines() if re.search(r"[A-Z][a-z]+[A-Za-z]+,?$", line)] == []
+        assert max(map(len, told.splitlines())) <= wide

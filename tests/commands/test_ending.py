@@ -1,5 +1,6 @@
 """How commands end when somebody stops them, stops reading, or mistypes; and what no terminal may be told."""
 
+import errno
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from tests.awaited import await_that
 from tests.commands.conftest import EXAMPLE, ROOT
 from tests.judge.lab import written as message
 from wirecheck import door
+from wirecheck.commands.ending import user_name
 from wirecheck.commands.screen import as_json, legible
 
 CLIENT = "owned\x9b31m\u202e"  # with C0 controls a connection is not taken for Kafka's to begin with
@@ -231,3 +233,45 @@ def test_a_link_on_the_way_is_as_good_as_a_folder(run, tmp_path):
     (tmp_path / "var").symlink_to(tmp_path / "real")
     assert run("capture", "-r", EXAMPLE, "--out", tmp_path / "var" / "frames").exit_code == 0
     assert list((tmp_path / "real" / "frames").glob("*.parquet"))
+
+
+@pytest.fixture
+def closed(tmp_path, monkeypatch):
+    """A folder that this user may not look into, whoever runs the test."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    look, may = os.stat, os.access
+
+    def stat(path, *more, **options):
+        if isinstance(path, str | os.PathLike) and os.fspath(path).startswith(f"{folder}/"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+        return look(path, *more, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(os, "access", lambda path, mode: os.fspath(path) != str(folder) and may(path, mode))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("replay", "{}/a.pcap"),
+        ("replay", "{}"),
+        ("replay", EXAMPLE, "{}"),
+        ("replay", EXAMPLE, "--out", "{}/v"),
+        ("replay", EXAMPLE, "--report", "{}/v.html"),
+        ("decode", "{}/a.pcap"),
+        ("decode", "{}"),
+        ("topics", "{}"),
+        ("findings", "{}/v"),
+        ("evidence", "TID002", EXAMPLE, "-o", "{}/e.pcapng"),
+        ("capture", "-r", "{}/a.pcap", "--out", "nowhere"),
+        ("capture", "-r", EXAMPLE, "--out", "{}/frames"),
+        ("monitor", "--frames", "nowhere", "--out", "{}/v"),
+    ],
+)
+def test_what_this_user_may_not_look_into_is_said_in_a_line_and_is_no_finding(run, closed, words):
+    told = run(*(str(word).replace("{}", str(closed)) for word in words))
+    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
+    assert told.stderr.startswith(f"wirecheck: {closed}")
+    assert told.stderr.endswith(f": permission denied to user {user_name()}\n")

@@ -2,23 +2,35 @@
 
 import json
 import os
+import pty
+import select
+import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
+from tests.awaited import PATIENCE_S
 from tests.commands.conftest import EXAMPLE, ROOT
+from wirecheck.commands import completion
+from wirecheck.commands.replay import replay
 
 
 def completed(line):
     """What bash is offered for the last word of a line."""
+    return [item.partition(",")[2] for item in asked(line)]
+
+
+def asked(line):
+    """The same with its types."""
     words = line.split(" ")
     variables = {"_WIRECHECK_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     command = [sys.executable, "-c", "from wirecheck.door import main; main(prog_name='wirecheck')"]
     told = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=True
     )
-    return [item.partition(",")[2] for item in told.stdout.splitlines()]
+    return told.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -29,7 +41,10 @@ def completed(line):
         ("wirecheck replay --code CTL", "CTL001"),
         ("wirecheck decode --api leader", "LeaderAndIsr"),
         ("wirecheck replay --fail-on an", "anomaly"),
+        ("wirecheck replay --fail-on = an", "anomaly"),
+        ("wirecheck evidence tid00", "TID002"),
         ("wirecheck find", "findings"),
+        ("wirecheck capture -i l", "lo"),
     ],
 )
 def test_values_are_completed(line, offered):
@@ -39,9 +54,120 @@ def test_values_are_completed(line, offered):
     assert all(item.lower().startswith(begun) for item in found)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "wirecheck replay exam",
+        "wirecheck decode -V exam",
+        "wirecheck topics exam",
+        "wirecheck clients exam",
+        "wirecheck evidence TID002 exam",
+        "wirecheck findings exam",
+        "wirecheck capture -r exam",
+        "wirecheck capture -r a.pcap exam",
+        "wirecheck monitor --frames exam",
+        "wirecheck monitor --out exam",
+        "wirecheck replay --keylog exam",
+        "wirecheck replay --report exam",
+    ],
+)
+def test_files_are_left_to_the_shell(line):
+    assert asked(line) == ["file,exam"]
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("wirecheck replay exam", "examples/"),
+        ("wirecheck replay --report=exam", "--report=examples/"),
+        ("wirecheck replay --fail-on an", "anomaly"),
+        ("wirecheck replay --fail-on=an", "--fail-on=anomaly"),
+        ("wirecheck explain TID00", "TID002\tleader-and-isr-inconsistent-topic-id"),
+    ],
+)
+def test_fish_is_offered_whole_words(tmp_path, line, offered):
+    assert offered in in_fish(tmp_path, f"complete -C '{line}'")
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_shows_what_stands_behind_a_comma(tmp_path):
+    (told,) = in_fish(tmp_path, "complete -C 'wirecheck replay --report'")
+    assert told == "--report\t" + next(x.help for x in replay.params if x.name == "report")
+
+
+def in_fish(folder, command):
+    """What fish answers, with our lines read and the command of this tree."""
+    variables = served(folder, "fish")
+    line = ["fish", "--no-config", "-c", f"source {folder}/ours; {command}"]
+    told = subprocess.run(line, cwd=ROOT, env=variables, capture_output=True, text=True, check=True)
+    return told.stdout.splitlines()
+
+
+def served(folder, shell):
+    """Variables with which a shell finds the command of this tree; our lines for it lie in `ours`."""
+    (folder / "wirecheck").write_text(f'#!/bin/sh\nexec {sys.executable} -m wirecheck "$@"\n')
+    (folder / "wirecheck").chmod(0o755)
+    ours = subprocess.run([folder / "wirecheck", "completion", shell], cwd=ROOT, capture_output=True, check=True)
+    (folder / "ours").write_bytes(ours.stdout)
+    ours_first = f"{folder}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": ours_first, "HOME": str(folder), "TERM": "dumb", "COLUMNS": "200", "EDITOR": "emacs"}
+
+
+SHELLS = {"bash": ("--norc", "--noprofile", "-i"), "zsh": ("-f", "-i")}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [
+        ("wirecheck replay --fail-on=an", "omaly"),
+        ("wirecheck replay --fail-on an", "omaly"),
+        ("wirecheck replay examples/zk39-incons", "istent-id"),
+    ],
+)
+def test_a_tab_makes_the_line_whole(tmp_path, shell, line, rest):
+    """Typed into the shell, on a terminal of its own, as a person does."""
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    ours, its = pty.openpty()
+    variables = served(tmp_path, shell)
+    begun = subprocess.Popen(
+        [shell, *SHELLS[shell]], cwd=ROOT, env=variables, stdin=its, stdout=its, stderr=its, start_new_session=True
+    )
+    os.close(its)
+    try:
+        os.write(ours, f". {tmp_path}/ours; echo rea''dy\n".encode())
+        shown = read_until(ours, "ready")
+        os.write(ours, f"{line}\t".encode())
+        shown += read_until(ours, rest)
+        os.write(ours, b"\x01echo \n")
+        shown += read_until(ours, f"\n{line}{rest}")
+    finally:
+        begun.kill()
+        begun.wait()
+        os.close(ours)
+    assert "not found" not in shown
+
+
+def read_until(terminal, expected):
+    shown, end_s = "", time.monotonic() + PATIENCE_S
+    while expected not in shown:
+        assert select.select([terminal], [], [], max(end_s - time.monotonic(), 0))[0], shown
+        shown += os.read(terminal, 4096).decode()
+    return shown
+
+
+def test_names_that_a_shell_would_run_are_not_offered(monkeypatch, tmp_path):
+    topics = [{"name": name} for name in ("orders", "$(reboot)", "a b", "; ls", None)]
+    monkeypatch.setattr(completion, "_named", lambda _ctx: [{"topics": topics}])
+    assert [item.value for item in completion.topic(None, None, "")] == ["orders"]
+
+
 def test_topics_are_completed_from_the_tables_that_the_line_names(verdict):
     assert completed(f"wirecheck topics {verdict} --topic pa") == ["pallets", "parcels"]
     assert completed(f"wirecheck findings {verdict} --topic ship") == ["shipments"]
+    assert completed(f"wirecheck findings {verdict} yuq") == ["yuqnnqvukzik2vec"]
     assert not any(completed("wirecheck topics nowhere/ --topic pa"))
 
 
@@ -59,3 +185,12 @@ def test_variables_stand_for_options_and_options_go_first(run, monkeypatch):
 def test_quiet_is_an_option_of_what_takes_long(run):
     assert run("topics", EXAMPLE, "-q").stderr == ""
     assert run("decode", EXAMPLE, "-q", "--limit", 1).exit_code == 0
+
+
+def test_a_quiet_agent_says_only_what_is_wrong(run, tmp_path):
+    told = [run("capture", "-r", EXAMPLE, "--out", tmp_path / "a", *more).stderr for more in ((), ("-q",), ("-q",))]
+    assert [("9,045 frames in 1 file" in words, "counts twice" in words) for words in told] == [
+        (True, False),
+        (False, True),
+        (False, True),
+    ]

@@ -140,7 +140,9 @@ def test_every_event_parses_its_metrics_exist_and_its_title_has_only_their_label
     assert used or event.expr.startswith("ALERTS{")
     for name, labels in used:
         assert labels <= KNOWN[name]
-    (by,) = re.findall(r"sum by \(([^)]+)\)", event.expr) or ["alertname, cluster, code"]
+    outermost = re.match(r"sum by \(([^)]+)\)", event.expr)
+    by = outermost[1] if outermost else "alertname, cluster, code"
+    assert outermost or event.expr.startswith("ALERTS{")
     assert set(re.findall(r"\{\{(\w+)\}\}", event.title)) <= set(by.split(", "))
     (made,) = [one for one in json.loads(text(board))["annotations"]["list"] if one["name"] == event.name]
     assert (made["expr"], made["datasource"]["uid"]) == (event.expr, "${datasource}")

@@ -24,6 +24,18 @@ def test_coverage_is_the_first_line_and_names_what_is_missing():
     assert "bytes not captured" not in first
 
 
+def test_packets_that_did_not_come_are_named_and_what_is_no_kafka_is_not():
+    skipped = {"a: ipv4-fragment": 1, "b: ipv4-fragment": 2, "a: non-tcp": 70, "a: not-ip": 5}
+    more = {"dropped_frames": 7, "skipped_frames": 78, "details": {"skipped_frames": skipped}}
+    first = page(RESULT | {"coverage": RESULT["coverage"] | more})[0]
+    assert "7 packets dropped while capturing, 3 packets not readable (ipv4-fragment)" in first
+
+
+def test_the_head_says_when_frames_were_captured_also_where_nothing_was_found_in_them():
+    captured = {"from": "2026-11-20T21:00:00.000000Z", "to": "2026-11-20T23:00:00.000000Z"}
+    assert "Captured  2026-11-20 21:00:00 to 23:00:00 UTC" in page(RESULT | {"captured": captured})
+
+
 def test_what_could_not_be_read_is_said_before_any_verdict():
     lines = page(RESULT)
     error = next(n for n, line in enumerate(lines) if "truncated packet at byte offset 77" in line)

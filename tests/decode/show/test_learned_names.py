@@ -13,11 +13,13 @@ from wirecheck.decode.wire import RESPONSE, pack
 def learned(*answers):
     """What is known after these answers to Metadata, each a list of (name, id)."""
     names = TopicNames()
+    assert {names.pop(bytes(15) + b"\1")} == {"__cluster_metadata"}  # which no message has to say
+    names[bytes(15) + b"\1"] = ""
     for topics in answers:
         said = [{"name": name, "topicId": topic_id} for name, topic_id in topics]
         data = answered("Metadata", 12, {"topics": said})[4:]
         names.learn(alone(pack([data], [RESPONSE], [key_of("Metadata")], [12]), PLAIN))
-    return {base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode(): name for topic_id, name in names.items()}
+    return {base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode(): name for topic_id, name in names.items() if name}
 
 
 def test_an_id_has_the_name_that_a_message_said_beside_it():

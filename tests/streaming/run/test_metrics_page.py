@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -69,12 +70,21 @@ def test_a_batch_told_again_and_a_page_read_back_count_nothing_twice(page, told)
 
 
 def test_what_is_withdrawn_goes_to_nought_and_stays_on_the_page(page, told):
-    import pyarrow as pa
-
     findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
     state = findings.column_names.index("state")
     page.take({"findings": findings.set_column(state, "state", pa.array(["withdrawn"] * len(findings)))}, now_ns=S)
     assert values(page)['findings{cluster="L",code="TID001",kind="information",role="alone"}'] == 0
+
+
+def test_a_counter_does_not_go_back_where_a_topic_is_withdrawn(page, told):
+    """Prometheus would take it for a restart, and all that is left for news: an alert that a topic was recreated."""
+    values(page)
+    topics = pa.concat_tables([batch["topics"] for batch in told if "topics" in batch])
+    at = topics.column_names.index("withdrawn")
+    page.take({"topics": topics.set_column(at, "withdrawn", pa.array([True] * len(topics)))}, now_ns=S)
+    found = values(page)
+    assert found['topics{cluster="L",state="replaced"}'] == 0
+    assert found['topics_recreated_total{cluster="L"}'] == 2
 
 
 def finding(name, code, kind, **columns):
