@@ -90,7 +90,6 @@ class Submitted(Monitor):
             "spark.hadoop.fs.s3a.endpoint": KEYS["AWS_ENDPOINT_URL"],
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-            "spark.hadoop.fs.s3a.connection.expect.continue": "false",  # moto's "100 Continue" is taken for its answer
         }
         command = [str(SPARK / "bin" / "spark-submit"), "--master", f"spark://127.0.0.1:{MASTER}"]
         command += ["--archives", f"{archive}#environment", "--packages", f"org.apache.hadoop:hadoop-aws:{hadoop()}"]
@@ -194,7 +193,7 @@ def sources(folder: Path) -> dict[str, list[Path]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, help="an environment packed of this very code; made anew otherwise")
-    parser.add_argument("--moto", type=Path, help="an installed moto_server; one is installed otherwise")
+    parser.add_argument("--store", type=Path, help="gunicorn with moto beside it; both are installed otherwise")
     parser.add_argument("--tables", choices=("parquet", "delta"), default="parquet")
     given = parser.parse_args()
     os.environ.update(KEYS)
@@ -208,7 +207,7 @@ def main() -> int:
         loop.batch(files)
         expected = loop.result()
         frames = expected.json()["coverage"]["frames"]
-        given.store = Store(folder, given.moto)
+        given.store = Store(folder, given.store)
         master = ("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(MASTER))
         worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", str(CORES))
         worker += ("--memory", "1500m", "--webui-port", "0", f"spark://127.0.0.1:{MASTER}")
@@ -222,12 +221,11 @@ def main() -> int:
                 found = judged(folder, archive, given, agents, frames)
                 for agent in agents:
                     agent.shipper.finish()
-            asked = given.store.asked()
+            more = {"frames": frames, "files": len(files), "requests": dict(given.store.asked())}
+            more["writing requests of a table and batch"] = dict(sorted(given.store.per_batch().items()))
         finally:
-            given.store.process.send_signal(signal.SIGCONT)
-            given.store.process.kill()
-            given.store.process.wait()
-    return told(given, found, expected, {"frames": frames, "files": len(files), "requests": dict(asked)}, began)
+            given.store.end()
+    return told(given, found, expected, more, began)
 
 
 def told(given: argparse.Namespace, found: Result, expected: Result, more: dict, began: float) -> int:
