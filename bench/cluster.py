@@ -32,7 +32,7 @@ from wirecheck.capture.agent.shipper import Shipper
 from wirecheck.capture.agent.spool_folder import Folder, Limits
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.spark.java import find_java
-from wirecheck.streaming.steps.frames_folder import agents_of
+from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store.run_result import Result
@@ -146,9 +146,9 @@ def judged(folder: Path, archive: Path, given: argparse.Namespace, agents: list[
             agent.capture(len(agent.files) // 2)
         wait(monitor, monitor.judged_frames() + 1)
         say(f"{monitor.judged_frames():,} frames judged; the store goes for {AWAY_S} s")
-        given.store.away(AWAY_S)
-        for agent in agents:
-            agent.capture(len(agent.files))
+        with given.store.away(AWAY_S):
+            for agent in agents:
+                agent.capture(len(agent.files))
         monitor = again(monitor, folder, archive, given.tables)
         wait(monitor, expected)
         time.sleep(3)
@@ -203,7 +203,7 @@ def main() -> int:
         archive = given.archive or archives.packed(folder, folder / "env.tar.gz")
         by_agent = sources(folder)
         files = [file for some in by_agent.values() for file in some]
-        loop = Loop(Settings(agents=agents_of(files)))
+        loop = Loop(Settings(agents=labelled_in(agents_of(files), files)))
         loop.batch(files)
         expected = loop.result()
         frames = expected.json()["coverage"]["frames"]

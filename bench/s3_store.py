@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 from urllib.request import Request, urlopen
@@ -66,10 +68,13 @@ class Store:
             else:
                 return
 
-    def away(self, seconds: float) -> None:
-        """It takes connections and says nothing, as a store behind a broken network does."""
+    @contextmanager
+    def away(self, seconds: float) -> Iterator[None]:
+        """It takes connections and says nothing, as a store behind a broken network does, for so long at least."""
         os.killpg(self.process.pid, signal.SIGSTOP)
-        time.sleep(seconds)
+        began = time.monotonic()
+        yield
+        time.sleep(max(0, began + seconds - time.monotonic()))
         os.killpg(self.process.pid, signal.SIGCONT)
 
     def end(self) -> None:
