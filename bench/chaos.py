@@ -233,6 +233,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tables", choices=("parquet", "delta"), default="parquet")
     parser.add_argument("--port", type=int, default=19191)
+    parser.add_argument("--keep", type=Path, help="where the tables of both runs go, for other readers")
     given = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="wirecheck-chaos-") as name:
@@ -244,6 +245,8 @@ def main() -> int:
         )
         doubled = twice(folder / "chaos" / "out")
         compacted = sum(map(is_compacted, (folder / "chaos" / "out").iterdir()))
+        for run in ("calm", "chaos") if given.keep else ():
+            shutil.copytree(folder / run / "out", given.keep / run, ignore=shutil.ignore_patterns("_checkpoint"))
     differing = sorted(name for name in page.keys() | scraped.keys() if page.get(name, 0) != scraped.get(name, 0))
     same = {part: found[part] == expected[part] for part in expected}
     summary = {

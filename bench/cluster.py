@@ -1,8 +1,9 @@
-"""`make cluster`: the monitor by spark-submit on a Spark cluster of its own, a worker killed meanwhile.
+"""`make cluster`: the monitor by spark-submit on a Spark cluster of its own, all it reads and writes on an S3 server.
 
 Knows: how a master and two workers are started from the pip package on loopback, how the environment is packed for
-executors (`tools.archive`), and that the tables must be those of a plain loop over the same frames. Refuses to know how
-the job is cut up.
+executors (`tools.archive`), which server program is the store, and that the tables must be those of a plain loop over
+the same frames. Meanwhile two agents' shippers bring the files, a worker is killed, and the store does not answer for
+a while. Refuses to know how the job is cut up.
 Rule: executors get nothing but the packed archive: no path of this checkout, no package of this environment.
 """
 
@@ -18,13 +19,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyspark
 from pyspark.find_spark_home import _find_spark_home
 
-from bench.chaos import CAPTURES, Monitor, feed
+from bench.chaos import CAPTURES, Monitor
+from bench.s3_store import KEYS, SERVER, Store
 from tools import archive as archives
+from wirecheck.capture.agent.counts import Counts
+from wirecheck.capture.agent.destination import Destination
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.capture.agent.shipper import Shipper
+from wirecheck.capture.agent.spool_folder import Folder, Limits
+from wirecheck.streaming.run import manifest
 from wirecheck.streaming.spark.java import find_java
-from wirecheck.streaming.steps.frames_folder import agents_of
+from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store.run_result import Result
@@ -32,14 +40,15 @@ from wirecheck.streaming.store.run_result import Result
 ROOT = Path(__file__).resolve().parent.parent
 SPARK = Path(_find_spark_home())
 MASTER, PORT = 17077, 19194
-PATIENCE_S, STALE_S = 400, 10
-"""The page tells of a backlog every five seconds: what it said before files were fed is not waited on."""
+PATIENCE_S, AWAY_S, CORES = 400, 20, 2
+TABLES = ("findings", "topics", "clients", "clusters", "coverage", "partitions", "descriptions", "statements")
+"""What a verdict is made of; each must be that of a plain loop."""
 
 
 @contextmanager
 def daemon(folder: Path, name: str, *command: str) -> Iterator[subprocess.Popen]:
     """A master or a worker, with all it starts."""
-    environment = {**os.environ, "JAVA_HOME": str(find_java(folder).home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, **KEYS, "JAVA_HOME": str(find_java(folder).home), "SPARK_LOCAL_IP": "127.0.0.1"}
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             [str(SPARK / "bin" / "spark-class"), *command],
@@ -57,87 +66,183 @@ def end(process: subprocess.Popen) -> None:
     process.wait()
 
 
+def hadoop() -> str:
+    """The release that this Spark was built with: its S3 has to be of the same."""
+    return next(iter((SPARK / "jars").glob("hadoop-client-api-*.jar"))).stem.removeprefix("hadoop-client-api-")
+
+
 class Submitted(Monitor):
     """The same command, by spark-submit."""
 
-    def __init__(self, folder: Path, archive: Path) -> None:
+    def __init__(self, folder: Path, archive: Path, tables: str) -> None:
         self.folder, self.port = folder, PORT
         conf = {
             "spark.pyspark.python": "./environment/bin/python",
             "spark.pyspark.driver.python": "./environment/bin/python",
-            "spark.executor.cores": "1",
+            "spark.executor.cores": str(CORES),
             "spark.executor.memory": "1g",
             "spark.driver.host": "127.0.0.1",
             "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": str(2 * CORES),
             "spark.task.maxFailures": "8",
+            "spark.dynamicAllocation.enabled": "false",
+            "spark.speculation": "false",
+            "spark.hadoop.fs.s3a.endpoint": KEYS["AWS_ENDPOINT_URL"],
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         }
         command = [str(SPARK / "bin" / "spark-submit"), "--master", f"spark://127.0.0.1:{MASTER}"]
-        command += ["--archives", f"{archive}#environment"]
+        command += ["--archives", f"{archive}#environment", "--packages", f"org.apache.hadoop:hadoop-aws:{hadoop()}"]
         command += [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-        command += [str(ROOT / "wirecheck" / "__main__.py"), "monitor", "--frames", str(folder / "frames"), "--out"]
-        command += [str(folder / "out"), "--interval", "1s", "--metrics-port", str(PORT)]
-        environment = {**os.environ, "JAVA_HOME": str(find_java(folder).home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        command += [str(ROOT / "wirecheck" / "__main__.py"), "monitor", "--frames", "s3a://bucket/frames"]
+        command += ["--out", "s3://bucket/verdicts", "--checkpoint", "s3a://bucket/checkpoint", "--tables", tables]
+        command += ["--interval", "1s", "--metrics-port", str(PORT)]
+        environment = {**os.environ, **KEYS, "JAVA_HOME": str(find_java(folder).home), "SPARK_LOCAL_IP": "127.0.0.1"}
         with (folder / "words").open("ab") as words:
             self.process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=words, stderr=words, start_new_session=True
             )
 
+    def judged_frames(self) -> int:
+        return round(sum(n for name, n in self.scraped().items() if name.startswith("wirecheck_frames_total")))
 
-def judged(folder: Path, archive: Path, files: list[Path], victim: subprocess.Popen) -> dict:
-    """The verdict over files of which half come after a worker was killed."""
-    (folder / "frames").mkdir()
-    middle = len(files) // 2
-    feed(files[:middle], folder / "frames")
+
+class Agent:
+    """A shipper as `capture --ship` runs it, over a spool into which somebody puts files."""
+
+    def __init__(self, folder: Path, name: str, files: list[Path]) -> None:
+        self.spool, self.files = folder / f"spool-{name}", list(files)
+        self.spool.mkdir()
+        self.folder = Folder(self.spool, name, Limits(ships=True))
+        self.shipper = Shipper(self.folder, Destination("s3://bucket/frames"), Counts(), say)
+        self.shipper.start()
+
+    def capture(self, files: int) -> None:
+        """So many more come to lie in the spool."""
+        for file in self.files[:files]:
+            self.folder.begin().write_bytes(file.read_bytes())
+            self.folder.publish()
+            self.shipper.wake()
+        del self.files[:files]
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def judged(folder: Path, archive: Path, given: argparse.Namespace, agents: list[Agent], expected: int) -> Result:
+    """The verdict, after the worker has gone, and the store gone and come back, with files arriving all the while."""
+    for agent in agents:
+        agent.capture(len(agent.files) // 3)
     (folder / "environment").mkdir()  # stateful steps start a Python on the driver too, by the executors' path
     subprocess.run(["tar", "xzf", str(archive), "-C", str(folder / "environment")], check=True)
-    monitor = Submitted(folder, archive)
+    monitor = Submitted(folder, archive, given.tables)
     try:
         monitor.ready()
-        wait(monitor, middle)
-        end(victim)
-        print("one worker killed", file=sys.stderr)
-        feed(files[middle:], folder / "frames")
-        wait(monitor, len(files))
+        wait(monitor, 1)
+        say(f"{monitor.judged_frames():,} frames judged; a worker is killed")
+        end(given.victim)
+        for agent in agents:
+            agent.capture(len(agent.files) // 2)
+        wait(monitor, monitor.judged_frames() + 1)
+        say(f"{monitor.judged_frames():,} frames judged; the store goes for {AWAY_S} s")
+        with given.store.away(AWAY_S):
+            for agent in agents:
+                agent.capture(len(agent.files))
+        monitor = again(monitor, folder, archive, given.tables)
+        wait(monitor, expected)
         time.sleep(3)
-        return Result.latest(folder / "out").json()
+        run = manifest.run_of("s3://bucket/checkpoint")
+        assert run is not None
+        return Result.read("s3://bucket/verdicts", run)
     finally:
         end(monitor.process)
 
 
-def wait(monitor: Monitor, files: int) -> None:
-    time.sleep(STALE_S)
+def again(monitor: Submitted, folder: Path, archive: Path, tables: str) -> Submitted:
+    """Started anew where it ended while the store was away, as whatever supervises it would."""
+    time.sleep(5)
+    if monitor.process.poll() is None:
+        return monitor
+    say(f"the monitor ended with {monitor.process.returncode}, and is started again")
+    fresh = Submitted(folder, archive, tables)
+    fresh.ready()
+    return fresh
+
+
+def wait(monitor: Submitted, frames: int) -> None:
     until = time.monotonic() + PATIENCE_S
-    while not monitor.caught_up(files):
+    while monitor.judged_frames() < frames:
+        monitor.need_life()
         if time.monotonic() > until:
             raise RuntimeError(f"no end:\n{(monitor.folder / 'words').read_text()[-3000:]}")
         time.sleep(0.5)
 
 
+def sources(folder: Path) -> dict[str, list[Path]]:
+    """Frames of two faulty clusters, as two agents roll them."""
+    names = {"a": "zk28-recreate", "b": "kraft4-groups-recreate"}
+    return {
+        agent: write_frames(
+            [CAPTURES / name / "capture.pcap.gz"], folder / "source", name, agent=agent, roll_bytes=60_000
+        ).files
+        for agent, name in names.items()
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, help="an environment packed of this very code; made anew otherwise")
+    parser.add_argument("--store", type=Path, help="gunicorn with moto beside it; both are installed otherwise")
+    parser.add_argument("--tables", choices=("parquet", "delta"), default="parquet")
     given = parser.parse_args()
+    os.environ.update(KEYS)
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="wirecheck-cluster-") as name:
         folder = Path(name)
         archive = given.archive or archives.packed(folder, folder / "env.tar.gz")
-        capture = CAPTURES / "zk28-recreate" / "capture.pcap.gz"
-        files = write_frames([capture], folder / "source", "L", agent="a", roll_bytes=60_000).files
-        loop = Loop(Settings(agents=agents_of(files)))
+        by_agent = sources(folder)
+        files = [file for some in by_agent.values() for file in some]
+        loop = Loop(Settings(agents=labelled_in(agents_of(files), files)))
         loop.batch(files)
-        expected = loop.result().json()
+        expected = loop.result()
+        frames = expected.json()["coverage"]["frames"]
+        given.store = Store(folder, given.store)
         master = ("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(MASTER))
-        worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1500m")
-        worker += ("--webui-port", "0", f"spark://127.0.0.1:{MASTER}")
-        with (
-            daemon(folder, "master", *master, "--webui-port", "0"),
-            daemon(folder, "worker-1", *worker, "--work-dir", str(folder / "w1")) as victim,
-            daemon(folder, "worker-2", *worker, "--work-dir", str(folder / "w2")),
-        ):
-            found = judged(folder, archive, files, victim)
-    same = {part: found[part] == expected[part] for part in expected}
-    print(json.dumps({"files": len(files), "findings": len(found["findings"]), "same as a plain loop": same}, indent=1))
+        worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", str(CORES))
+        worker += ("--memory", "1500m", "--webui-port", "0", f"spark://127.0.0.1:{MASTER}")
+        try:
+            with (
+                daemon(folder, "master", *master, "--webui-port", "0"),
+                daemon(folder, "worker-1", *worker, "--work-dir", str(folder / "w1")) as given.victim,
+                daemon(folder, "worker-2", *worker, "--work-dir", str(folder / "w2")),
+            ):
+                agents = [Agent(folder, agent, some) for agent, some in by_agent.items()]
+                found = judged(folder, archive, given, agents, frames)
+                for agent in agents:
+                    agent.shipper.finish()
+            more = {"frames": frames, "files": len(files), "requests": dict(given.store.asked())}
+            more["writing requests of a table and batch"] = dict(sorted(given.store.per_batch().items()))
+        finally:
+            given.store.end()
+    return told(given, found, expected, more, began)
+
+
+def told(given: argparse.Namespace, found: Result, expected: Result, more: dict, began: float) -> int:
+    mine, theirs = found.json(), expected.json()
+    same = {part: mine[part] == theirs[part] for part in theirs}
+    same |= {f"table {name}": in_order(found.rows[name]) == in_order(expected.rows[name]) for name in TABLES}
+    summary = {"spark": pyspark.__version__, "hadoop": hadoop(), "store": SERVER, "tables": given.tables, **more}
+    summary |= {"findings": len(mine["findings"]), "same as a plain loop": same}
+    print(json.dumps({**summary, "seconds": round(time.monotonic() - began)}, indent=1))
     return int(not all(same.values()))
+
+
+def in_order(rows: list[dict]) -> list[str]:
+    """Without their revisions: how often a row was told again depends on the batches."""
+    return sorted(
+        json.dumps({k: v for k, v in row.items() if k != "revision"}, default=str, sort_keys=True) for row in rows
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Three agents that ship what they capture, through an outage of the store and a kill -9 each.
 
-    python -m bench.shipping [--rate 10000] [--seconds 24] [--away 10] [--moto PROGRAM] [--pcap FILE]
+    python -m bench.shipping [--rate 10000] [--seconds 24] [--away 10] [--store PROGRAM] [--pcap FILE]
 
 Knows: a generator of Kafka's packets (bench/generator.py) that all agents hear, an S3 server that stops answering for a
 while, which packets are in the store in the end, and what agents cost beside others that do not ship. Refuses to know:
@@ -105,7 +105,7 @@ def shipped(folder: Path, pcap: Path, given: argparse.Namespace, store: Store) -
     traffic, before, down = Traffic(pcap, given.rate, given.seconds), generator.offered(), {}
     traffic.begin()
     traffic.until(given.seconds / 6)
-    store.process.send_signal(signal.SIGSTOP)
+    os.killpg(store.process.pid, signal.SIGSTOP)
     for number, agent in enumerate(agents):
         traffic.until(given.seconds / 6 + (number + 1) * given.away / 4)
         killed_ns = time.time_ns()
@@ -113,7 +113,7 @@ def shipped(folder: Path, pcap: Path, given: argparse.Namespace, store: Store) -
         agent.start()
         down[agent.name] = killed_ns, time.time_ns()
     traffic.until(given.seconds / 6 + given.away)
-    store.process.send_signal(signal.SIGCONT)
+    os.killpg(store.process.pid, signal.SIGCONT)
     sent_s = traffic.end()
     time.sleep(1)
     offered = generator.offered() - before
@@ -195,7 +195,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=24)
     parser.add_argument("--away", type=float, default=10)
-    parser.add_argument("--moto", type=Path, help="an installed moto_server; one is installed otherwise")
+    parser.add_argument("--store", type=Path, help="gunicorn with moto beside it; both are installed otherwise")
     parser.add_argument("--pcap", type=Path, help="made by an earlier run; made anew otherwise")
     parser.add_argument("--parts", default="outage,ship,folder", help="which of them")
     given = parser.parse_args()
@@ -205,7 +205,7 @@ def main() -> int:
         pcap = given.pcap or folder / "packets.pcap"
         if not pcap.exists():
             write_capture(pcap, CAPTURE_BYTES, "small")
-        store = Store(folder, given.moto)
+        store = Store(folder, given.store)
         try:
             for number, part in enumerate(given.parts.split(",")):
                 inside = folder / f"{number}-{part}"
@@ -218,8 +218,7 @@ def main() -> int:
                         told = undisturbed(inside, pcap, given.rate, given.seconds / 2, *more)
                 print(json.dumps({part: told}, indent=1), flush=True)
         finally:
-            store.process.kill()
-            store.process.wait()
+            store.end()
     return 0
 
 

@@ -96,7 +96,7 @@ def begin(settings: Settings, watch: "Watch") -> None:
             if isinstance(failure, SparkDidNotStart):
                 raise
             if watch.lease:
-                watch.lease.check()  # where it was lost that is why
+                watch.lease.look()  # where it was lost that is why
             raise MonitorError(in_one_line(str(failure), plan)) from failure
         finally:
             close_session()

@@ -2,8 +2,8 @@
 
 Knows: that parts have come to an end once none has anything to tell, and that their rows hold only then. Does not know
 what they tell, nor where this is kept meanwhile (`mailbox.py`).
-Rule: rows wait until nobody speaks, and then only the last revision of each is told; one that was made and withdrawn
-meanwhile was nobody's finding, and is not. So what is told is what one judge would have told.
+Rule: rows wait until none of their label's parts speaks, and then only the last revision of each is told; one that was
+made and withdrawn meanwhile was nobody's finding, and is not. So what is told is what one judge would have told.
 """
 
 from collections.abc import Iterable, Iterator
@@ -53,9 +53,11 @@ class Turns:
         tables = [*self.waiting]
         for row in rows:
             (mail if row.route == MAIL else tables).append(row)
-        after = Turns(self.number + 1, tuple(mail), tuple(tables))
+        speaking = {row.label for row in mail}
+        waiting = [row for row in tables if row.label in speaking]
+        after = Turns(self.number + 1, tuple(mail), tuple(waiting))
         if after.open:
-            return after, []
+            return after, [*last_ones(row for row in tables if row.label not in speaking)]
         return Turns(0, tuple(mail)), [*last_ones(tables)]
 
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirecheck.streaming.store.object_batches import PART, SPANS, Entries, columns_of, shape
-from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.object_batches import PART, SPANS, Entries, Fenced, columns_of, shape
+from wirecheck.streaming.store.result_tables import TABLES, schema
 from wirecheck.streaming.store.storage import at, is_local, local
 
 ATONCE = 8
@@ -80,23 +80,42 @@ class Tables:
     """All tables of a run, for the one who writes its batches."""
 
     def __init__(self, out: Path | str, run: str) -> None:
-        self.places: dict[str, Run] = {table: run_at(f"{out}/{table}/run={run}") for table in TABLES}
+        self.where = {table: f"{out}/{table}/run={run}" for table in TABLES}
+        self.places: dict[str, Run] = {table: run_at(where) for table, where in self.where.items()}
         self.newest: dict[str, int] | None = None
         """By table the last batch that may have been written before; None until that was asked."""
 
     def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
-        """One batch; whether it had been written with other rows. `said` stands in the entries of a store."""
+        """One batch; whether it had been written with other rows. `said` stands in the entries of a store: under a
+        lease its fence.
+        """
         if any(isinstance(place, Folders) for place in self.places.values()):
             instead = [self.write_one(table, rows.get(table), batch_id, {}) for table in TABLES]
             return any(instead)
+        said = said or {}
         with ThreadPoolExecutor(ATONCE) as threads:
             if self.newest is None:
+                self.places = self.under(said)
                 found = threads.map(lambda place: max(place.numbers(), default=-1), self.places.values())
                 self.newest = dict(zip(self.places, found, strict=True))
-            instead = list(
-                threads.map(lambda table: self.write_one(table, rows.get(table), batch_id, said or {}), TABLES)
-            )
+                rows = {**self.shut_out(said), **rows}
+            instead = list(threads.map(lambda table: self.write_one(table, rows.get(table), batch_id, said), TABLES))
         return any(instead)
+
+    def under(self, said: Mapping[str, Any]) -> dict[str, Run]:
+        """As one writes who has a lease, or none."""
+        if "fence" not in said:
+            return self.places
+        return {table: Fenced(where, said["fence"]) for table, where in self.where.items()}
+
+    def shut_out(self, said: Mapping[str, Any]) -> dict[str, pa.Table]:
+        """An earlier owner may be stopped within the batch that we write first: where we have no rows in it, its own
+        would come to stand there when it goes on. None of them takes the place of an entry without any.
+        """
+        assert self.newest is not None
+        if said.get("fence", 0) <= 1:
+            return {}
+        return {table: schema(table).empty_table() for table, newest in self.newest.items() if newest >= 0}
 
     def write_one(self, table: str, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any]) -> bool:
         place = self.places[table]

@@ -132,7 +132,13 @@ class Lease:
     def check(self) -> None:
         """Raises LeaseLost where another is known to hold it."""
         if self.lost:
-            raise LeaseLost(f"{self.checkpoint}: another monitor has taken it over; this one commits nothing more")
+            raise LeaseLost(taken_over(self.checkpoint))
+
+    def look(self) -> None:
+        """The same, after the store was asked once."""
+        with suppress(*unanswered()):
+            self._renew()
+        self.check()
 
     def give_back(self) -> None:
         """The next one needs not wait."""
@@ -214,6 +220,10 @@ def leased(checkpoint: str, say: Say, terms: Terms = Terms()) -> Iterator["Lease
 ALONE = "nothing keeps another monitor out; see to it that there is one"
 
 
+def taken_over(where: str) -> str:
+    return f"{where}: another monitor has taken it over; this one commits nothing more"
+
+
 def version_of(known: Mapping[str, Any]) -> "UpdateVersion":
     """What a condition may name: `obstore` takes no None."""
     return {name: known[name] for name in ("e_tag", "version") if known.get(name) is not None}  # type: ignore[return-value]
@@ -242,22 +252,28 @@ def store_of(checkpoint: str, say: Say) -> "ObjectStore | None":
     if is_local(checkpoint):
         return None
     try:
-        from obstore.exceptions import BaseError
-        from obstore.store import from_url
+        return opened(checkpoint)
     except ModuleNotFoundError:
         say(f"{checkpoint}: no lease without {EXTRA}: {ALONE}")
-        return None
-    url = "s3:" + checkpoint.partition(":")[2] if checkpoint.startswith("s3a:") else checkpoint
+    except ValueError:
+        say(f"{checkpoint}: no lease on this file system: {ALONE}")
+    return None
+
+
+def opened(folder: str) -> "ObjectStore":
+    """Raises ModuleNotFoundError without the extra, ValueError for what is no store."""
+    from obstore.exceptions import BaseError
+    from obstore.store import from_url
+
     try:
         # an endpoint without TLS is one that was asked for, as pyarrow.fs sees it
         return from_url(
-            url,
+            "s3:" + folder.partition(":")[2] if folder.startswith("s3a:") else folder,
             client_options={"timeout": "4s", "connect_timeout": "2s", "allow_http": True},
             retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=4)},
         )
-    except (BaseError, ValueError):
-        say(f"{checkpoint}: no lease on this file system: {ALONE}")
-        return None
+    except BaseError as wrong:
+        raise ValueError(str(wrong)) from wrong
 
 
 def fenced(lease: Lease | None) -> Callable[[], dict[str, int]] | None:

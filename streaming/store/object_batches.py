@@ -3,24 +3,36 @@
 Knows: what makes a batch visible there in one step, and what each step costs a store: a request. Knows nothing of what
 rows say, nor of other tables.
 Rule: a file is never written again once it is named: other rows come as another file, and then the entry is replaced.
-A batch that has not been written takes two requests, one after the other.
+A batch that has not been written takes two requests, one after the other. Who writes under a lease replaces only the
+entry that it has read, and none of a later owner's: a PUT that a machine sent before it slept changes nothing when it
+wakes.
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from wirecheck.streaming.store.storage import names, put
+from wirecheck.streaming.store.lease import LeaseLost, opened, taken_over, unanswered, version_of
+from wirecheck.streaming.store.storage import at, names, put
+
+if TYPE_CHECKING:
+    from obstore import UpdateVersion
+    from obstore.store import ObjectStore
 
 PART = "part.parquet"
 COMMITS = "_commits"
 SPANS = "_spans.json"
 FEW_ROWS = 2_000
+PATIENCE_S = 60.0
+"""An entry waits so long for a store that is away, as its lease does."""
+LOOK_S = 1.0
 
 
 class Entries:
@@ -68,7 +80,9 @@ class Entries:
     def commit(self, rows: pa.Table, batch_id: int, name: str, said: Mapping[str, Any]) -> None:
         file = f"batch_id={batch_id}/{name}"
         put(self.system, f"{self.folder}/{file}", as_parquet(rows))
-        entry = {"batch_id": batch_id, "files": [file], "rows": rows.num_rows, **said}
+        self.enter(batch_id, {"batch_id": batch_id, "files": [file], "rows": rows.num_rows, **said})
+
+    def enter(self, batch_id: int, entry: Mapping[str, Any]) -> None:
         put(self.system, self.place(batch_id), json.dumps(entry).encode())
 
     def remove(self, batch_id: int) -> None:
@@ -91,6 +105,59 @@ class Entries:
 
     def keep_summary(self, said: bytes) -> None:
         put(self.system, f"{self.folder}/{SPANS}", said)
+
+
+class Fenced(Entries):
+    """As one writes who holds a lease under `fence`. Raises LeaseLost where an entry is a later owner's."""
+
+    def __init__(self, run: str, fence: int) -> None:
+        super().__init__(*at(run))
+        self.store: ObjectStore = opened(run)
+        self.run, self.fence = run, fence
+
+    def put(self, rows: pa.Table, batch_id: int, written_s: float | None = None) -> None:
+        self.commit(rows, batch_id, self.fresh(), {"written_s": written_s, "fence": self.fence})
+
+    def put_first(self, rows: pa.Table, batch_id: int, said: Mapping[str, Any]) -> None:
+        self.commit(rows, batch_id, self.fresh(), {"written_s": None, **said})
+
+    @staticmethod
+    def fresh() -> str:
+        """A name that another owner does not take, whenever its PUT arrives."""
+        return f"part-{uuid4().hex}.parquet"
+
+    def enter(self, batch_id: int, entry: Mapping[str, Any]) -> None:
+        """First as if nothing were there."""
+        from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
+
+        content, before = json.dumps(entry).encode(), None
+        until_s = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self.store.put(f"{COMMITS}/{batch_id}.json", content, mode=before or "create")
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+                there, before = self.standing(batch_id)
+                if there.get("files") == entry["files"]:  # an earlier try got there without an answer
+                    return
+                if there.get("fence", 0) > self.fence:
+                    raise LeaseLost(taken_over(self.run)) from None
+            except (NotSupportedError, NotImplementedError):  # the tables' store is not the lease's
+                super().enter(batch_id, entry)
+                return
+            except unanswered():
+                if time.monotonic() > until_s:
+                    raise
+                time.sleep(LOOK_S)
+            else:
+                return
+
+    def standing(self, batch_id: int) -> "tuple[dict[str, Any], UpdateVersion | None]":
+        """The entry that is there, if any, and what a condition says of it."""
+        with suppress(FileNotFoundError):
+            found = self.store.get(f"{COMMITS}/{batch_id}.json")
+            version = version_of(found.meta)
+            return json.loads(bytes(found.bytes())), version
+        return {}, None
 
 
 def columns_of(file: Any, columns: Iterable[str] | None) -> pa.Table:

@@ -10,9 +10,9 @@ from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 SAID = Tagged("L", 2, MAIL, b"said")
 
 
-def clients(*rows):
-    lines = [{"id": key, "revision": number, "label": "L", "withdrawn": gone} for key, number, gone in rows]
-    return Tagged("L", -1, "clients", to_ipc("clients", lines))
+def clients(*rows, label="L"):
+    lines = [{"id": key, "revision": number, "label": label, "withdrawn": gone} for key, number, gone in rows]
+    return Tagged(label, -1, "clients", to_ipc("clients", lines))
 
 
 def told(rows):
@@ -27,6 +27,13 @@ def test_rows_wait_until_nobody_speaks_and_then_the_last_revisions_are_told():
     third, now = second.after([clients(("c", 2, True), ("b", 5, True))])
     assert sorted(told(now)) == [("a", 2), ("b", 5)]  # c was made and withdrawn meanwhile: nobody's row
     assert third == Turns()
+
+
+def test_a_label_waits_for_its_own_parts_only():
+    first, now = Turns().after([clients(("a", 1, False)), clients(("z", 1, False), label="other"), SAID])
+    assert (told(now), first.open) == ([("z", 1)], True)
+    _, now = first.after([clients(("a", 2, False))])
+    assert told(now) == [("a", 2)]
 
 
 def test_nothing_is_held_back_for_ever():
