@@ -57,6 +57,8 @@ AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
 """Spark asks for the next batch when one is committed; how long it waits is the feed's affair."""
 STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
+OF_SPARK = (PySparkException, SparkDidNotStart, ConnectionError)
+"""How its failures come; the last where its Java has gone."""
 SHOWN = ("findings", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
@@ -86,14 +88,14 @@ def begin(settings: Settings, watch: "Watch") -> None:
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(
-                Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=True, verbose=settings.verbose)
+                Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=not plan.once, verbose=settings.verbose)
             )
             with house_kept(plan, say, watch.lease):
                 outlive(spark, job, settings, watch)
-        except (PySparkException, SparkDidNotStart) as failure:  # words in Java, which is there until it is closed
+        except OF_SPARK as failure:  # words in Java, which is there until it is closed
             if watch.stopping.is_set():  # who asked for an end told Java, too: as timeout(1) does
                 raise MonitorError(ENDED) from failure
-            if isinstance(failure, SparkDidNotStart):
+            if isinstance(failure, SparkDidNotStart | ConnectionError):
                 raise
             if watch.lease:
                 watch.lease.look()  # where it was lost that is why
