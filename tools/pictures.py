@@ -40,7 +40,7 @@ def main() -> None:
         inputs.write_frames([Path(CAPTURE)], frames, "default", keep_records=False)
         files = sorted(frames.glob("*.parquet"))
         found = inputs.judged_files(files, Settings()).result()
-        result = found.json() | replay.about((CAPTURE,))
+        result = found.json() | replay.about((CAPTURE,)) | {"captured": replay.captured_of(files)}
         result |= {"verdict": verdict.sentence(result), "engine": "local"}
         (PICTURES / "verdict.svg").write_text(terminal_picture(result))
         page = Path(scratch) / "report.html"
