@@ -330,8 +330,8 @@ def test_bytes_like_a_header_whose_tags_never_end_hide_nothing_behind_them(way, 
 
 
 def signed_in_again():
-    """A broker's fetcher: it signs in without a client ID, fetches under its name, and signs in again between fetches."""
-    talk, said = Talk().open(), 0
+    """A broker's fetcher: it signs in without a client ID, fetches under its name, signs in again."""
+    talk, fetches = Talk().open(), 0
 
     def ask(key, version, correlation, client, body, answer):
         talk.request(request(key, version, correlation, body, client=client)).response(response(correlation, answer))
@@ -344,8 +344,8 @@ def signed_in_again():
         ask(HANDSHAKE, 1, sasl, None, b"\0\5PLAIN", b"\0\0\0\0\0\1\0\5PLAIN")
         ask(AUTHENTICATE, 2, sasl + 1, None, b"\x05abcd\0", bytes(14))
         for _ in range(40):
-            ask(FETCH, 12, said, "broker-1-fetcher-0", bytes(60), bytes(90))
-            said += 1
+            ask(FETCH, 12, fetches, "broker-1-fetcher-0", bytes(60), bytes(90))
+            fetches += 1
     return talk.segments
 
 
@@ -362,7 +362,9 @@ def unread(frames, lost):
     """How many messages that are there are not given, when these frames are lost."""
     asked = {f.payload[8:12] for i, f in enumerate(frames) if i not in lost and f.payload and f.src[1] == 40000}
     there = sum(
-        1 for i, f in enumerate(frames) if i not in lost and f.payload and (f.src[1] == 40000 or f.payload[4:8] in asked)
+        1
+        for i, f in enumerate(frames)
+        if i not in lost and f.payload and (f.src[1] == 40000 or f.payload[4:8] in asked)
     )
     given = sum((row[2] is not None) + (row[3] is not None) for row in told(follow(without(frames, lost))))
     return there - given
