@@ -30,8 +30,10 @@ def test_a_line_says_who_what_where_and_the_answer(run, audit):
     told = run("changes", audit)
     assert told.exit_code == 0
     expected = (
-        "22:13:20 CreateTopics songs lab-admin User:alice 10.0.4.12 via 10.0.1.3:9092 ok "
-        "2 partitions, replication factor 3",
+        (
+            "22:13:20 CreateTopics songs lab-admin User:alice 10.0.4.12 via 10.0.1.3:9092 ok "
+            "2 partitions, replication factor 3"
+        ),
         "22:13:21 DeleteTopics a\\x1b[2Jb lab-admin - 10.0.4.13 via 10.0.1.3:9092 no answer seen",
     )
     assert tuple(" ".join(line.split()) for line in told.stdout.splitlines()) == expected
