@@ -18,6 +18,7 @@ from wirecheck.commands.inputs import (
     Frames,
     busy,
     files_of,
+    found_kafka,
     frames_of,
     holds_tables,
     judged_locally,
@@ -68,6 +69,7 @@ def replay(
     engine: str | None,
     *,
     strict: bool,
+    allow_missing_topic: bool,
     **choices: Any,
 ) -> None:
     """Judge pcaps (compressed or not, - for standard input), or folders of an agent's frames, as if captured now.
@@ -93,6 +95,8 @@ def replay(
         found, captured, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
         from wirecheck.dashboards.verdict import sentence
 
+        if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
+            options.need_topics(choice.topics, every)
         result = found.json(choice)
         result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":

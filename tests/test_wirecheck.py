@@ -287,6 +287,44 @@ def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["replay", "--engine", "local"],
+        ["decode"],
+        ["topics"],
+        ["clients"],
+        ["evidence", "TID002", "-o", "out.pcapng"],
+        ["capture", "--out", "frames", "-r"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_missing_file_beside_others_is_an_error_before_anything_is_read(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ["-r"] if command[0] == "capture" else []
+    told = run(*command, EXAMPLE, *options, "typo.pcap")
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", "wirecheck: typo.pcap: no such file\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "close"), [("shipment", "close to it: shipments"), ("zzz", "4 topics were seen")], ids=str
+)
+def test_a_topic_that_was_not_seen_is_an_error_unless_it_may_be_missing(wanted, close):
+    told = run("replay", EXAMPLE, "--engine", "local", "--topic", "shipments", "--topic", wanted)
+    line = f"wirecheck: no topic {wanted} was seen; {close}; to accept this, give --allow-missing-topic\n"
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", line)
+    allowed = run("replay", EXAMPLE, "--engine", "local", "--topic", wanted, "--allow-missing-topic")
+    assert (allowed.exit_code, allowed.stderr, "1 not listed" in allowed.stdout) == (0, "", True)
+
+
+def test_a_topic_is_known_by_its_id():
+    topics = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["topics"]
+    for topic in topics:
+        told = run("replay", EXAMPLE, "--engine", "local", "--fail-on", "never", "--topic", topic["topic_id"])
+        assert (told.exit_code, told.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
     ("asked", "listed", "exit_code"),
     [
         (["--only", "visibility", "--only", "anomaly"], 0, 0),
