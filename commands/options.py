@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
+from wirecheck.commands.engines import AUTO, ENGINES
 from wirecheck.commands.screen import be_quiet
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
 DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
-ENGINES = ("spark", "local")
 Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 
@@ -115,7 +115,9 @@ def engine() -> Decorator:
         "--engine",
         envvar="WIRECHECK_ENGINE",
         type=click.Choice(ENGINES),
-        help="Judge by Spark, or in this process.  [default: spark, if installed]",
+        default=AUTO,
+        show_default=True,
+        help="Check with Spark or in this process; auto uses Spark only for inputs so large that it is faster.",
     )
 
 

@@ -165,10 +165,10 @@ def by_id(tables):
 
 
 def test_without_pyspark_a_replay_judges_locally_and_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("wirecheck.commands.replay.find_spec", lambda _: None)
+    monkeypatch.setattr("wirecheck.commands.engines.find_spec", lambda _: None)
     told = run("replay", EXAMPLE, "--report", tmp_path / "page.html")
     assert (told.exit_code, told.stderr) == (1, "")
-    assert "\nJudged    locally, without Spark\n" in told.stdout
+    assert told.stdout.endswith("\nEngine    local, without Spark\n")
     assert "judged locally, without Spark." in (tmp_path / "page.html").read_text()
 
 
