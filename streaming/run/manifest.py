@@ -19,7 +19,7 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store import batch_files, checksums, mailbox, storage
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 NAME = "wirecheck.json"
@@ -49,7 +49,6 @@ def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
     """What must be the same for ever. Spark writes down where its own folder is, and where each frames file was."""
     return {
         PLACED if settings.placed else "buckets": settings.buckets,
-        "shards": settings.shards,
         "ports": sorted(settings.ports),
         "dialect": settings.dialect,
         "frames": absolute(plan.frames),
@@ -99,8 +98,6 @@ def fits(name: str, before: Any, now: Any) -> bool:
     """Whether a checkpoint that was made with the one goes on with the other."""
     if name == "spark":  # patch versions write the same files
         return str(before).split(".")[:2] == str(now).split(".")[:2]
-    if name == "shards":  # of before there was one
-        return bool((before or 1) == now)
     return bool(before == now or before in GOES_ON.get(name, ()))
 
 
@@ -235,7 +232,7 @@ def sum_up(checkpoint: str) -> None:
         *(f"offsets/{offsets[number]}" for number in (done - 1, done) if number in offsets),
         *state_files.needed(system, f"{folder}/{QUERY}/state", done + 1),
     ]
-    own = [NAME, SET_ASIDE, batch_files.place(done), mailbox.place(done)]
+    own = [NAME, SET_ASIDE, batch_files.place(done)]
     checksums.keep(system, folder, [*own, *(f"{QUERY}/{name}" for name in names)])
 
 
