@@ -30,8 +30,6 @@ class Settings:
     """Parts the connections are cut into; a bucket is followed as one."""
     shards: int = 1
     """Parts that a label is judged in, beside a directory; 1: in one piece."""
-    placed: bool = True
-    """Whether Spark is given keys that it deals out evenly to tasks; in a checkpoint of before they are the numbers."""
     ports: frozenset[int] = frozenset()
     """Only connections with one of these ports, if any are named."""
     dialect: str = "auto"
