@@ -53,12 +53,10 @@ class EmittedRow(NamedTuple):
 class Judge:
     def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
         self.label, self.settings = label, settings or Settings()
-        self.source = label
-        """Whose rows of what is beyond the bounds these are."""
         self.load: Load = load or (lambda _name: None)
         self.stored = partial(state_of, self.load)  # no method: a ring of objects is not freed at once
         self.overflow = Overflow(self.settings, self.stored(BEYOND))
-        self.ledger = self.new_ledger()
+        self.ledger = Ledger(self.load, self.overflow.sizes)
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
@@ -77,9 +75,6 @@ class Judge:
         self.strangers = Strangers(self.ledger, main["strangers"])
         self.clusters = Clusters(label)
         self.separate_clusters()
-
-    def new_ledger(self) -> Ledger:
-        return Ledger(self.load, self.overflow.sizes)
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
@@ -134,7 +129,7 @@ class Judge:
         changed = list(self.judged(subjects, context, forget=lessened))
         self.settlement.leave(settled)
         changed += self.aged()
-        others = self.overflow.rows(self.source, self.clusters.unknown.cluster)
+        others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
     def settled(self, ripe: set[Subject]) -> set[Subject]:

@@ -67,9 +67,8 @@ class Ledger:
             del self.shard(name)[subject]
         self.changed.add(name)
 
-    def rewrite(self, subject: Subject, claim: Claim) -> None:
+    def rewrite(self, subject: Subject) -> None:
         """A claim about a subject was changed in place."""
-        del claim
         self.changed.add(shard_of(subject))
 
     def forget(self, subject: Subject) -> None:

@@ -19,7 +19,7 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store import batch_files, checksums, mailbox, storage
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 NAME = "checkpoint.json"
@@ -47,7 +47,6 @@ def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "buckets": settings.buckets,
-        "shards": settings.shards,
         "ports": sorted(settings.ports),
         "dialect": settings.dialect,
         "frames": absolute(plan.frames),
@@ -223,7 +222,7 @@ def sum_up(checkpoint: str) -> None:
         *(f"offsets/{offsets[number]}" for number in (done - 1, done) if number in offsets),
         *state_files.needed(system, f"{folder}/{QUERY}/state", done + 1),
     ]
-    own = [NAME, SET_ASIDE, batch_files.place(done), mailbox.place(done)]
+    own = [NAME, SET_ASIDE, batch_files.place(done)]
     checksums.keep(system, folder, [*own, *(f"{QUERY}/{name}" for name in names)])
 
 

@@ -21,7 +21,6 @@ from wirecheck.streaming.spark.session import SparkDidNotStart
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.steps.turns import Turns
 from wirecheck.streaming.store import batch_files, batches, result_folder
 from wirecheck.streaming.store.batch_files import BatchFiles, Position
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
@@ -443,24 +442,6 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
     again = Page()
     prepared(plan, Settings(), again)
     assert shown(again) == shown(page)
-
-
-@pytest.mark.spark
-def test_in_parts_a_monitor_tells_the_same(spark, plan, frames_files):
-    """Two batches of files, and those in which parts hear each other."""
-    loop, folder, said = Loop(Settings(agents=agents_of(frames_files))), monitor.local(plan.frames), []
-    loop.batch(frames_files)
-    plan, settings = replace(plan, shards=3), Settings(shards=3)
-    for arrived in (frames_files[:1], frames_files[1:]):
-        for file in arrived:
-            (folder / file.name).write_bytes(file.read_bytes())
-        page, query = once(spark, plan, said, settings)
-        assert not Turns.read(plan.checkpoint, manifest.committed(plan.checkpoint)).open
-    verdict = Result.read(plan.out, str(query.id)).json()
-    assert verdict == loop.result().json()
-    assert shown(page) == totals_of(verdict)
-    assert manifest.committed(plan.checkpoint) > 2
-    assert "made with shards 3, this is 1" in refusal(plan)
 
 
 def once(spark, plan, said, settings=Settings()):
