@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
-    "streaming": {"decode", "judge", "capture.frames", "capture.frames_file"},
+    "streaming": {"decode", "judge", "capture.frames", "capture.frames_file", "capture.file_metadata"},
     "dashboards": set(),
     "commands": {"capture", "decode", "judge", "streaming", "dashboards"},  # composes them, and decides nothing
 }
