@@ -54,7 +54,7 @@ compiled: $(SET_UP) ## compile what was edited (the other verbs do it on their o
 setup: $(SET_UP) ## make the environment (.venv); the other verbs do it on their own
 
 demo: $(SET_UP) ## replay a real faulty cluster's capture
-	@$(BIN)/wirecheck replay examples/zk39-inconsistent-id/capture.pcap.gz --fail-on never
+	@$(BIN)/wirecheck replay examples/zk39-inconsistent-id/capture.pcap.gz --engine spark --fail-on never
 
 test: check laws unit scenarios ## everything CI runs
 

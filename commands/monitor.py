@@ -88,13 +88,6 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @options.ports()
 @options.dialect()
 @click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
-@click.option(
-    "--shards",
-    type=click.IntRange(1, 1024),
-    default=1,
-    show_default=True,
-    help="Parts that each cluster is judged in; more for a fleet, see docs/monitor.md.",
-)
 @click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")), default="parquet", show_default=True,
@@ -125,7 +118,6 @@ def monitor(
 
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
-    switches["shards"] = choices["shards"]
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     ages = {"retain_s": choices.pop("retain"), "retain_results_s": choices.pop("retain_results")}

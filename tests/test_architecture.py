@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
-    "streaming": {"decode", "judge", "capture.frames", "capture.frames_file"},
+    "streaming": {"decode", "judge", "capture.frames", "capture.frames_file", "capture.file_metadata"},
     "dashboards": set(),
     "commands": {"capture", "decode", "judge", "streaming", "dashboards"},  # composes them, and decides nothing
 }
@@ -66,7 +66,7 @@ import, besides their own."""
 SHARED_CLASS_NAMES = {
     "capture Batch", "capture Payloads", "capture Span", "commands Time", "decode Chunk", "decode Columns",
     "decode Connection", "decode Field", "decode Frame", "decode Message", "decode Reader", "decode Rows",
-    "decode Table", "decode Writer", "judge Column", "judge Part", "judge Rule", "judge Shown", "streaming Agent",
+    "decode Table", "decode Writer", "judge Column", "judge Rule", "streaming Agent",
     "streaming Pass", "streaming Terms",
 }  # fmt: skip
 """Public classes that share a name with another one of their package. This set may only shrink."""

@@ -40,8 +40,6 @@ class Plan:
     metrics_address: str = "127.0.0.1"
     allowed_hosts: tuple[str, ...] = ()
     """Further names in `Host` to which the page of findings is shown."""
-    shards: int = 1
-    """Parts that a label is judged in; above 1 they hear each other in batches of their own."""
     moved: bool = False
     """Go on with a checkpoint whose folders were elsewhere."""
     page: bool = False
