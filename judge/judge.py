@@ -21,10 +21,10 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
-from wirecheck.judge.ledger import ageing, bounds, migration
+from wirecheck.judge.ledger import ageing, bounds
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
-from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored, version_of
+from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.row_pace import RowPace
@@ -60,11 +60,8 @@ class Judge:
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
-        if blob := self.load(MAIN):
-            migration.bring_up(version_of(blob), self.ledger, self.emitted, self.overflow.sizes)
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
         self.due = Agenda(self.stored)
-        migration.agenda_of(main.get("due", ()), self.due)
         self.pending: set[Subject] = {tuple(subject) for subject in main["pending"]}
         self.late: int = main["late"]
         self.aged_ns: int = main["aged_ns"]

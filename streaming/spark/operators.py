@@ -80,11 +80,11 @@ def packed(paths: Iterable[str], settings: Settings) -> Iterator[pa.RecordBatch]
 
 def key_of(label: str, bucket: int, settings: Settings) -> int:
     """What Spark groups by between packing and following."""
-    return keys(label, settings.buckets)[bucket] if settings.placed else bucket
+    return keys(label, settings.buckets)[bucket]
 
 
 def bucket_of(label: str, key: int, settings: Settings) -> int:
-    return numbers(label, settings.buckets)[key] if settings.placed else key
+    return numbers(label, settings.buckets)[key]
 
 
 def follow_buckets(frames: DataFrame, settings: Settings) -> DataFrame:

@@ -25,7 +25,7 @@ from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.steps.totals import Totals
 from wirecheck.streaming.store.result_tables import to_ipc
 
-FRONTIERS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself, by their names in checkpoints
+FRONTIERS, TOTALS = "frontiers", "totals"  # the shards this step keeps for itself, by their names in checkpoints
 Load = Callable[[str], bytes | None]
 Shards = dict[str, bytes]
 LOG = logging.getLogger("wirecheck.judge")

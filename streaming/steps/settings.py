@@ -28,8 +28,6 @@ class AgentFiles:
 class Settings:
     buckets: int = 8
     """Parts the connections are cut into; a bucket is followed as one."""
-    placed: bool = True
-    """Whether Spark is given keys that it deals out evenly to tasks; in a checkpoint of before they are the numbers."""
     ports: frozenset[int] = frozenset()
     """Only connections with one of these ports, if any are named."""
     dialect: str = "auto"
