@@ -26,7 +26,9 @@ POLL_S = 1.0
 @options.choice()
 @click.option("--follow", is_flag=True, help="Go on: print each finding when it is new, or has changed.")
 @options.form("json")
-def findings(out: Path, wanted: str | None, form: str, *, follow: bool, **asked: Any) -> None:
+def findings(
+    out: Path, wanted: str | None, form: str, *, follow: bool, allow_missing_topic: bool, **asked: Any
+) -> None:
     """List the open findings in the --out folder of a monitor or a replay; with ID, the beginning of one, all of it.
 
     A row says when it was first and last seen, its kind, code and id, how often, and what it is. What follows from
@@ -47,6 +49,8 @@ def findings(out: Path, wanted: str | None, form: str, *, follow: bool, **asked:
     if wanted is not None:
         show_one(latest(out).json(choice), wanted, form)
         return
+    if choice.topics and not allow_missing_topic and not follow:
+        options.need_topics(choice.topics, latest(out).json())
     told: dict[str, Any] = {}
     while True:
         result = latest(out).json(choice)

@@ -45,16 +45,16 @@ def place(name: str) -> Path:
 
 
 def places(names: Iterable[str]) -> list[Path]:
-    """Inputs by their names. Stop where none of them is there, before anything is imported that would read them.
+    """Inputs by their names. Stop if one of them does not exist, before anything is read or imported.
 
-    What else is wrong with one of them, whoever reads it says.
+    Other errors are reported when an input is read.
     """
     named = [place(name) for name in names]
     missing = [path for path in named if not there(path)]
+    if missing:
+        raise Stop("\n".join(f"{path}: no such file" for path in missing))
     if closed := [path for path in named if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)]:
         raise Stop("\n".join(map(denied, closed)))
-    if named and len(missing) == len(named):
-        raise Stop("\n".join(f"{path}: no such file" for path in named))
     return named
 
 

@@ -73,8 +73,6 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     hang(coverage_text(result["coverage"]), console, 10)
     if result["clusters"]:
         console.print(Text("Captured  ", style="bold").append(axis.span(), style="not bold"))
-    if "engine" in result:
-        console.print(Text("Judged    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
     for line in head_lines(result):
         hang(line, console, 10)
     for error in result["coverage"]["input_errors"]:
@@ -99,6 +97,8 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     list_entries(result, axis, console)
     if result["findings"]:
         console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
+    if "engine" in result:
+        console.print(Text("\nEngine    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
 
 
 def list_entries(result: Row, axis: Axis, console: Console) -> None:
@@ -140,7 +140,7 @@ def head_lines(result: Row) -> Iterator[Text]:
 
 
 def engine_text(engine: str) -> str:
-    return "by Spark" if engine == "spark" else "locally, without Spark"
+    return "Spark" if engine == "spark" else "local, without Spark"
 
 
 def coverage_text(coverage: Row) -> Text:

@@ -165,10 +165,10 @@ def by_id(tables):
 
 
 def test_without_pyspark_a_replay_judges_locally_and_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("wirecheck.commands.replay.find_spec", lambda _: None)
+    monkeypatch.setattr("wirecheck.commands.engines.find_spec", lambda _: None)
     told = run("replay", EXAMPLE, "--report", tmp_path / "page.html")
     assert (told.exit_code, told.stderr) == (1, "")
-    assert "\nJudged    locally, without Spark\n" in told.stdout
+    assert told.stdout.endswith("\nEngine    local, without Spark\n")
     assert "judged locally, without Spark." in (tmp_path / "page.html").read_text()
 
 
@@ -284,6 +284,44 @@ def test_a_command_that_needs_no_pandas_does_not_load_it():
 def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
     told = run("replay", tmp_path / "a.pcap", tmp_path / "b.pcap")
     assert told.stderr == f"wirecheck: {tmp_path}/a.pcap: no such file\n{tmp_path}/b.pcap: no such file\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["replay", "--engine", "local"],
+        ["decode"],
+        ["topics"],
+        ["clients"],
+        ["evidence", "TID002", "-o", "out.pcapng"],
+        ["capture", "--out", "frames", "-r"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_missing_file_beside_others_is_an_error_before_anything_is_read(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ["-r"] if command[0] == "capture" else []
+    told = run(*command, EXAMPLE, *options, "typo.pcap")
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", "wirecheck: typo.pcap: no such file\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "close"), [("shipment", "close to it: shipments"), ("zzz", "4 topics were seen")], ids=str
+)
+def test_a_topic_that_was_not_seen_is_an_error_unless_it_may_be_missing(wanted, close):
+    told = run("replay", EXAMPLE, "--engine", "local", "--topic", "shipments", "--topic", wanted)
+    line = f"wirecheck: no topic {wanted} was seen; {close}; to accept this, give --allow-missing-topic\n"
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", line)
+    allowed = run("replay", EXAMPLE, "--engine", "local", "--topic", wanted, "--allow-missing-topic")
+    assert (allowed.exit_code, allowed.stderr, "1 not listed" in allowed.stdout) == (0, "", True)
+
+
+def test_a_topic_is_known_by_its_id():
+    topics = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["topics"]
+    for topic in topics:
+        told = run("replay", EXAMPLE, "--engine", "local", "--fail-on", "never", "--topic", topic["topic_id"])
+        assert (told.exit_code, told.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -59,11 +59,12 @@ def test_a_release_that_does_not_exist_names_those_that_do(run, verdict):
 def test_what_could_not_be_read_is_told_beside_the_answer(run, command, tmp_path):
     whole = gzip.decompress(EXAMPLE.read_bytes())
     (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
-    told = run(*command, tmp_path / "cut.pcap", tmp_path / "gone.pcap")
+    (tmp_path / "notes.txt").write_text("no pcap")
+    told = run(*command, tmp_path / "cut.pcap", tmp_path / "notes.txt")
     assert told.exit_code == 0
     said = told.stderr.splitlines()
     assert said[0].startswith(f"wirecheck: {tmp_path}/cut.pcap: truncated packet at byte offset ")
-    assert said[1] == f"wirecheck: {tmp_path}/gone.pcap: no such file"
+    assert said[1] == f"wirecheck: {tmp_path}/notes.txt: not a pcap or pcapng file"
 
 
 def test_a_gate_does_not_open_for_what_it_cannot_read(run):
