@@ -8,7 +8,7 @@ itself: what one of them is granted does not hide that another is refused.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, Claim, Run, Runs
@@ -23,6 +23,8 @@ class Streak:
     first_ns: int
     last_ns: int
     errors: tuple[int, ...] = ()
+    ended: bool = False
+    """Whether a success came after it."""
 
     @property
     def seconds(self) -> float:
@@ -48,7 +50,8 @@ def stuck(claim: Claim, bad: Collection[int], context: CheckContext) -> Streak |
     fast = [
         one
         for one in one_by_one
-        if one.count >= settings.stuck_fast_answers
+        if not one.ended
+        and one.count >= settings.stuck_fast_answers
         and one.seconds >= settings.stuck_fast_s
         and not context.passed(one.last_ns + settings.stuck_pause_s * SECOND_NS)
     ]
@@ -66,7 +69,7 @@ def streaks(runs: Runs, bad: Collection[int], port: str | None = None) -> list[S
         for one in before:
             open_streak = open_streak.joined(one) if open_streak else one
         if success is not None:
-            found += [open_streak] if open_streak else []
+            found += [replace(open_streak, ended=True)] if open_streak else []
             open_streak = None
         for one in after:
             open_streak = open_streak.joined(one) if open_streak else one

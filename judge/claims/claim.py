@@ -179,7 +179,7 @@ class Claim:
 
 
 def add_runs(mine: Runs, others: Runs) -> None:
-    """Add answers over time; what is older than two hours before the newest, and ports that are too many, go."""
+    """Add answers over time; the oldest slots, and ports, that are too many go."""
     grown = False
     for error, slots in others.items():
         kept = mine.setdefault(error, {})
@@ -191,8 +191,9 @@ def add_runs(mine: Runs, others: Runs) -> None:
                 add_run(found, port, run)
             if len(found) > MOST_PORTS:
                 kept[slot] = few_ports(found)
-    if grown:
-        without_runs(mine, max(int(max(slots)) for slots in mine.values()) - MOST_SLOTS + 1)
+    if grown and sum(map(len, mine.values())) > MOST_SLOTS:
+        newest = sorted({slot for slots in mine.values() for slot in slots})[-MOST_SLOTS:]
+        without_runs(mine, int(newest[0]))
 
 
 def add_run(found: dict[str, Run], port: str, run: Run) -> None:
