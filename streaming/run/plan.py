@@ -38,6 +38,8 @@ class Plan:
     """The most that Java's heap may take."""
     metrics_port: int | None = None
     metrics_address: str = "127.0.0.1"
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names in `Host` to which the page of findings is shown."""
     moved: bool = False
     """Go on with a checkpoint whose folders were elsewhere."""
     page: bool = False
