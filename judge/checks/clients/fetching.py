@@ -22,7 +22,8 @@ NAMES = {UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID (100)", INCONSISTENT_TOPIC_ID: "INC
 
 def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client, or a following broker, whose fetches of one topic id are answered UNKNOWN_TOPIC_ID (100) or
-    INCONSISTENT_TOPIC_ID (103) at least 10 times over at least 30 s, without one success from that broker.
+    INCONSISTENT_TOPIC_ID (103) at least 10 times over at least 30 s, without a success from that broker on the same
+    connection; or at least 1,000 times over at least 10 s on one connection, as long as that goes on.
 
     Why it matters. The client reads nothing and most libraries do not say so: a silent stall. A follower in this state
     is out of the ISR. Restart the client, or look for the broker whose disk or metadata is behind.
