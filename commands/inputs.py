@@ -201,11 +201,9 @@ def tell_unread(found: "Result", busy_ports: str = "") -> None:
 def need_kafka(coverage: dict[str, Any], busy_ports: str = "") -> None:
     """Stop where there was none: then nothing is well, and nothing was looked at."""
     if not found_kafka(coverage):
-        from wirecheck.dashboards.verdict import plural
+        from wirecheck.dashboards.verdict import nothing_of_kafka
 
-        seen = f"{plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
-        said = f"no Kafka traffic in {seen}"
-        raise Stop("; ".join(filter(None, (said, busy_ports))))
+        raise Stop("; ".join(filter(None, (nothing_of_kafka(coverage), busy_ports))))
 
 
 def found_kafka(coverage: dict[str, Any]) -> bool:

@@ -59,7 +59,8 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 )  # fmt: skip
 @click.option(
     "--out",
-    required=True,
+    default="verdicts",
+    show_default=True,
     metavar="DIR",
     callback=options.place_or_uri,
     shell_complete=completion.path,

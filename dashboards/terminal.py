@@ -80,6 +80,14 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     for cluster in result["clusters"]:
         hang(cluster_text(cluster, result["clusters"]), console, 10)
     hang(Text("Verdict   ", style="bold").append(sentence(result), style="not bold"), console, 10)
+    if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
+        show_findings(result, axis, console, listings)
+    if "engine" in result:
+        console.print(Text("\nEngine    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
+
+
+def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[str, Sequence[str]]) -> None:
+    """Topics, further tables, and what was found."""
     console.print()
     if result["topics"]:
         many = len(result["clusters"]) > 1
@@ -97,8 +105,6 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     list_entries(result, axis, console)
     if result["findings"]:
         console.print(Text(f"\n{READ_ON}", style="dim"), soft_wrap=True)
-    if "engine" in result:
-        console.print(Text("\nEngine    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
 
 
 def list_entries(result: Row, axis: Axis, console: Console) -> None:

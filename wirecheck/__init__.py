@@ -36,3 +36,8 @@ def __getattr__(name: str) -> Any:
         return version("wirecheck")
     except PackageNotFoundError:  # a checkout that nobody installed
         return "0+unknown"
+
+
+def __dir__() -> list[str]:
+    """What completion offers in a notebook."""
+    return sorted(__all__)

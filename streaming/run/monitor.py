@@ -17,6 +17,7 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -57,8 +58,8 @@ AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
 """Spark asks for the next batch when one is committed; how long it waits is the feed's affair."""
 STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
-OF_SPARK = (PySparkException, SparkDidNotStart, ConnectionError)
-"""How its failures come; the last where its Java has gone."""
+OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
+"""How its failures come; the last two where its Java stops or has gone."""
 SHOWN = ("findings", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
