@@ -24,6 +24,7 @@ from wirecheck.capture.source.rows import BATCH_BYTES
 from wirecheck.capture.tls.growing_key_log import GrowingKeyLogs
 from wirecheck.capture.tls.key_log import KeyLog, Secrets
 from wirecheck.capture.trim.trimmer import Trim
+from wirecheck.decode.collector_pause import collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,6 +120,7 @@ class _Capture:
         return rows
 
 
+@collector_paused()
 def write_frames(
     inputs: Sequence[Path],
     out: Path,
