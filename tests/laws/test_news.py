@@ -59,7 +59,9 @@ def pieces(claims):
         late = {name: count - early.get(name, 0) for name, count in claim.tally.items()}
         peak = {name: grown(name, value, claim.kind) for name, value in claim.peak.items()}
         yield Claim(claim.kind, claim.key, claim.first, tally=early, peak=peak)
-        yield Claim(claim.kind, claim.key, claim.last, count=claim.count - 1, tally=late, peak=claim.peak)
+        yield Claim(
+            claim.kind, claim.key, claim.last, count=claim.count - 1, tally=late, peak=claim.peak, runs=claim.runs
+        )
 
 
 def in_time(claims):
