@@ -125,7 +125,8 @@ def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, 
             ended, successor = topic.ended(history), topic.successor(history)
             if ended is not None and ended.first.ts_ns >= history.born_ns:
                 return name, first_of(ended)
-            if successor is not None and not renumbered(topic, history, successor):
+            replaced = successor is not None and successor.born_ns >= history.born_ns
+            if replaced and successor is not None and not renumbered(topic, history, successor):
                 return name, first_of(successor.first)
     return None
 
