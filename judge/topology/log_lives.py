@@ -126,10 +126,7 @@ def beginnings(epochs: list[Claim], diverged: list[Claim], orders: list[Claim]) 
 def heights(orders: list[Claim]) -> list[tuple[int, int, Claim]]:
     """When each slot's highest high watermark was announced first, and by whom."""
     return [
-        (-value[1], value[0], claim)
-        for claim in orders
-        for name, value in claim.peak.items()
-        if name.startswith(AT)
+        (-value[1], value[0], claim) for claim in orders for name, value in claim.peak.items() if name.startswith(AT)
     ]
 
 

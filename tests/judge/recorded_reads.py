@@ -84,9 +84,9 @@ class Recording(CheckContext):
         with self.ledger.deaf():
             return super().filed_in(subject)
 
-    def log(self, group):
+    def log(self, group, life):
         with self.ledger.deaf():
-            return super().log(group)
+            return super().log(group, life)
 
     def senders(self, group):
         with self.ledger.deaf():

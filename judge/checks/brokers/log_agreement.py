@@ -172,6 +172,7 @@ def metadata_log_lost_committed_records(subject: Subject, group: Group, context:
         yield Evidence(
             ("metadata log",),
             sides,
+            topic_ids=ended_with_a_life(group, context),
             count=sum(claim.count for life in lost for claim in life.diverged),
             first_ns=min(lost[0].since_ns, lost[0].diverged[0].first.ts_ns),
             words={
@@ -181,6 +182,18 @@ def metadata_log_lost_committed_records(subject: Subject, group: Group, context:
                 "since": clock(min(last.since_ns, last.diverged[0].first.ts_ns)),
             },
         )
+
+
+MOST_NAMES = 10_000
+"""Where there are more, the IDs that ended with a life are not listed."""
+
+
+def ended_with_a_life(group: Group, context: CheckContext) -> tuple[str, ...]:
+    """Topic IDs that only a former life of the log has."""
+    names = sorted(context.ledger.subjects("name"))
+    topics = (topic_of(name, group, context) for _, name in names) if len(names) <= MOST_NAMES else ()
+    current = context.lives(group).current
+    return tuple(sorted(h.topic_id for topic in topics for h in topic.histories if h.life < current))
 
 
 def sides_of(life: Life) -> tuple[Side, ...]:
@@ -214,6 +227,7 @@ def metadata_log_started_over(subject: Subject, group: Group, context: CheckCont
         yield Evidence(
             ("metadata log",),
             tuple(side for life in over for side in sides_of(life)),
+            topic_ids=ended_with_a_life(group, context),
             count=len(over),
             first_ns=over[0].since_ns,
             words={"end": last.base, "committed": last.committed, "since": clock(last.since_ns)},
