@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import by_slot, start_ns
+from wirecheck.judge.checks.error_streaks import every_run
 from wirecheck.judge.checks.topics.topic_ids import recreation
-from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.claims.claim import LAST, SUCCESS, ZERO, Claim, Subject
 from wirecheck.judge.results.description_rows import integers
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
@@ -219,7 +219,7 @@ def served_after(ts_ns: int, topic: Topic, history: History) -> Iterator[Claim]:
         if claim["source"] == "metadata" and claim.last.ts_ns > ts_ns:
             yield claim
     for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
-        good = [slot for slot, errors in by_slot(claim.tally).items() if 0 in errors and start_ns(slot) > ts_ns]
+        good = any(run[LAST] > ts_ns for run in every_run(claim.runs, {SUCCESS}))
         if claim["api"] == "Fetch" and good:
             yield claim
 
