@@ -78,7 +78,7 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
 
     Source. KIP-101; KIP-320.
     """
-    leaders: dict[tuple[int, int], dict[int, Claim]] = defaultdict(dict)
+    leaders: dict[tuple[int, int, int], dict[int, Claim]] = defaultdict(dict)
     for claim in context.claims("partition", group, *subject):
         if claim["leader"] >= 0 and claim["leader_epoch"] >= 0:
             life = context.lives(group).of(claim)
