@@ -30,7 +30,7 @@ from wirecheck.capture.agent.destination import Destination
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.capture.agent.shipper import Shipper
 from wirecheck.capture.agent.spool_folder import Folder, Limits
-from wirecheck.streaming.run import manifest
+from wirecheck.streaming import checkpoint
 from wirecheck.streaming.spark.java import find_java
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
@@ -152,7 +152,7 @@ def judged(folder: Path, archive: Path, given: argparse.Namespace, agents: list[
         monitor = again(monitor, folder, archive, given.tables)
         wait(monitor, expected)
         time.sleep(3)
-        run = manifest.run_of("s3://bucket/checkpoint")
+        run = checkpoint.run_of("s3://bucket/checkpoint")
         assert run is not None
         return Result.read("s3://bucket/verdicts", run)
     finally:
@@ -194,7 +194,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, help="an environment packed of this very code; made anew otherwise")
     parser.add_argument("--store", type=Path, help="gunicorn with moto beside it; both are installed otherwise")
-    parser.add_argument("--tables", choices=("parquet", "delta"), default="parquet")
+    parser.add_argument("--tables", choices=("delta",), default="delta")
     given = parser.parse_args()
     os.environ.update(KEYS)
     began = time.monotonic()
