@@ -5,7 +5,9 @@ Refuses to know what is in the files, but for the label of an agent's first; and
 Rule: a name that is none of an agent's is refused where nothing else is there, and a stranger among them otherwise.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from wirecheck.streaming.steps.quarantine import NAME, label_of, whose
@@ -42,9 +44,14 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
         if name := NAME.fullmatch(file.name):
             numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
     return {
-        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)), max(there))
-        for agent, there in sorted(numbers.items())
+        agent: AgentFiles(min(present), missing_between(present), max(present))
+        for agent, present in sorted(numbers.items())
     }
+
+
+def missing_between(present: Iterable[int]) -> tuple[range, ...]:
+    """The gaps between these numbers. A name may claim any number, so a gap costs the same however long it is."""
+    return tuple(range(one + 1, other) for one, other in pairwise(sorted(present)) if one + 1 < other)
 
 
 def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
@@ -70,7 +77,7 @@ def written_down(checkpoint: str, batch_id: int, settings: Settings) -> list[str
 def has_gone(name: str, settings: Settings) -> bool:
     agent, number = whose(name) or (name, 1)
     known = settings.agents.get(agent)
-    return known is not None and number in known.missing
+    return known is not None and any(number in gap for gap in known.missing)
 
 
 def first_of(agent: str, files: AgentFiles) -> str:

@@ -214,6 +214,20 @@ def test_a_file_that_lies_is_named_and_left_out(run, frames_folder, lying_folder
     assert run("decode", frames_folder, *asked, "--strict").exit_code == 0
 
 
+def test_a_renamed_file_and_a_fifo_are_named_and_the_rest_is_read(run, frames_folder, tmp_path):
+    whole = [*frames_folder.glob("*.parquet")]
+    for file in whole:
+        shutil.copy(file, tmp_path / file.name)
+    shutil.copy(whole[0], tmp_path / "evil-0000000001.parquet")
+    os.mkfifo(tmp_path / "zz-0000000001.parquet")
+    asked = ("--api", "Metadata", "--limit", 3)
+    result = run("decode", tmp_path, *asked)
+    assert told(result) == told(run("decode", frames_folder, *asked))
+    lines = result.stderr.splitlines()
+    assert any("evil-0000000001.parquet: its name does not match its rows" in line for line in lines)
+    assert any("zz-0000000001.parquet: not a regular file; it is skipped" in line for line in lines)
+
+
 def test_a_folder_of_nothing_but_lies_ends_with_2(run, lying_folder, tmp_path):
     for number in (1, 2):
         (tmp_path / f"liar-{number:010d}.parquet").symlink_to(lying_folder / "liar-0000000001.parquet")
