@@ -54,7 +54,7 @@ compiled: $(SET_UP) ## compile what was edited (the other verbs do it on their o
 setup: $(SET_UP) ## make the environment (.venv); the other verbs do it on their own
 
 demo: $(SET_UP) ## replay a real faulty cluster's capture
-	@$(BIN)/wirecheck replay examples/zk39-inconsistent-id/capture.pcap.gz --fail-on never
+	@$(BIN)/wirecheck replay examples/zk39-inconsistent-id/capture.pcap.gz --engine spark --fail-on never
 
 test: check laws unit scenarios ## everything CI runs
 
@@ -72,7 +72,7 @@ laws: $(SET_UP) ## properties that hold for all inputs: of bytes by the plain so
 
 unit: $(SET_UP) ## one test module per module: of capture and decode by the plain source, of the others compiled
 	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) tests/capture tests/decode tests/test_extension_modules.py
-	@$(BIN)/python -m pytest $(BY_TWO) tests/commands tests/streaming tests/dashboards tests/judge tests/bench tests/test_awaited.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) tests/commands tests/streaming tests/dashboards tests/judge tests/bench tests/test_awaited.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py
 
 scenarios: $(SET_UP) ## real captures, compiled, by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios

@@ -15,7 +15,7 @@ from rich.table import Table
 
 MEASUREMENTS = (
     "decode", "capture", "tls", "recovery", "following", "replay", "judge", "churn", "strangers", "monitor", "month",
-    "judge_parts", "fleet",
+    "fleet",
 )  # fmt: skip
 
 

@@ -1,193 +1,124 @@
-"""A fleet, from frames to rows: which CPU each part of the query takes of a batch, for 1, 8 and 32 shards.
+"""A fleet: which CPU one judge takes of a steady batch.
 
-Knows: what the servers and clients of a large cluster send in 15 s as bytes on the wire, and the steps of the query as
-the plain loop calls them, state read and written between batches. Refuses to know: Spark, whose own share is not in
-these figures, and how a step does its work.
-Rule: one process takes every part's turn, so that what is measured is CPU and not waiting. A batch counts once all has
-been said in batches before. FLEET_SCALE=1 is the whole fleet: 200 brokers, 10,000 clients with 20,000 connections,
-10,000 topics; the default is a tenth of it, brokers too. There is no peer.
+Knows: what a cluster of 200 brokers, 100 000 partitions, 10 000 clients and 20 000 connections says in 15 s when every
+partition has traffic. Refuses to know: bytes on the wire, Spark.
+Rule: filing and judging count, state as bytes does not. The last batch counts: by then all is known. There is no peer.
+FLEET_SCALE=1 is the whole fleet; the default is a tenth of it, brokers too.
 """
 
 import os
-import struct
-import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain, groupby
-from pathlib import Path
-from typing import BinaryIO
+from collections.abc import Iterator
 
-from bench import kafka_bytes as kafka
-from bench.judge import row
-from bench.traffic import Connection, Generator
-from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.capture.frames_file import of_itself
-from wirecheck.judge.parts.homes import DIRECTORY
-from wirecheck.streaming.steps.decode_step import decode_row
-from wirecheck.streaming.steps.part_step import dealt
-from wirecheck.streaming.steps.plain_loop import Loop, bucket_of, label_of
-from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.steps.tagged import Tagged
+from bench.judge import CLUSTER, SECOND_NS, SLOT_NS, Cluster, row
+from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.judge import Judge
+from wirecheck.streaming.steps.collector_pause import collector_paused
 
 SCALE = int(os.environ.get("FLEET_SCALE", "10"))
-BROKERS, CLIENTS, TOPICS = 200 // SCALE, 10_000 // SCALE, 10_000 // SCALE
-PARTITIONS = 10
-BATCH_US, ROUNDS = 15_000_000, 5
-"""Every connection has one exchange a round, five a batch."""
-BATCHES, REFRESHED = 4, 20
-"""Batches behind the one in which connections open; one client in so many asks for metadata in each."""
-SHARDS = (1, 8, 32)
-BUCKETS, FILE_BYTES = 32, 1_000_000
-PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
+"""The cluster is so many times smaller, its brokers too; at 1 it is the whole one."""
+BROKERS, TOPICS, CLIENTS = 200 // SCALE, 10_000 // SCALE, 10_000 // SCALE
+BATCHES, STEP_NS = 4, 15 * SECOND_NS
+BEGIN_NS = 1_800_000_000 * SECOND_NS
+REFRESHED = 20
+"""One client in so many asks for metadata in a batch: all do within 300 s."""
+MOST_S = 6.0
+"""CPU seconds that one judge may take of the whole fleet's batch."""
 
 
-def address(broker: int) -> bytes:
-    return bytes([10, 0, broker // 250, 1 + broker % 250])
+class Fleet(Cluster):
+    """What its servers and clients say in 15 s."""
 
+    def __init__(self) -> None:
+        super().__init__(TOPICS, CLIENTS)
+        self.servers = self.servers[:BROKERS]
 
-NODES = tuple((broker, ".".join(map(str, address(broker)))) for broker in range(BROKERS))
+    def batch(self, number: int) -> Iterator[Claim]:
+        end_ns = BEGIN_NS + (number + 1) * STEP_NS
+        for client in self.random.sample(range(CLIENTS), CLIENTS // REFRESHED):
+            yield from self.refreshed(client, end_ns)
+        yield from self.brokers_follow(end_ns)
+        for topic in range(TOPICS):
+            if not number:
+                yield from self.answered(topic, end_ns)
+            yield from self.replicated(topic, end_ns)
+        for client in range(CLIENTS):
+            yield from self.spoke(client, end_ns)
 
+    def seen(self, end_ns: int, server: str, client: str, api: str, version: int) -> Sighting:
+        ts_ns = end_ns - self.random.randrange(STEP_NS)
+        return Sighting(ts_ns, f"{client}>{server}", api, version, 7, "a.pcap", 1, 2)
 
-@dataclass(frozen=True)
-class Client(Connection):
-    """One of a client's two connections, or a broker's to another one."""
+    def refreshed(self, client: int, end_ns: int) -> Iterator[Claim]:
+        """Metadata of a client's topics, with all brokers' addresses."""
+        server = self.random.choice(self.servers)
+        seen = self.seen(end_ns, server, "10.2.0.1:4000", "Metadata", 12)
+        yield Claim("cluster_id", (server, CLUSTER, "metadata"), seen)
+        yield Claim("server", (server,), seen, peak={"answers": 1})
+        for broker, address in enumerate(self.servers):
+            yield Claim("address", (server, address, broker), seen)
+        yield from self.answered(client % TOPICS, end_ns)
 
-    name: str
+    def brokers_follow(self, end_ns: int) -> Iterator[Claim]:
+        """Every broker fetches from every other one."""
+        for broker in range(BROKERS):
+            host = f"10.1.0.{broker}"
+            for leader, server in enumerate(self.servers):
+                if leader != broker:
+                    seen = self.seen(end_ns, server, f"{host}:5000", "Fetch", 17)
+                    yield Claim(
+                        "follower", (broker, server, f"broker-{broker}-fetcher-0", host), seen, peak={"full": -1}
+                    )
+            slots = {f"{seen.ts_ns // SLOT_NS}:17": 30}
+            yield Claim("fetch_versions", (broker, host, 9092), seen, count=30, tally=slots)
 
-    @property
-    def client_id(self) -> str:
-        return self.name
+    def replicated(self, topic: int, end_ns: int) -> Iterator[Claim]:
+        for partition in range(10):
+            leader = (topic + partition) % BROKERS
+            server = self.servers[leader]
+            for n in (1, 2):
+                broker = (leader + n) % BROKERS
+                seen = self.seen(end_ns, server, f"10.1.0.{broker}:5000", "Fetch", 17)
+                key = (self.ids[topic], partition, broker, server, f"broker-{broker}-fetcher-0", f"10.1.0.{broker}")
+                yield Claim("follows", key, seen)
+            peak = {"highest": 9, "latest": seen.ts_ns}
+            yield Claim("reaches", (self.ids[topic], partition, server), seen, peak=peak)
 
-
-def clients() -> Iterator[Client]:
-    topics = [kafka.Topic(f"topic-{n:05d}", b"wirecheck-to" + n.to_bytes(4, "big")) for n in range(TOPICS)]
-    number = 0
-    for broker in range(BROKERS):
-        for leader in range(BROKERS):
-            if leader != broker:
-                client, server = (address(broker), 30_000 + leader), (address(leader), 9092)
-                name = f"broker-{broker}-fetcher-0"
-                yield Client(number, "replica", client, server, topics[number % TOPICS], name)
-                number += 1
-    for one in range(CLIENTS):
-        host = bytes([10, 4, one // 250, 1 + one % 250])
-        role = ("consumer 13", "consumer 13", "producer", "member")[one % 4]
+    def spoke(self, client: int, end_ns: int) -> Iterator[Claim]:
+        """A client reads ten topics over two connections."""
+        name, host = f"client-{client}", f"10.4.{client // 250}.{client % 250}"
         for n in (0, 1):
-            server = (address((one + n) % BROKERS), 9092)
-            topic = topics[(one + n * TOPICS // 2) % TOPICS]
-            yield Client(number, role, (host, 40_000 + n), server, topic, f"client-{one}")
-            number += 1
+            server = self.servers[(client + n) % BROKERS]
+            seen = self.seen(end_ns, server, f"{host}:6000", "Fetch", 17)
+            slots = {f"{seen.ts_ns // SLOT_NS}:0": 9}
+            yield Claim("client", (name, host, server), seen, tally={"Fetch:17": 54, "Metadata:12": 3})
+            yield Claim("answer", (name, host, server, "Fetch"), seen, tally=slots)
+            yield Claim("peer", (host, server), seen, peak={"granted": 1, "unread": 0, "encrypted": 0})
+            key = (host, server, f"{host}:600{n}", BEGIN_NS)
+            facts = {"from_start": 1, "protocol": [seen.ts_ns, "kafka"], "frames": 90, "requests": 54, "responses": 54}
+            yield Claim("connection", key, seen, peak=facts)
+            yield Claim("spoken", (*key, name), seen, tally={"Fetch:17": 54})
+            for k in range(5):
+                topic_id = self.ids[(client + 5 * n + k) % TOPICS]
+                yield Claim("use", (topic_id, "Fetch", name, host, server), seen, tally=slots | {"asked": 54})
 
 
-class Fleet(Generator):
-    """As many messages of a few hundred bytes as 20,000 connections have, at leisure."""
-
-    round_us, templates = BATCH_US // ROUNDS, ROUNDS
-
-    def write(self, file: BinaryIO, size: int) -> None:
-        """`size`: batches behind the opening one, which has rounds as well."""
-        file.write(PCAP_HEADER)
-        for opening in self._opening():
-            self._send(file, opening)
-        rounds = [self._round(k) for k in range(self.templates)]
-        for said in rounds * (1 + size):
-            self._send(file, said)
-
-    def _metadata(self, c: Connection) -> tuple[kafka.Message, kafka.Message]:
-        return kafka.metadata(c.client_id, [c.topic], PARTITIONS, NODES)
-
-    def _asks_for_metadata(self, c: Connection, k: int) -> bool:
-        return c.role != "replica" and (c.number + k) % (REFRESHED * ROUNDS) == 0
-
-
-class Timed(Loop):
-    """CPU seconds by step, and by what works at a time: a bucket, the judge, the directory, a shard."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        self.spent: Counter[tuple[str, int]] = Counter()
-        self.turns_taken = 0
-
-    def turn(self, packed: Iterable[Tagged]) -> None:
-        self.turns_taken += 1
-        followed = [*self.follow(packed)]
-        claims = [*self.timed("decode", 0, (decode_row(one, self.settings) for one in followed))]
-        if self.settings.shards > 1:
-            parts = self.timed("deal", 0, (one for claimed in claims for one in dealt(claimed, self.settings)))
-            self.turns, told = self.turns.after(self.judge_parts(chain(parts, self.turns.mail)))
-        else:
-            told = [*self.judge(claims)]
-        self.told = told
-
-    def timed(self, step: str, number: int, rows: Iterable[Tagged]) -> list[Tagged]:
+@collector_paused()
+def one() -> tuple[int, float]:
+    """Claims and CPU of the last batch, by one judge."""
+    fleet, judge = Fleet(), Judge("bench")
+    for number in range(BATCHES):
+        claims = list(fleet.batch(number))
+        judge.progress("agent", BEGIN_NS + (number + 1) * STEP_NS, ended=False)
         began = time.process_time()
-        found = [*rows]
-        self.spent[step, number] += time.process_time() - began
-        return found
-
-    def follow(self, packed: Iterable[Tagged]) -> Iterator[Tagged]:
-        given = self.timed("pack", 0, packed)
-        for (_, bucket), rows in groupby(sorted(given, key=bucket_of), key=bucket_of):
-            yield from self.timed("follow", bucket, super().follow([*rows]))
-
-    def judge(self, claims: Iterable[Tagged]) -> Iterator[Tagged]:
-        for _, rows in groupby(sorted(claims, key=label_of), key=label_of):
-            yield from self.timed("judge", DIRECTORY, super().judge([*rows]))
-
-    def judge_parts(self, rows: Iterable[Tagged]) -> Iterator[Tagged]:
-        for (_, part), given in groupby(sorted(rows, key=bucket_of), key=bucket_of):
-            yield from self.timed("judge", part, super().judge_parts([*given]))
-
-
-def batches(folder: Path) -> list[list[Path]]:
-    """Files of frames, by the 15 s that they begin in; what opens connections comes with the first."""
-    pcap = folder / "fleet.pcap"
-    with pcap.open("wb") as file:
-        Fleet([*clients()], "small", 1).write(file, BATCHES)
-    files = write_frames([pcap], folder / "frames", "bench", roll_bytes=FILE_BYTES).files
-    pcap.unlink()
-    begun = [found.span.least_ns // 1_000 if (found := of_itself(file)) and found.span else 0 for file in files]
-    from_end = [max(0, BATCHES - (begun[-1] - at) // BATCH_US) for at in begun]
-    return [[file for file, number in zip(files, from_end, strict=True) if number == n] for n in range(BATCHES + 1)]
-
-
-def measured(files: list[list[Path]], shards: int) -> Timed:
-    """What the last batch took."""
-    loop = Timed(Settings(buckets=BUCKETS, shards=shards))
-    for some in files:
-        loop.spent.clear()
-        loop.turns_taken = 0
-        loop.batch(some)
-    return loop
+        judge.absorb(claims)
+        judge.rows()
+        spent = time.process_time() - began
+    return len(claims), spent
 
 
 def measure() -> list[dict]:
-    found: list[dict] = []
-    with tempfile.TemporaryDirectory() as name:
-        files = batches(Path(name))
-        alone = 0.0
-        for shards in SHARDS:
-            loop = measured(files, shards)
-            by_step: Counter[str] = Counter()
-            for (step, _), seconds in loop.spent.items():
-                by_step[step] += seconds
-            judging = [loop.spent["judge", number] for number in range(1, shards + 1)]
-            if shards == 1:
-                alone = by_step["judge"]
-                rows = [("packing", by_step["pack"]), ("following, all buckets", by_step["follow"])]
-                most = max(seconds for (step, _), seconds in loop.spent.items() if step == "follow")
-                rows += [("the most loaded bucket", most), ("decoding", by_step["decode"]), ("one judge", alone)]
-                found += [row(f"a fleet's 15 s (1/{SCALE}): CPU of {what}", seconds, "s") for what, seconds in rows]
-                continue
-            directory, most = loop.spent["judge", DIRECTORY], max(judging)
-            last = shards == SHARDS[-1]
-            for what, seconds, of in (("directory", directory, 8), ("the most loaded shard", most, 12),
-                                      ("both", directory + most, 6)):  # fmt: skip
-                bar, met = (f"1/{of} of one judge", seconds <= alone / of) if last else (None, None)
-                found.append(row(f"in {shards} shards: CPU of {what}", seconds, "s", bar=bar, met=met))
-            found.append(row(f"in {shards} shards: CPU of all parts", by_step["judge"], "s"))
-            found.append(row(f"in {shards} shards: CPU of dealing claims to parts", by_step["deal"], "s"))
-            found.append(row(f"in {shards} shards: turns of a batch", loop.turns_taken, "turns"))
-    return found
+    count, seconds = one()
+    bar, met = (f"at most {MOST_S:g} s", seconds <= MOST_S) if SCALE == 1 else (None, None)
+    rows = [row(f"a fleet's 15 s (1/{SCALE}): claims of a steady batch", count, "claims")]
+    return [*rows, row(f"a fleet's 15 s (1/{SCALE}): CPU of one judge", seconds, "s", bar=bar, met=met)]

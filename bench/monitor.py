@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from bench.chaos import Monitor
 from bench.replay import family, resident, row
 from bench.traffic import write_capture
+from tests import frame_files
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 
@@ -80,7 +81,7 @@ def publish(folder: Path, number: int, began_ns: int) -> None:
     whole = frames.with_file_seq(whole, number)
     whole = whole.set_column(whole.schema.get_field_index("agent"), "agent", pa.array(["agent"] * whole.num_rows))
     hidden = folder / "frames" / f".agent-{number:010d}.parquet.tmp"
-    pq.write_table(whole, hidden, compression="lz4")
+    frame_files.write(whole, hidden, compression="lz4")
     hidden.rename(folder / "frames" / f"agent-{number:010d}.parquet")
 
 

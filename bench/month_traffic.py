@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from bench.traffic import START_US, write_capture
+from tests import frame_files
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 
@@ -151,7 +151,7 @@ def publish(table: pa.Table, number: int, until_ns: int, folder: Path) -> list[P
         names = pa.array([agent] * whole.num_rows)
         whole = whole.set_column(whole.schema.get_field_index("agent"), "agent", names)
         hidden.append(folder / f".{agent}-{number:010d}.parquet.tmp")
-        pq.write_table(whole, hidden[-1], compression="lz4")
+        frame_files.write(whole, hidden[-1], compression="lz4")
     return [file.rename(file.with_name(file.name[1:].removesuffix(".tmp"))) for file in hidden]  # one batch's
 
 

@@ -94,7 +94,7 @@ def live(life: Life, state: Path, out: Path, settings: Settings) -> None:
     """One of them, from its start to its end."""
     loop = Loop(settings)
     if state.exists():
-        loop.buckets, loop.shards, loop.parts, loop.turns = pickle.loads(state.read_bytes())
+        loop.buckets, loop.shards = pickle.loads(state.read_bytes())
     for number, files in life.batches:
         loop.batch(files)
         told: dict[str, list[Any]] = {}
@@ -103,7 +103,7 @@ def live(life: Life, state: Path, out: Path, settings: Settings) -> None:
         loop.told.clear()
         write_tables({table: concat(rows) for table, rows in told.items()}, out, RUN, number)
         if not life.cut_off or number != life.batches[-1][0]:
-            state.write_bytes(pickle.dumps((loop.buckets, loop.shards, loop.parts, loop.turns)))
+            state.write_bytes(pickle.dumps((loop.buckets, loop.shards)))
 
 
 def concat(rows: list[Any]) -> Any:

@@ -1,10 +1,10 @@
 """What a file of frames says of itself, in the key-value metadata of its Parquet footer: whoever lists files need not
 open their columns.
 
-Knows: the keys, which format this release reads, and that what is said must be what the rows say.
+Knows: the keys, which format this release reads, and that the metadata must agree with the rows.
 Refuses to know: how rows are read (frames_file.py) or written (agent/frames_writer.py).
-Rule: FORMAT grows only where an older release must not read a file; a column more is no reason. A file from before
-these keys says nothing and is read as ever; one that says something else than its rows do is none of frames.
+Rule: FORMAT grows only where an older release must not read a file; an added column does not change it. A file without
+these keys, or whose rows disagree with them, is not a file of frames.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from wirecheck.capture.frames import Stamp
 
 FORMAT = 1
+_KEY = "wirecheck.frames.format"
 _LONGEST_NUMBER = 20  # digits of an int64, and its sign
+
+
+class FormatError(NotFramesError):
+    """The file is not of this release's format; the message says how to go on."""
 
 
 class Span(NamedTuple):
@@ -45,7 +50,7 @@ def entries(stamp: Stamp, file_seq: int, span: Span | None) -> dict[str, str]:
     """The metadata of a file that is written."""
     times = {"wirecheck.least_ts_ns": span.least_ns, "wirecheck.greatest_ts_ns": span.greatest_ns} if span else {}
     found = {
-        "wirecheck.frames": FORMAT,
+        _KEY: FORMAT,
         "wirecheck.cluster": stamp.cluster,
         "wirecheck.agent": stamp.agent,
         "wirecheck.file_seq": file_seq,
@@ -54,13 +59,13 @@ def entries(stamp: Stamp, file_seq: int, span: Span | None) -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
-def metadata_of(metadata: Mapping[bytes, bytes] | None) -> FileMetadata | None:
-    """What this file says of itself; None for one from before. Raises NotFramesError."""
+def metadata_of(metadata: Mapping[bytes, bytes] | None) -> FileMetadata:
+    """What this file says of itself. Raises NotFramesError."""
     found = metadata or {}
-    if b"wirecheck.frames" not in found:
-        return None
-    if (written := _number(found, "frames")) > FORMAT:
-        raise NotFramesError(f"frames of format {written}; this release reads format {FORMAT}: upgrade wirecheck here")
+    if _KEY.encode() not in found:
+        raise FormatError(f"not a file of frames of format {FORMAT}: its metadata has no {_KEY}; capture again")
+    if (written := _number(found, "frames.format")) != FORMAT:
+        raise FormatError(f"frames of format {written}; this release reads format {FORMAT}: upgrade wirecheck here")
     timed = b"wirecheck.least_ts_ns" in found
     span = Span(_number(found, "least_ts_ns"), _number(found, "greatest_ts_ns")) if timed else None
     return FileMetadata(_text(found, "cluster"), _text(found, "agent"), _number(found, "file_seq"), span)
@@ -80,10 +85,8 @@ def _number(found: Mapping[bytes, bytes], name: str) -> int:
     return int(text)
 
 
-def agree(of_itself: FileMetadata | None, table: pa.Table) -> None:
+def agree(of_itself: FileMetadata, table: pa.Table) -> None:
     """Whether these columns say the same, each one looked at before. Raises NotFramesError."""
-    if of_itself is None:
-        return
     for name in ("cluster", "agent", "file_seq"):
         if name in table.column_names and table.num_rows and table[name][0].as_py() != getattr(of_itself, name):
             raise NotFramesError(f"its metadata and its rows have another {name}")

@@ -86,7 +86,7 @@ COLUMNS = (
         "overhead",
         OVERHEAD,
         "Spans of the payload on the wire that are no bytes of the stream in it (what TLS puts around them), where TLS "
-        "was undone; not `known`: nobody can tell how many of them are. Empty elsewhere, absent in older files.",
+        "was undone; not `known`: nobody can tell how many of them are. Empty elsewhere.",
     ),
     Column("count", pa.int64(), "Of a mark: how many packets were dropped or skipped.", 0, MOST_COUNT),
     Column("reason", pa.string(), "Of a mark: why."),
@@ -94,7 +94,7 @@ COLUMNS = (
 TIME = Column(
     "time",
     pa.timestamp("us", tz="UTC"),
-    "`ts_ns` as a timestamp, for other tools; nothing of wirecheck's reads it. Absent in older files.",
+    "`ts_ns` as a timestamp, for other tools; nothing of wirecheck's reads it.",
 )
 FRAMES = pa.schema([pa.field(column.name, column.type) for column in COLUMNS])
 STRINGS = tuple(column.name for column in COLUMNS if column.type == pa.string())

@@ -26,6 +26,7 @@ from wirecheck.capture.frames import NotFramesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
     from wirecheck.capture.file_metadata import FileMetadata
@@ -67,8 +68,8 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     return table
 
 
-def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata | None:
-    """What its footer says; None for a file from before footers did. Raises NotFramesError, or OSError."""
+def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata:
+    """What its footer says. Raises NotFramesError, or OSError."""
     try:
         with _open(path, ()) as file:
             return file_metadata.metadata_of(file.metadata.metadata)
@@ -82,22 +83,15 @@ def _is_regular(path: Path | str | pa.NativeFile) -> None:
         raise NotFramesError("not a regular file")
 
 
-def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[FileMetadata | None, pa.Table]:
+def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[FileMetadata, pa.Table]:
     with _open(path, frames.STRINGS) as file:  # read_table would take folders for columns
         of_itself = file_metadata.metadata_of(file.metadata.metadata)
         _probe(file)
         _fits(file.metadata)
         if "payload" not in wanted or not _repeats(file.metadata):
-            return of_itself, _with_overhead(file.read(wanted), wanted)
+            return of_itself, file.read(wanted)
     with _open(path, [*frames.STRINGS, "payload"]) as file:
-        return of_itself, _with_overhead(_written_out(file.read(wanted)), wanted)
-
-
-def _with_overhead(table: pa.Table, wanted: list[str]) -> pa.Table:
-    """An older file has no such column: nothing was undone then."""
-    if "overhead" not in wanted or "overhead" in table.column_names:
-        return table
-    return table.add_column(wanted.index("overhead"), "overhead", frames.no_overhead(table.num_rows))
+        return of_itself, _written_out(file.read(wanted))
 
 
 def _open(path: Path | str | pa.NativeFile, coded: Iterable[str]) -> pq.ParquetFile:

@@ -21,19 +21,29 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 @click.option(
     "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."
 )
+@click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
 @options.cluster()
 @options.keylog()
 @options.strict()
 @options.quiet()
 @options.form("json", "csv")
 def clients(
-    inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, target: str | None, *, strict: bool
+    inputs: tuple[str, ...],
+    out: Path | None,
+    cluster: str,
+    form: str,
+    target: str | None,
+    *,
+    brokers: bool,
+    strict: bool,
 ) -> None:
-    """Say who speaks what: client id, address, software, API versions, requests; with --target, who must be upgraded.
+    """List clients with their addresses, software, API versions and requests; with --target, those to upgrade.
 
-    INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor. A client is refused
-    by a release if it sends versions below what that release serves; higher ones it lowers by itself. What brokers and
-    controllers send each other is listed and never counted. Exit codes: 0 nobody refused, 1 somebody, 2 not usable.
+    INPUT is one or more captures or folders of frames, or the --out folder of a replay or a monitor. A Kafka release
+    rejects clients that use API versions older than it supports. Newer versions are negotiated down automatically.
+    Brokers and controllers are listed with --brokers only (JSON and CSV always have them) and never count.
+
+    Exit status: 0 if no client is rejected, 1 if one is, 2 on usage errors or unreadable input.
 
     \b
     Examples:
@@ -60,9 +70,9 @@ def clients(
     elif form == "csv":
         click.echo(spreadsheets.csv_of(legible(spreadsheets.client_rows(found))), nl=False)
     elif target is not None:
-        terminal_tables.show_gate(legible(refused), len(found), target, console())
+        terminal_tables.show_gate(legible(refused), legible(found), target, console())
     else:
-        terminal_tables.list_clients(legible(found), console())
+        terminal_tables.list_clients(legible(found), console(), brokers=brokers)
     need_whole(result["coverage"], strict=strict)
     sys.exit(FOUND if refused else 0)
 

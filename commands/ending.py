@@ -65,8 +65,15 @@ def in_one_line() -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as wrong:
-        said = " ".join(wrong.format_message().split()).rstrip(".")
+        said = " ".join(one_option(wrong).split()).rstrip(".")
         raise Stop(f"{said}; see {wrong.ctx.command_path} --help" if wrong.ctx else said) from wrong
+
+
+def one_option(wrong: click.UsageError) -> str:
+    """What click says of wrong use; of an option that does not exist only the closest that does."""
+    if isinstance(wrong, click.NoSuchOption) and wrong.possibilities:
+        return f"{wrong.message.rstrip('.')}; did you mean {wrong.possibilities[0]}?"
+    return wrong.format_message()
 
 
 def denied(path: object) -> str:

@@ -1,11 +1,13 @@
-"""`wirecheck explain`: the page of one check.
+"""`wirecheck explain`: the page of one check, or of one of Kafka's errors.
 
 Knows: how a page is put on a terminal. Refuses to know what a check finds (the catalogue) and what to do
 about it (dashboards).
 """
 
+import re
 import sys
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,38 +15,89 @@ from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.screen import console
 
+if TYPE_CHECKING:
+    from wirecheck.judge.checks.catalogue import Check
 
-@click.command(short_help="A check: what it finds, when it is innocent, what to do.")
+
+@click.command(short_help="Explain a check or an error of Kafka.")
 @click.argument("code", required=False, shell_complete=completion.code)
 def explain(code: str | None) -> None:
-    """Say what a check finds, why it matters, when it is innocent and what to do; without CODE, which checks there are.
+    """Explain a check: what it detects, known false positives, and how to fix it. Without CODE, list all checks.
 
-    CODE is a check's code or its name.
+    CODE is a check's code or name, or the name or number of one of Kafka's errors: then the checks that name this
+    error are listed.
 
     \b
     Examples:
       wirecheck explain
       wirecheck explain TID002
       wirecheck explain topic-recreated
+      wirecheck explain INCONSISTENT_TOPIC_ID
+      wirecheck explain 103
     """
-    from wirecheck.dashboards.remedies import remedy
     from wirecheck.judge.checks import catalogue
 
     if code is None:
         for check in catalogue.CHECKS.values():
-            click.echo(f"{check.code}  {check.kind:11}  {check.name}")
+            click.echo(check_line(check))
         return
     names = {check.name: check.code for check in catalogue.CHECKS.values()}
     wanted = names.get(code.lower(), code.upper())
-    try:
-        page = catalogue.page(wanted, remedy(wanted))
-    except KeyError:
-        close = get_close_matches(code.upper(), catalogue.CHECKS) + get_close_matches(code.lower(), names)
+    if wanted in catalogue.CHECKS:
+        from wirecheck.dashboards.remedies import remedy
+
+        print_page(catalogue.page(wanted, remedy(wanted)))
+    elif (number := error_number(code)) is not None:
+        print_page(error_page(number))
+    else:
+        close = get_close_matches(code.upper(), [*catalogue.CHECKS, *errors()]) + get_close_matches(code.lower(), names)
         hint = f"close to it: {', '.join(close)}" if close else "wirecheck explain, without a code, lists them all"
-        raise Stop(f"{code}: no such check; {hint}") from None
+        raise Stop(f"{code}: no such check or error; {hint}")
+
+
+def check_line(check: "Check") -> str:
+    return f"{check.code}  {check.kind:11}  {check.name}"
+
+
+def print_page(page: str) -> None:
     if sys.stdout.isatty():
         from rich.markdown import Markdown
 
         console().print(Markdown(page))
     else:
         click.echo(page)
+
+
+def errors() -> dict[str, int]:
+    """Kafka's error names, to their numbers."""
+    from wirecheck.decode import schemas
+
+    return {error.name: number for number, error in schemas.errors().items() if number}
+
+
+def error_number(said: str) -> int | None:
+    """The number of an error that is given by its name or number; None if there is no such error."""
+    known = errors()
+    if said.lstrip("-").isdecimal():
+        return int(said) if int(said) in known.values() else None
+    return known.get(said.upper())
+
+
+def error_page(number: int) -> str:
+    """One of Kafka's errors, and the checks whose pages name it."""
+    from wirecheck.decode import schemas
+    from wirecheck.judge.checks import catalogue
+
+    error = schemas.errors()[number]
+    named = re.compile(rf"\b{error.name}\b")
+    checks = [check for code, check in catalogue.CHECKS.items() if named.search(catalogue.page(code))]
+    retry = "Clients retry it." if error.retriable else "Clients do not retry it."
+    lines = [
+        f"## {error.name} ({number})",
+        "",
+        f"{retry}  ",
+        "See it in a capture: `wirecheck decode INPUT --error`",
+        "",
+    ]
+    lines += ["Checks that name it:", "", *(f"    {check_line(check)}" for check in checks)]
+    return "\n".join(lines if checks else [*lines[:-3], "", "No check names it."])

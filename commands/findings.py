@@ -5,6 +5,7 @@ found, and how one looks in full (dashboards).
 Rule: only tables are read, and nothing is judged again: an answer takes a second, whatever was captured.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -24,10 +25,13 @@ POLL_S = 1.0
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
 @click.argument("wanted", metavar="[ID]", required=False, shell_complete=completion.finding)
 @options.choice()
-@click.option("--follow", is_flag=True, help="Go on: print each finding when it is new, or has changed.")
+@click.option("--follow", is_flag=True, help="Wait for findings: print each when it is new or has changed.")
 @options.form("json")
-def findings(out: Path, wanted: str | None, form: str, *, follow: bool, **asked: Any) -> None:
-    """List the open findings in the --out folder of a monitor or a replay; with ID, the beginning of one, all of it.
+def findings(
+    out: Path, wanted: str | None, form: str, *, follow: bool, allow_missing_topic: bool, **asked: Any
+) -> None:
+    """List the open findings in the --out folder of a monitor or a replay. With ID, print one finding in full: ID is a
+    finding ID (a unique prefix is enough) or a check code that has exactly one open finding.
 
     A row says when it was first and last seen, its kind, code and id, how often, and what it is. What follows from
     another finding stands as `cause CODE ID` behind it. With --format json one object a row.
@@ -37,17 +41,22 @@ def findings(out: Path, wanted: str | None, form: str, *, follow: bool, **asked:
       wirecheck findings verdict/
       wirecheck findings verdict/ --only violation --topic orders
       wirecheck findings verdict/ yuqnnqvu
+      wirecheck findings verdict/ TID002
       wirecheck findings verdicts/ --follow
     """
     if wanted is not None and follow:
         raise click.UsageError("give an ID or --follow, and not both")
-    if not holds_tables(out):
+    if not holds_tables(out) and not (follow and out.is_dir()):
         raise Stop(f"{out}: {'holds no tables of a replay or a monitor' if out.is_dir() else 'no such folder'}")
     choice = options.choice_of(asked)
     if wanted is not None:
         show_one(latest(out).json(choice), wanted, form)
         return
+    if choice.topics and not allow_missing_topic and not follow:
+        options.need_topics(choice.topics, latest(out).json())
     told: dict[str, Any] = {}
+    while follow and not has_batch(out):
+        sleep(POLL_S)
     while True:
         result = latest(out).json(choice)
         fresh = [finding for finding in result["findings"] if told.get(finding["id"]) != finding]
@@ -58,6 +67,15 @@ def findings(out: Path, wanted: str | None, form: str, *, follow: bool, **asked:
                 click.echo("no finding is open" if not choice else "no open finding is like this", err=True)
             return
         sleep(POLL_S)
+
+
+def has_batch(out: Path) -> bool:
+    """Whether a monitor or a replay has written its first batch there."""
+    if not holds_tables(out):
+        return False
+    with suppress(LookupError):
+        return latest(out) is not None
+    return False
 
 
 def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -> None:
@@ -74,8 +92,9 @@ def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -
 
 
 def show_one(result: dict[str, Any], wanted: str, form: str) -> None:
-    """The one whose id begins so. Stop where there is none, or several."""
+    """The one whose ID begins so, or the only one of this code. Stop where there is none, or several."""
     found = [finding for finding in result["findings"] if finding["id"].startswith(wanted)]
+    found = found or [finding for finding in result["findings"] if finding["code"] == wanted.upper()]
     if len(found) != 1:
         near = ", ".join(finding["id"] for finding in (found or result["findings"])[:5]) or "none is open"
         raise Stop(f"{len(found) or 'no'} finding{'' if len(found) == 1 else 's'} {wanted}; there are: {near}")

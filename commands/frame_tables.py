@@ -110,12 +110,12 @@ def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "p
     try:
         table = frames_file.read(path, columns)
         check_name(path.name, table)
-        return table
     except frames.NotFramesError as error:
         wrong.append(f"{path}: {error}")
+        return None
     except OSError as error:
         raise Stop(f"{path}: {error.strerror or error}") from error
-    return None
+    return table
 
 
 def beginning(path: Path, wrong: list[str]) -> int | None:

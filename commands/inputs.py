@@ -45,16 +45,16 @@ def place(name: str) -> Path:
 
 
 def places(names: Iterable[str]) -> list[Path]:
-    """Inputs by their names. Stop where none of them is there, before anything is imported that would read them.
+    """Inputs by their names. Stop if one of them does not exist, before anything is read or imported.
 
-    What else is wrong with one of them, whoever reads it says.
+    Other errors are reported when an input is read.
     """
     named = [place(name) for name in names]
     missing = [path for path in named if not there(path)]
+    if missing:
+        raise Stop("\n".join(f"{path}: no such file" for path in missing))
     if closed := [path for path in named if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)]:
         raise Stop("\n".join(map(denied, closed)))
-    if named and len(missing) == len(named):
-        raise Stop("\n".join(f"{path}: no such file" for path in named))
     return named
 
 
@@ -201,11 +201,9 @@ def tell_unread(found: "Result", busy_ports: str = "") -> None:
 def need_kafka(coverage: dict[str, Any], busy_ports: str = "") -> None:
     """Stop where there was none: then nothing is well, and nothing was looked at."""
     if not found_kafka(coverage):
-        from wirecheck.dashboards.verdict import plural
+        from wirecheck.dashboards.verdict import nothing_of_kafka
 
-        seen = f"{plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
-        said = f"no Kafka traffic in {seen}"
-        raise Stop("; ".join(filter(None, (said, busy_ports))))
+        raise Stop("; ".join(filter(None, (nothing_of_kafka(coverage), busy_ports))))
 
 
 def found_kafka(coverage: dict[str, Any]) -> bool:

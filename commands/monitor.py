@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from wirecheck.streaming.run.plan import Plan
 
 
+REPEATABLE = {"ports": "port", "allowed_hosts": "allowed_host"}
+"""Parameters whose flag may be given several times, and the flag. In a file it is one value or a list."""
+
+
 def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
     """What the file says become the defaults of the flags; its table [judge] those of --judge."""
     if path is None:
@@ -36,15 +40,14 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
         raise Stop(f"{path}: {getattr(wrong, 'strerror', None) or wrong}") from wrong
     judge = said.pop("judge", {})
     known = {parameter.name: parameter for parameter in ctx.command.params}
-    names = {name.removesuffix("s") if name == "ports" else name for name in known} - {"config", "help", "judge", None}
+    names = {REPEATABLE.get(str(name), name) for name in known} - {"config", "help", "judge", None}
     strange = sorted(said.keys() - names)
     if strange or not isinstance(judge, dict):
         what = no_setting(strange[0], names) if strange else "[judge] is a table"
         raise Stop(f"{path}: {what}; there are {', '.join(sorted(map(str, names)))} and the table [judge]")
-    defaults = {"ports" if name == "port" else name: value for name, value in said.items()}
-    ports = defaults.get("ports", [])
-    defaults["ports"] = ports if isinstance(ports, list) else [ports]
-    ctx.default_map = {**defaults, "judge": [f"{name}={value}" for name, value in judge.items()]}
+    repeated = {many: said.pop(one) for many, one in REPEATABLE.items() if one in said}
+    repeated = {many: value if isinstance(value, list) else [value] for many, value in repeated.items()}
+    ctx.default_map = {**said, **repeated, "judge": [f"{name}={value}" for name, value in judge.items()]}
     ctx.meta["judge"] = ctx.default_map["judge"]
     return path
 
@@ -56,7 +59,8 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 )  # fmt: skip
 @click.option(
     "--out",
-    required=True,
+    default="verdicts",
+    show_default=True,
     metavar="DIR",
     callback=options.place_or_uri,
     shell_complete=completion.path,
@@ -74,18 +78,17 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--retain-results", type=duration, metavar="AGE", help="Remove results this old.  [default: keep all]")
 @click.option("--heap", type=size, default="1G", show_default=True, help="The most that Java's heap may take.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
-@click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="... of this address.")
-@click.option("--page", is_flag=True, help="Show the page of findings (/) at such an address, too; see SECURITY.md.")
+@click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="Address to listen on.")
+@click.option(
+    "--page", is_flag=True, help="Show the page of findings (/) at an address that other hosts reach; see SECURITY.md."
+)
+@click.option(
+    "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME",
+    help="Show the page of findings under this host name, too (repeatable).",
+)  # fmt: skip
 @options.ports()
 @options.dialect()
 @click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
-@click.option(
-    "--shards",
-    type=click.IntRange(1, 1024),
-    default=1,
-    show_default=True,
-    help="Parts that each cluster is judged in; more for a fleet, see docs/monitor.md.",
-)
 @click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")), default="parquet", show_default=True,
@@ -116,7 +119,6 @@ def monitor(
 
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
-    switches["shards"] = choices["shards"]
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     ages = {"retain_s": choices.pop("retain"), "retain_results_s": choices.pop("retain_results")}

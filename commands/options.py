@@ -4,7 +4,7 @@ Knows: names, choices, defaults and help texts. Refuses to know what a command d
 """
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ import click
 from click.core import ParameterSource
 
 from wirecheck.commands import completion
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.engines import AUTO, ENGINES
 from wirecheck.commands.screen import be_quiet
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
 DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
-ENGINES = ("spark", "local")
 Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 
@@ -114,7 +115,9 @@ def engine() -> Decorator:
         "--engine",
         envvar="WIRECHECK_ENGINE",
         type=click.Choice(ENGINES),
-        help="Judge by Spark, or in this process.  [default: spark, if installed]",
+        default=AUTO,
+        show_default=True,
+        help="Check with Spark or in this process; auto uses Spark only for inputs so large that it is faster.",
     )
 
 
@@ -223,6 +226,11 @@ def choice() -> Decorator:
             shell_complete=completion.topic,
             help="Only findings about this topic, or id (repeatable).",
         ),
+        click.option(
+            "--allow-missing-topic",
+            is_flag=True,
+            help="Accept a --topic that was not seen. Without this option it is an error (exit status 2).",
+        ),
         click.option("--since", type=Time(), help="Only findings that lasted until then: 2026-11-21T00:20:03Z."),
         click.option("--until", type=Time(), help="Only findings that had begun by then."),
     )
@@ -246,3 +254,29 @@ def choice_of(asked: dict[str, Any]) -> "Choice":
 
 def as_json_time(time: dt.datetime | None) -> str:
     return "" if time is None else time.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def need_topics(wanted: Iterable[str], result: Mapping[str, Any]) -> None:
+    """Stop if one of these topics, by name or ID, is neither listed in a result nor the topic of a finding."""
+    known = {str(topic[column]) for topic in result["topics"] for column in ("name", "topic_id") if topic[column]}
+    for finding in result["findings"]:
+        known.update(filter(None, (finding["topic"], *finding["topic_ids"])))
+    missing = sorted(set(wanted) - known)
+    if missing:
+        names = {str(topic["name"]) for topic in result["topics"] if topic["name"]}
+        lines = [f"{unknown_topic(name, names)}{not_listed(result)}" for name in missing]
+        raise Stop("\n".join(f"{line}; to accept this, give --allow-missing-topic" for line in lines))
+
+
+def unknown_topic(wanted: str, known: set[str]) -> str:
+    close = get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
+    hint = (
+        f"close to it: {', '.join(close)}" if close else f"{len(known)} topics were seen" if known else "none was seen"
+    )
+    return f"no topic {wanted} was seen; {hint}"
+
+
+def not_listed(result: Mapping[str, Any]) -> str:
+    """How many topics a result does not list, because their number is limited."""
+    more = sum(others["count"] for others in result.get("others", ()) if others["table"] == "topics")
+    return f"; {more:,} more topics were seen and are not listed" if more else ""

@@ -6,7 +6,6 @@ is done.
 
 import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,12 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
+from wirecheck.commands.engines import SPARK, engine_for
 from wirecheck.commands.inputs import (
     Frames,
     busy,
     files_of,
+    found_kafka,
     frames_of,
     holds_tables,
     judged_locally,
@@ -65,9 +66,10 @@ def replay(
     form: str,
     fail_on: str,
     report: Path | None,
-    engine: str | None,
+    engine: str,
     *,
     strict: bool,
+    allow_missing_topic: bool,
     **choices: Any,
 ) -> None:
     """Judge pcaps (compressed or not, - for standard input), or folders of an agent's frames, as if captured now.
@@ -88,11 +90,13 @@ def replay(
         raise Stop(f"{tables}: holds result tables, which are judged already; wirecheck findings {tables} lists them")
     places(inputs)
     choice = options.choice_of(choices)
-    engine = engine or default_engine()
+    engine = engine_for(engine, inputs)
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, captured, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
         from wirecheck.dashboards.verdict import sentence
 
+        if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
+            options.need_topics(choice.topics, every)
         result = found.json(choice)
         result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":
@@ -148,11 +152,6 @@ def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, A
     return {"findings": findings}
 
 
-def default_engine() -> str:
-    """Spark, where it is installed."""
-    return "spark" if find_spec("pyspark") is not None else "local"
-
-
 def judged(
     inputs: tuple[str, ...],
     engine: str,
@@ -175,7 +174,7 @@ def judged(
         tables_at(out, Path(folder) / "tables") as tables,
         frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as frames,
     ):
-        if engine == "spark":
+        if engine == SPARK:
             found = by_spark(frames, tables, Path(folder) / "work", settings)
         else:
             run = judged_locally(frames, settings)

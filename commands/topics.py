@@ -5,7 +5,6 @@ Knows: which topics were asked for, and in which form they are shown. Refuses to
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +79,8 @@ def chosen(every: list[Row], name: str | None, topic_id: str | None) -> Iterable
         if wanted is not None:
             match = [topic for topic in found if wanted in {topic[column] for column in columns}]
             if not match:
-                raise Stop(unknown(wanted, {str(topic[columns[0]]) for topic in found if topic[columns[0]]}))
+                raise Stop(
+                    options.unknown_topic(wanted, {str(topic[columns[0]]) for topic in found if topic[columns[0]]})
+                )
             found = match
     return found
-
-
-def unknown(wanted: str, known: set[str]) -> str:
-    close = get_close_matches(wanted, sorted(known), n=3, cutoff=0.5)
-    hint = (
-        f"close to it: {', '.join(close)}" if close else f"{len(known)} topics were seen" if known else "none was seen"
-    )
-    return f"no topic {wanted} was seen; {hint}"

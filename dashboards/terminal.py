@@ -73,8 +73,6 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     hang(coverage_text(result["coverage"]), console, 10)
     if result["clusters"]:
         console.print(Text("Captured  ", style="bold").append(axis.span(), style="not bold"))
-    if "engine" in result:
-        console.print(Text("Judged    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
     for line in head_lines(result):
         hang(line, console, 10)
     for error in result["coverage"]["input_errors"]:
@@ -82,6 +80,14 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
     for cluster in result["clusters"]:
         hang(cluster_text(cluster, result["clusters"]), console, 10)
     hang(Text("Verdict   ", style="bold").append(sentence(result), style="not bold"), console, 10)
+    if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
+        show_findings(result, axis, console, listings)
+    if "engine" in result:
+        console.print(Text("\nEngine    ", style="bold").append(engine_text(result["engine"]), style="not bold"))
+
+
+def show_findings(result: Row, axis: Axis, console: Console, listings: Mapping[str, Sequence[str]]) -> None:
+    """Topics, further tables, and what was found."""
     console.print()
     if result["topics"]:
         many = len(result["clusters"]) > 1
@@ -140,7 +146,7 @@ def head_lines(result: Row) -> Iterator[Text]:
 
 
 def engine_text(engine: str) -> str:
-    return "by Spark" if engine == "spark" else "locally, without Spark"
+    return "Spark" if engine == "spark" else "local, without Spark"
 
 
 def coverage_text(coverage: Row) -> Text:

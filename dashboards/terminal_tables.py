@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.dashboards.item_list import Items
-from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, plural
+from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, named_cluster, plural
 
 Row = Mapping[str, Any]
 WIDEST = 1000
@@ -207,9 +207,10 @@ def partitions_table(partitions: list[Row]) -> Table:
     return made
 
 
-def list_clients(clients: list[Row], console: Console) -> None:
+def list_clients(every: list[Row], console: Console, *, brokers: bool = False) -> None:
     """As a table where there is room for it; else what each did stands below it, in words that wrap."""
-    many = several(clients)
+    many = several(every)
+    clients = [client for client in every if brokers or not client["between_brokers"]]
     headings = (*many, "client id", "address", "software", "requests", "last seen", "API versions")
     rows = [(*(client[column] for column in many), *client_cells(client)) for client in clients]
     styles = ["dim" if client["between_brokers"] else "" for client in clients]
@@ -230,6 +231,9 @@ def list_clients(clients: list[Row], console: Console) -> None:
             before = f"{requests} request{'' if requests == '1' else 's'}, last seen {seen}: "
             below = Text(BELOW) if said is None else Items(said, before)
             put(Styled(Padding(below, (0, 0, 0, 4), expand=False), style), console)
+    if left := len(every) - len(clients):
+        what = "broker or controller is" if left == 1 else "brokers and controllers are"
+        console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
 
 
 BELOW = "requests, last seen: API versions"
@@ -249,18 +253,30 @@ def spoken(client: Row) -> list[str]:
     return [f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items()]
 
 
-def show_gate(refused: list[Row], seen: int, target: str, console: Console) -> None:
+def show_gate(refused: list[Row], every: list[Row], target: str, console: Console) -> None:
+    """Clients that a release rejects, of every client that was seen."""
+    many, seen = several(every), sum(not client["between_brokers"] for client in every)
     if not refused:
         console.print(Text(f"{plural(seen, 'client')} seen, none sends a version that {target} refuses", style="green"))
         return
     verb = "sends" if len(refused) == 1 else "send"
     told = f"{len(refused)} of {plural(seen, 'client')} {verb} versions that {target} refuses"
     console.print(Text(told, style="bold red"))
-    made = table("client id", "address", "software", "refused", "last seen")
+    made = gate_table(refused, many)
+    if not many or fits(made, console):
+        put(made, console)
+        return
+    for cluster in dict.fromkeys(client["cluster"] for client in refused):  # no room for a column
+        console.print(Text(f"\ncluster {named_cluster(cluster)}:", style="bold"))
+        put(gate_table([client for client in refused if client["cluster"] == cluster], []), console)
+
+
+def gate_table(refused: list[Row], many: list[str]) -> Table:
+    made = table(*many, "client id", "address", "software", "refused", "last seen")
     for client in refused:
-        cells = [Text(told) for told in (name(client), client["address"], software(client))]
-        made.add_row(*cells, Items(versions_of(client)), Text(clock(client["last_seen"])))
-    put(made, console)
+        words = (*(named_cluster(client[column]) for column in many), name(client), client["address"], software(client))
+        made.add_row(*map(Text, words), Items(versions_of(client)), Text(clock(client["last_seen"])))
+    return made
 
 
 def versions_of(client: Row) -> list[str]:

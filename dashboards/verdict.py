@@ -27,6 +27,8 @@ WHY_UNDECODED = {
     "leftover_bytes": "with bytes left over",
 }
 """What stands behind a count; a reason that reads well itself is not here."""
+NOT_TCP = frozenset({"non-tcp", "not-ip"})
+"""Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
 
 
@@ -52,7 +54,7 @@ def tally_sentence(result: Row) -> str:
     """How many findings there are of which kind, and what that rests on."""
     counts = by_kind(result["findings"])
     if not result["coverage"]["messages"]:
-        return "Nothing can be said: no Kafka message could be read."
+        return f"No result: {nothing_of_kafka(result['coverage'])}."
     if counts["violation"]:
         also = f" and {counted('anomaly', counts['anomaly'])}" if counts["anomaly"] else ""
         return f"{counted('violation', counts['violation'])}{also}{about(result['findings'])}; {basis(result)}."
@@ -64,6 +66,19 @@ def tally_sentence(result: Row) -> str:
         return f"Only some findings are listed; {basis(result)}."
     limit = " in what could be read" if blind(result) else ""
     return f"No contradiction about topic ids or versions was found{limit}; {basis(result)}."
+
+
+def nothing_of_kafka(coverage: Row) -> str:
+    """What there was instead of Kafka messages."""
+    if coverage["encrypted_connections"]:
+        return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
+    reasons = coverage.get("details", {}).get("skipped_frames", {})
+    other = sum(count for told, count in reasons.items() if told.rpartition(": ")[2] in NOT_TCP)
+    if other and not coverage["frames"] and other == sum(reasons.values()):
+        return f"{plural(other, 'packet')}, none of them TCP"
+    return (
+        f"no Kafka traffic in {plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
+    )
 
 
 def mood(result: Row) -> str:
@@ -121,7 +136,7 @@ def unreadable(coverage: Row) -> Counter[str]:
     """Packets that may have been Kafka's and cannot be read, by why; what is no TCP is none of them."""
     found: Counter[str] = Counter()
     for told, count in coverage.get("details", {}).get("skipped_frames", {}).items():
-        if (reason := told.rpartition(": ")[2]) not in {"non-tcp", "not-ip"}:
+        if (reason := told.rpartition(": ")[2]) not in NOT_TCP:
             found[reason] += count
     return found
 

@@ -101,6 +101,14 @@ class Table:
         """Index in the batch of the message a row came from."""
         return self.parent if self._enclosing is None else self._enclosing.message[self.parent]
 
+    def enclosing_rows(self, path: str, rows: Ints) -> Ints:
+        """The rows of the table at `path`, this one or one that encloses it, that these rows of this one are in."""
+        table = self
+        while table.path != path:
+            assert table._enclosing is not None, f"{path} does not enclose {self.path}"
+            table, rows = table._enclosing, table.parent[rows]
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
 class _Cells:

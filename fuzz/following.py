@@ -5,6 +5,8 @@ Knows: what must hold of any frames. Nothing is raised, whatever the bounds and 
     trim leaves something out of the undamaged capture, are not kept.
 A canary that is kept is looked at again in what trim gave: in a message that decodes the damage itself moved it into a
 field that is kept (counted as moved, and listed); in a header it is the client id; anywhere else it is a breach.
+Before the sequences, one connection of many segments in random order behind a hole: CPU per byte is bounded, and all of
+    its messages are given once the hole is filled.
 Rule: ends by itself after the sequences it was told, says seed, counts and time, and exits 1 on a breach, with the
 frames in a file under build/fuzz. The same seed damages the same frames.
 """
@@ -27,8 +29,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from bench.hostile import ACK, ANSWERED, ASKED, START_NS, Frames, opened, request
 from fuzz.damage import damaged
 from fuzz.files import BUILD
+from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent
 from wirecheck.capture.trim.may_be_kept import header_bytes
@@ -55,6 +59,10 @@ WINDOW = 45  # frames of a connection in a sequence
 TOKEN_BYTES = 200  # what is left out whole and is shorter may be a SASL token: its own bytes stay
 BATCH_HEADER_BYTES = 64  # of a record batch: its bytes stay, so that a record is what is tried
 REPORT_EVERY = 5_000
+FETCH = 1
+HELD = 20_000  # segments behind a hole, in random order
+HELD_CALLS = 50  # in which they come
+MOST_NS_PER_BYTE = 2_000  # CPU; a step that looks at all that is held would show far above
 
 
 @dataclass(frozen=True)
@@ -223,11 +231,37 @@ def tried(rng: np.random.Generator, rows: list[Row], seen: Seen, *, early: bool)
             assert not place.startswith("BREACH"), place
 
 
+def random_order(rng: np.random.Generator, count: int) -> tuple[float, int, int]:
+    """CPU in ns per byte of one connection, so many of whose segments come in random order behind a hole that is filled
+    last; its messages, and how many there are.
+    """
+    asked = b"".join(request(FETCH, 12, i, bytes(9)) for i in range(1, 1 + count))
+    size = len(asked) // count
+    order = [*(rng.permutation(count - 1) + 1).tolist(), 0]
+    rows = opened(1) + [(1, True, ASKED + i * size, ANSWERED, ACK, asked[i * size : (i + 1) * size]) for i in order]
+    most = count + 8
+    follower = Follower(Limits(held_pieces=most, waiting_messages=most, slack_frames=8 * most))
+    found, begin = 0, time.process_time_ns()
+    for part in np.array_split(np.arange(len(rows)), HELD_CALLS):
+        segments_now = Frames([rows[i] for i in part.tolist()]).segments(START_NS + int(part[0]), 1)
+        found += len(follower.receive(segments_now).messages)
+    found += len(follower.drain().messages)
+    return (time.process_time_ns() - begin) / len(asked), found, count + 2
+
+
+def held_in_random_order(rng: np.random.Generator) -> bool:
+    """Whether HELD segments in random order cost too much, or were not all read."""
+    cost, found, wanted = random_order(rng, HELD)
+    bad = found != wanted or (cost > MOST_NS_PER_BYTE and not extension_modules.PLAIN)
+    print(f"  {'BREACH: ' * bad}{HELD} segments in random order: {cost:.0f} ns a byte, {found} of {wanted} messages")
+    return bad
+
+
 def run(options: argparse.Namespace) -> int:
     bases = [base(path) for path in sorted(options.captures.glob("*/capture.pcap*"))]
     print(f"following: {len(bases)} captures, seed {options.seed}, damage {options.damage}", flush=True)
     rng, seen, begin = np.random.default_rng(options.seed), Seen(), time.monotonic()
-    breaches = 0
+    breaches = int(held_in_random_order(np.random.default_rng(options.seed)))
     for number in range(options.sequences):
         rows = sequence(rng, bases, bend=options.damage == "bytes")
         try:

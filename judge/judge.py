@@ -21,10 +21,10 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
-from wirecheck.judge.ledger import ageing, bounds, migration
+from wirecheck.judge.ledger import ageing, bounds
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
-from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored, version_of
+from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
 from wirecheck.judge.row_pace import RowPace
@@ -54,20 +54,15 @@ class EmittedRow(NamedTuple):
 class Judge:
     def __init__(self, label: str, load: Load | None = None, settings: Settings | None = None) -> None:
         self.label, self.settings = label, settings or Settings()
-        self.source = label
-        """Whose rows of what is beyond the bounds these are."""
         self.load: Load = load or (lambda _name: None)
         self.stored = partial(state_of, self.load)  # no method: a ring of objects is not freed at once
         self.overflow = Overflow(self.settings, self.stored(BEYOND))
-        self.ledger = self.new_ledger()
+        self.ledger = Ledger(self.load, self.overflow.sizes)
         self.emitted = EmittedRows(self.stored)
         self.room = Room(self.ledger, self.emitted, self.overflow)
         main = self.stored(MAIN) or EMPTY
-        if blob := self.load(MAIN):
-            migration.bring_up(version_of(blob), self.ledger, self.emitted, self.overflow.sizes)
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
         self.due = Agenda(self.stored)
-        migration.agenda_of(main.get("due", ()), self.due)
         self.pending: set[Subject] = {tuple(subject) for subject in main["pending"]}
         self.late: int = main["late"]
         self.aged_ns: int = main["aged_ns"]
@@ -81,9 +76,6 @@ class Judge:
         self.strangers = Strangers(self.ledger, main["strangers"])
         self.clusters = Clusters(label)
         self.separate_clusters()
-
-    def new_ledger(self) -> Ledger:
-        return Ledger(self.load, self.overflow.sizes)
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
@@ -142,7 +134,7 @@ class Judge:
         changed = list(self.judged(subjects, context, forget=lessened))
         self.settlement.leave(settled)
         changed += self.aged()
-        others = self.overflow.rows(self.source, self.clusters.unknown.cluster)
+        others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
     def settled(self, ripe: set[Subject]) -> set[Subject]:

@@ -120,7 +120,7 @@ class Settlement:
                 known.first, known.last = min(known.first, claim.first), max(known.last, claim.last)
                 known.peak["spans"] = busy_times.united(known.peak["spans"], spans)
                 known.peak["gaps"] = busy_times.united(known.peak["gaps"], gaps)
-                self.ledger.rewrite(link, known)
+                self.ledger.rewrite(link)
 
     def settled(self, subject: Subject, passed_ns: int) -> bool:
         """Whether a connection is over, and nothing of it comes any more."""

@@ -63,7 +63,7 @@ def test_explaining_a_check_that_does_not_exist_names_where_to_look():
     told = run("explain", "XYZ001")
     assert (told.exit_code, told.stderr) == (
         2,
-        "wirecheck: XYZ001: no such check; wirecheck explain, without a code, lists them all\n",
+        "wirecheck: XYZ001: no such check or error; wirecheck explain, without a code, lists them all\n",
     )
 
 
@@ -165,10 +165,10 @@ def by_id(tables):
 
 
 def test_without_pyspark_a_replay_judges_locally_and_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("wirecheck.commands.replay.find_spec", lambda _: None)
+    monkeypatch.setattr("wirecheck.commands.engines.find_spec", lambda _: None)
     told = run("replay", EXAMPLE, "--report", tmp_path / "page.html")
     assert (told.exit_code, told.stderr) == (1, "")
-    assert "\nJudged    locally, without Spark\n" in told.stdout
+    assert told.stdout.endswith("\nEngine    local, without Spark\n")
     assert "judged locally, without Spark." in (tmp_path / "page.html").read_text()
 
 
@@ -192,7 +192,44 @@ def test_a_capture_without_kafka_is_said_to_be_one(tmp_path):
     assert told.stderr.startswith("wirecheck: no Kafka traffic in ")
     assert told.stderr.endswith(" connections; only port 19092 was looked at; busy ports: 9092 (8 frames)\n")
     assert told.stderr.count("\n") == 1
-    assert "Findings  none: no Kafka message was read" in told.stdout
+    assert "Verdict   No result: no Kafka traffic in 0 frames of 0 connections.\n" in told.stdout
+    assert "Findings" not in told.stdout
+
+
+def test_a_capture_of_another_protocol_gets_no_advice_about_capturing(tmp_path):
+    """Joined midway, with bytes missing: still only that there is no Kafka traffic."""
+    talk = traffic.Talk()
+    for _ in range(20):
+        talk.request(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").response(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 900)
+    kept = [segment for at, segment in enumerate(talk.segments) if at % 7]
+    (tmp_path / "web.pcap").write_bytes(traffic.pcap(traffic.packets(kept)))
+    told = run("replay", tmp_path / "web.pcap")
+    assert told.exit_code == 2
+    assert "no Kafka traffic in " in told.stderr
+    assert "VIS001" not in told.stdout
+    assert "Capture whole packets" not in told.stdout
+
+
+@pytest.mark.parametrize("command", [["replay"], ["topics"], ["clients"]], ids=lambda command: command[0])
+def test_a_capture_without_tcp_is_said_to_be_one(command, tmp_path):
+    ethernet = bytes(12) + b"\x08\x00"
+    datagram = bytes.fromhex("4500001e00000000401100000a0000010a00000214e90035000a0000") + b"dn"
+    packets = [traffic.Packet(at, ethernet + datagram) for at in range(100)]
+    (tmp_path / "udp.pcap").write_bytes(traffic.pcap(packets))
+    told = run(*command, tmp_path / "udp.pcap")
+    assert (told.exit_code, told.stderr) == (2, "wirecheck: 100 packets, none of them TCP\n")
+
+
+def test_of_an_option_that_does_not_exist_the_closest_is_named():
+    told = run("replay", EXAMPLE, "--fromat", "json")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr == "wirecheck: No such option '--fromat'; did you mean --format?; see main replay --help\n"
+
+
+def test_the_package_lists_what_it_gives():
+    import wirecheck
+
+    assert {"messages", "replay", "__version__"} <= set(dir(wirecheck))
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "zstd"])
@@ -222,7 +259,7 @@ def test_a_terminal_is_nothing_piped_in(command, monkeypatch):
 
 
 def test_what_comes_close_to_a_check_is_named():
-    assert run("explain", "TID02").stderr.startswith("wirecheck: TID02: no such check; close to it: TID0")
+    assert run("explain", "TID02").stderr.startswith("wirecheck: TID02: no such check or error; close to it: TID0")
     assert run("explain", "topic-recreate").stderr.endswith("close to it: topic-recreated\n")
 
 
@@ -284,6 +321,44 @@ def test_a_command_that_needs_no_pandas_does_not_load_it():
 def test_of_several_inputs_that_are_not_there_each_is_named(tmp_path):
     told = run("replay", tmp_path / "a.pcap", tmp_path / "b.pcap")
     assert told.stderr == f"wirecheck: {tmp_path}/a.pcap: no such file\n{tmp_path}/b.pcap: no such file\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["replay", "--engine", "local"],
+        ["decode"],
+        ["topics"],
+        ["clients"],
+        ["evidence", "TID002", "-o", "out.pcapng"],
+        ["capture", "--out", "frames", "-r"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_missing_file_beside_others_is_an_error_before_anything_is_read(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ["-r"] if command[0] == "capture" else []
+    told = run(*command, EXAMPLE, *options, "typo.pcap")
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", "wirecheck: typo.pcap: no such file\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "close"), [("shipment", "close to it: shipments"), ("zzz", "4 topics were seen")], ids=str
+)
+def test_a_topic_that_was_not_seen_is_an_error_unless_it_may_be_missing(wanted, close):
+    told = run("replay", EXAMPLE, "--engine", "local", "--topic", "shipments", "--topic", wanted)
+    line = f"wirecheck: no topic {wanted} was seen; {close}; to accept this, give --allow-missing-topic\n"
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", line)
+    allowed = run("replay", EXAMPLE, "--engine", "local", "--topic", wanted, "--allow-missing-topic")
+    assert (allowed.exit_code, allowed.stderr, "1 not listed" in allowed.stdout) == (0, "", True)
+
+
+def test_a_topic_is_known_by_its_id():
+    topics = json.loads(run("replay", EXAMPLE, "--engine", "local", "--format", "json").stdout)["topics"]
+    for topic in topics:
+        told = run("replay", EXAMPLE, "--engine", "local", "--fail-on", "never", "--topic", topic["topic_id"])
+        assert (told.exit_code, told.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

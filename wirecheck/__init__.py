@@ -15,11 +15,11 @@ from wirecheck import extension_modules
 extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 if TYPE_CHECKING:
-    from wirecheck.library import InputError, messages, replay
-    from wirecheck.library_values import Message, Verdict
+    from wirecheck.library import InputError, changes, messages, replay
+    from wirecheck.library_values import Change, Message, Verdict
 
 __version__: str
-__all__ = ["InputError", "Message", "Verdict", "__version__", "messages", "replay"]
+__all__ = ["Change", "InputError", "Message", "Verdict", "__version__", "changes", "messages", "replay"]
 
 
 def __getattr__(name: str) -> Any:
@@ -36,3 +36,8 @@ def __getattr__(name: str) -> Any:
         return version("wirecheck")
     except PackageNotFoundError:  # a checkout that nobody installed
         return "0+unknown"
+
+
+def __dir__() -> list[str]:
+    """What completion offers in a notebook."""
+    return sorted(__all__)

@@ -19,6 +19,7 @@ COMMANDS = (
     "findings",
     "topics",
     "clients",
+    "changes",
     "evidence",
     "capture",
     "monitor",

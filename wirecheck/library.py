@@ -19,7 +19,7 @@ from dataclasses import fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from wirecheck.library_values import Client, Finding, Frame, Message, Side, Topic, Value, Values, Verdict
+from wirecheck.library_values import Change, Client, Finding, Frame, Message, Side, Topic, Value, Values, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,6 +77,27 @@ def messages(
         )
         reading = Reading(contents=keep_records, bodies=bodies or topic is not None, summary=True)
     return lines(paths, wanted, reading)
+
+
+def changes(*paths: Path, ports: Sequence[int] = ()) -> list[Change]:
+    """Who changed what in captures, or in folders of an agent's frames, as `wirecheck changes` lists it, by time."""
+    with as_input_error():
+        from wirecheck.commands.frame_tables import tables
+        from wirecheck.commands.inputs import places
+        from wirecheck.decode.show.changes import changes as changes_of
+
+        named = places([str(path) for path in paths])
+        if not named:
+            raise InputError("name a capture, or a folder of frames")
+        found = changes_of(warned(tables(named, [])), ports)
+    return [changed(one) for one in found.merged()]
+
+
+def changed(one: Any) -> Change:
+    same = {field.name: getattr(one, field.name) for field in fields(Change) if field.name not in {"time", "frame"}}
+    source, number = one.frame
+    time = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=one.time_ns // 1000)
+    return Change(time=time, frame=Frame(source, number, number), **same)
 
 
 def lines(paths: Sequence[Path], wanted: Any, reading: Any) -> Iterator[Message]:

@@ -64,6 +64,33 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """One object that an administrative request is about: who asked for what, and the answer."""
+
+    time: dt.datetime
+    """When the request was seen first."""
+    action: str
+    """The API, as Kafka calls it: DeleteTopics."""
+    object_type: str
+    """topic, broker, group, user, acl, quota, feature, controller, ..."""
+    object: str
+    """Its name; empty where the request means all objects of its type."""
+    details: str
+    """Counts and names of configurations, never a value."""
+    principal: str | None
+    """`User:alice`, out of the Envelope in which a broker forwards the request; None where none was seen."""
+    client_id: str | None
+    host: str
+    """Address of the client."""
+    via_broker: str | None
+    """ID of the broker that the client asked, or its address."""
+    error: str | None
+    """Kafka's name of the error, NONE if the request was accepted, None where no answer was seen."""
+    frame: Frame
+    """The packet in which the request begins."""
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """One piece of evidence: who said what."""
 

@@ -1,21 +1,24 @@
 """The agent's numbers as Prometheus metrics.
 
-Knows: names, types and labels of the metrics, and how they are served. Refuses to know: when anything is counted
-(counts.py is read as it is when somebody asks).
+Knows: names, types and labels of the metrics, and the agent's HTTP paths. Does not know when anything is counted
+(counts.py is read as it is at each scrape), or how requests are served (`wirecheck/http_server.py`).
 Rule: base units, one prefix, labels from closed sets: interfaces and reasons, never addresses or names of topics.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from wirecheck import extension_modules
 from wirecheck.capture.agent.counts import DISK, KERNEL, ROLL_SECONDS, Counts, TlsCounts
+from wirecheck.http_server import Answer, Route, metrics, serving, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from wirecheck.capture.agent.spool_folder import Backlog
 
 PREFIX = "wirecheck_agent_"
+HANGS_S = 60.0
+"""The loop that empties the rings runs several times a second."""
 
 
 class AgentCollector:
@@ -112,17 +117,24 @@ def _gauge(name: str, text: str, labels: list[str], samples: Sequence[Sample]) -
 
 
 @contextmanager
-def served(counts: Counts, address: str, port: int) -> Iterator[None]:
-    """Answer scrapes on http://address:port/metrics meanwhile. Raises OSError when the port cannot be had."""
+def served(counts: Counts, address: str, port: int) -> Iterator[int]:
+    """Answer /metrics and /-/healthy meanwhile; yields the port. Raises OSError where it cannot listen there."""
     registry = CollectorRegistry()
     registry.register(AgentCollector(counts))
-    try:
-        server, thread = start_http_server(port, address, registry)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, f"{address}:{port}") from error
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with ExitStack() as stack:
+        try:
+            listening = stack.enter_context(serving(routes(registry, counts), address, port))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, f"{address}:{port}") from error
+        yield listening
+
+
+def routes(registry: CollectorRegistry, counts: Counts) -> dict[str, Route]:
+    return {"/metrics": metrics(registry), "/-/healthy": Route(lambda _: health(counts), slow=False)}
+
+
+def health(counts: Counts) -> Answer:
+    idle_s = time.monotonic() - counts.alive_s
+    if idle_s > HANGS_S:
+        return text(f"the capture loop has not run for {idle_s:.0f} s", HTTPStatus.SERVICE_UNAVAILABLE)
+    return text("ok")

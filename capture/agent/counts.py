@@ -8,6 +8,7 @@ only grow unless they say what is now.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -64,6 +65,8 @@ class Counts:
     ring_fill: dict[str, float] = field(default_factory=dict)
     """How full the ring of an interface was lately, 0 to 1."""
     last_frame_ns: int = 0
+    alive_s: float = field(default_factory=time.monotonic)
+    """When the loop last ran, on the monotonic clock."""
     # of the writing thread
     kept_frames: int = 0
     """In files that readers can see."""

@@ -2,7 +2,7 @@
 
 Knows: Parquet, and what each encoding costs. Refuses to know: names and numbers (spool_folder.py), when a file ends
 (spool.py), what rows say.
-Rule: readers of before read it: what they know keeps its name and type, and what is new they pass over.
+Rule: a column keeps its name and type; readers skip columns they do not know.
 """
 
 from __future__ import annotations

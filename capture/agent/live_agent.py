@@ -24,7 +24,7 @@ from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
 from wirecheck.capture.agent.writer import ClockWentBack, Shown, Writer
 from wirecheck.capture.refusal import ListenError
 from wirecheck.capture.source import ring
-from wirecheck.capture.source.interface import BUFFER_BYTES, Interface, is_there, need_libpcap
+from wirecheck.capture.source.interface import BUFFER_BYTES, Interface, index_of, need_libpcap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,6 +170,7 @@ class _Loop:
         self.say: Callable[[str], None] = lambda _: None
         self._what, self._stamp, self._writer, self._counts = what, stamp, writer, counts
         self._interfaces = interfaces  # those that are there
+        self._cannot = ""  # why one cannot be opened again, as it was last reported
         self._rolled_s = self._looked_s = self._told_s = time.monotonic()
         self._asked_ns = time.time_ns()
         self._offset_ns = self._asked_ns - time.monotonic_ns()
@@ -198,7 +199,7 @@ class _Loop:
         """How full the fullest ring was, 0 to 1."""
         fullest = 0.0
         poll = select.poll()
-        self._asked_ns = time.time_ns()
+        self._asked_ns, self._counts.alive_s = time.time_ns(), time.monotonic()
         for interface in self._interfaces.values():
             poll.register(interface, select.POLLIN | select.POLLERR)
         for handle, event in poll.poll(timeout_ms):
@@ -279,12 +280,16 @@ class _Loop:
         interface.close()
 
     def _take_back(self, name: str) -> None:
-        if not is_there(name):
-            return
         try:
+            if index_of(name) is None:
+                return
             self._interfaces[name] = self._what.open(name)
-        except ListenError:  # it is not ready yet
+        except (ListenError, OSError) as error:  # it is not ready yet, or something else is missing
+            if str(error) != self._cannot:
+                self._cannot = str(error)
+                self.say(f"cannot capture on interface {name}: {getattr(error, 'strerror', None) or error}")
             return
+        self._cannot = ""
         self.say(f"interface {name} is back")
 
     def _mark(self, mark: frames.Mark) -> None:

@@ -8,10 +8,13 @@ twice, sent and received; there the sent copy is ignored, elsewhere it is the on
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import logging
 import mmap
 import os
 import socket
+import struct
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -40,6 +43,8 @@ _LINK_TYPES = {
     778: link_type.LINK_RAW,
 }
 _LOOPBACK = 772
+_NAME_BYTES = 15
+_SIOCGIFINDEX = 0x8933  # linux/sockios.h
 
 BUFFER_BYTES = 128 << 20  # a trimming pass and a busy machine keep us away for some 0.3 s; at 150 MB/s twice that fits
 _BATCH_BYTES = 2 << 20  # of payload: blocks that are ready become rows together, for a batch has a price of its own
@@ -157,22 +162,39 @@ class Interface:
 
     def is_there(self) -> bool:
         """Is it still the interface we opened? One that was removed and made again is another one."""
-        try:
-            return socket.if_nametoindex(self.name) == self._index
-        except OSError:
-            return False
+        return _asked(self._socket, self.name) == self._index
 
 
-def is_there(name: str) -> bool:
-    return any(name == known for _, known in socket.if_nameindex())
+def index_of(name: str) -> int | None:
+    """The interface's number; None where there is none. Raises OSError where that cannot be found out, as without a
+    free file descriptor.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        return _asked(any_socket, name)
+
+
+def _asked(through: socket.socket, name: str) -> int | None:
+    """socket.if_nametoindex would open a socket, and does not report why it fails."""
+    if len(os.fsencode(name)) > _NAME_BYTES:
+        return None
+    try:
+        answer = fcntl.ioctl(through, _SIOCGIFINDEX, struct.pack("16si20x", os.fsencode(name), 0))
+    except OSError as error:
+        if error.errno in {errno.ENODEV, errno.ENXIO}:
+            return None
+        raise
+    return int(struct.unpack("16si20x", answer)[1])
 
 
 def _index(name: str) -> int:
     try:
-        return socket.if_nametoindex(name)
+        index = index_of(name)
     except OSError as error:
+        raise ListenError(f"{name}: {str(error.strerror).lower()}") from error
+    if index is None:
         names = ", ".join(known for _, known in socket.if_nameindex())
-        raise ListenError(f"{name}: no such interface; there are {names}") from error
+        raise ListenError(f"{name}: no such interface; there are {names}")
+    return index
 
 
 def _open(name: str, promiscuous: bool) -> Any:

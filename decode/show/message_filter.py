@@ -204,6 +204,8 @@ def key_of(api: str) -> int:
         return keys[api.lower()]
     if api.isdecimal() and int(api) in names():
         return int(api)
-    near = [names()[keys[name]] for name in get_close_matches(api.lower(), keys, 3)]
-    meant = f"did you mean {' or '.join(near)}? " if near else ""
-    raise ValueError(f"{api}: no such API; {meant}Kafka calls them {', '.join(sorted(names().values()))}")
+    near = [name for name in sorted(names().values()) if api and name.lower().startswith(api.lower())]
+    near = near or [names()[keys[name]] for name in get_close_matches(api.lower(), keys, 3)]
+    if near:
+        raise ValueError(f"{api}: no such API; did you mean {', '.join(near)}?")
+    raise ValueError(f"{api}: no such API; Kafka calls them {', '.join(sorted(names().values()))}")

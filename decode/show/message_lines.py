@@ -25,6 +25,7 @@ from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
+from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.learned_names import Names, TopicNames, noting
 from wirecheck.decode.show.message_filter import Filter
 from wirecheck.decode.show.message_head import Heads, facts
@@ -124,7 +125,7 @@ def timed_lines(
             if reading.summary:
                 found["latency_ns"] = times[i] - times[asked[i]] if asked[i] >= 0 else None
             if i in inside:
-                found["enveloped"] = inside[i]
+                found["enveloped"] = inside[i] | forwarded_for(found.get("body", {}))
             kept = wanted.keeps(found, names.said, noticed.frames)
             yield times[i], sizes[i], found if kept else None
         if len(exchanges.messages) and reading.at_once:
@@ -213,6 +214,16 @@ def enveloped(
         said = details_of(i, wrong)
         found[envelope] = named | said | ({"enveloped": deeper[i]} if i in deeper else {})
     return found
+
+
+def forwarded_for(envelope: Line) -> Line:
+    """Who the request in an Envelope is of, where the Envelope says so; `body` is that of the Envelope."""
+    data, address = (envelope.get(name) for name in ("requestPrincipal", "clientHostAddress"))
+    found = {
+        "principal": principal(base64.b64decode(data)) if isinstance(data, str) else None,
+        "client_host": client_host(base64.b64decode(address)) if isinstance(address, str) else None,
+    }
+    return {name: text for name, text in found.items() if text is not None}
 
 
 def without_ids(messages: Messages, i: int) -> Line:

@@ -54,6 +54,9 @@ def headline(of: Line) -> str:
     parts = [f"{api} {of['side']}", f"#{of['correlation_id']}", f"{of['size']} bytes"]
     if of.get("client_id"):
         parts.insert(2, f"client {of['client_id']}")
+    if "principal" in of or "client_host" in of:
+        who = of.get("principal", "a principal of unknown form")
+        parts.append(f"forwarded for {who}, {of.get('client_host', 'address unknown')}")
     if "dialect" in of:
         parts.append(f"as in {of['dialect']}")
     if frame := of.get("frame"):

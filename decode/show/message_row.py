@@ -78,8 +78,14 @@ def content_cells(line: Line) -> Iterator[Cell]:
     summary: Summary = line["summary"]
     if about := topics(summary):
         yield Cell(about, "topic")
-    if summary.errors:
-        yield Cell(" ".join(map(error, summary.errors)), "error")
+    errors: dict[str, list[str]] = {}
+    for failure in summary.failures:
+        more = f" +{failure.more_places}" if failure.more_places else ""
+        errors.setdefault(", ".join(failure.places) + more, []).append(error(failure.error))
+    for places, names in sorted(errors.items(), key=lambda item: item[0] != ""):
+        if places:
+            yield Cell(places, "topic")
+        yield Cell(" ".join(names), "error")
     if "malformed" in line:
         yield Cell(f"malformed: {line['malformed']}", "error")
     if "undecoded" in line:
@@ -89,8 +95,11 @@ def content_cells(line: Line) -> Iterator[Cell]:
 
 
 def topics(summary: Summary) -> str:
-    more = f" +{summary.more_topics}" if summary.more_topics else ""
-    return ", ".join(summary.topics) + more or summary.about or ""
+    """Topics without an error, and how many more; those with an error are named beside it."""
+    failed = {topic for failure in summary.failures for topic in failure.topics}
+    named = [topic for topic in summary.topics if topic not in failed]
+    left = max(summary.more_topics - len(failed - set(summary.topics)), 0)
+    return ", ".join(named) + (f" +{left}" if left else "") or ("" if failed else summary.about or "")
 
 
 def error(code: int) -> str:

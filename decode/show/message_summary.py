@@ -22,7 +22,7 @@ from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints
 
-__all__ = ["NOTHING", "Summary", "summaries"]
+__all__ = ["NOTHING", "Failure", "Summary", "summaries"]
 
 FEW = 2
 """Topics that are named; of more their number is said."""
@@ -44,7 +44,20 @@ NO_TOPIC = {"configs", "regex"}
 ABOUT = (("group_id", "group"), ("transactional_id", "transaction"))
 """What else a message may be about, first come first shown."""
 ERRORS = {"error_code", "error", "partition_error_code", "topic_config_error_code", "acknowledge_error_code"}
+PARTITIONS = ("partition_index", "partition", "partition_id", "index")
+"""Kafka's names for a partition's number, in the table of an error code or around it."""
 NO_ID = bytes(16)
+
+
+class Failure(NamedTuple):
+    """One error code of a message, and what it is about."""
+
+    error: int
+    topics: tuple[str, ...]
+    """The topics that have it, each once; none if the code is about the whole message."""
+    places: tuple[str, ...]
+    """The first FEW of them, with the partition where there is one: `orders-0`."""
+    more_places: int
 
 
 class Summary(NamedTuple):
@@ -55,19 +68,33 @@ class Summary(NamedTuple):
     """Of a message without topics: `group billing`."""
     errors: tuple[int, ...]
     """Codes that are not 0, each once, in the order of their first occurrence."""
+    failures: tuple[Failure, ...] = ()
+    """The same codes with the topics and partitions that have them."""
 
 
 NOTHING = Summary((), 0, None, ())
 
 
+TopicColumns = tuple[str, str | None, str | None]
+"""(table, column of the name, column of the ID)"""
+
+
+class ErrorColumn(NamedTuple):
+    table: str
+    code: str
+    topic: TopicColumns | None
+    """Of the topic that the code is about."""
+    partition: tuple[str, str] | None
+    """Table and column of its partition."""
+
+
 class Columns(NamedTuple):
     """Where one kind of message says these things, each by table and column."""
 
-    topics: tuple[tuple[str, str | None, str | None], ...]
-    """(table, column of the name, column of the id)"""
+    topics: tuple[TopicColumns, ...]
     about: tuple[tuple[str, str], ...]
     """(column of the table of messages, word)"""
-    errors: tuple[tuple[str, str], ...]
+    errors: tuple[ErrorColumn, ...]
 
 
 def summaries(decoded: Decoded, names: Mapping[bytes, str]) -> dict[int, Summary]:
@@ -92,19 +119,25 @@ def of_kind(there: dict[str, Table], where: Columns, names: Mapping[bytes, str])
             known += fresh
             counts[message] = counts.get(message, 0) + count - len(said) + len(fresh)
     about = about_of(there[""], where)
-    errors: dict[int, list[int]] = {}
-    for path, name in where.errors:
-        for message, codes in errors_of(there[path], name):
-            errors[message] = list(dict.fromkeys([*errors.get(message, []), *codes]))
+    errors: dict[int, dict[int, dict[str, str]]] = {}
+    for column in where.errors:
+        for message, code, place, topic in errors_of(there, column, names):
+            errors.setdefault(message, {}).setdefault(code, {}).update({place: topic} if place else {})
     return {
         message: Summary(
             tuple(topics.get(message, ())[:FEW]),
             max(counts.get(message, 0) - FEW, 0),
             None if message in topics else about.get(message),
             tuple(errors.get(message, ())),
+            tuple(failure(code, places) for code, places in errors.get(message, {}).items()),
         )
         for message in topics.keys() | about.keys() | errors.keys()
     }
+
+
+def failure(code: int, places: Mapping[str, str]) -> Failure:
+    """`places`: topics with their partitions, to their topics."""
+    return Failure(code, tuple(dict.fromkeys(places.values())), tuple(places)[:FEW], max(len(places) - FEW, 0))
 
 
 def topics_of(
@@ -113,6 +146,15 @@ def topics_of(
     """(message, its first topics, how many it has in this table)"""
     if not len(table):
         return
+    codes, texts = topic_codes(table, name, topic_id, names)
+    for message, chosen, count in firsts(table.message, codes, codes >= 0, FEW):
+        yield message, list(dict.fromkeys(texts[code] for code in chosen)), count
+
+
+def topic_codes(
+    table: Table, name: str | None, topic_id: str | None, names: Mapping[bytes, str]
+) -> tuple[NDArray[np.int64], list[str]]:
+    """By row the number of its topic's text, -1 without a topic; and the texts."""
     codes, texts = np.full(len(table), -1, np.int64), list[str]()
     if name is not None:
         numbered, texts = table[name].codes()
@@ -125,14 +167,29 @@ def topics_of(
         nameless = (codes < 0) | (np.array([*map(len, texts), 0])[codes] == 0)
         codes = np.where(nameless, np.where(real, by_id + len(texts), -1), codes)
         texts += [names.get(each) or base64.urlsafe_b64encode(each).rstrip(b"=").decode() for each in said]
-    for message, chosen, count in firsts(table.message, codes, codes >= 0, FEW):
-        yield message, list(dict.fromkeys(texts[code] for code in chosen)), count
+    return codes, texts
 
 
-def errors_of(table: Table, name: str) -> Iterator[tuple[int, list[int]]]:
-    codes = table[name]
-    for message, chosen, _ in firsts(table.message, codes, codes != 0, len(codes)):
-        yield message, chosen
+def errors_of(
+    there: Mapping[str, Table], column: ErrorColumn, names: Mapping[bytes, str]
+) -> Iterator[tuple[int, int, str, str]]:
+    """(message, code, topic with its partition, topic) of the codes of one column that are not 0, each once."""
+    table, topic, partition = there[column.table], column.topic, column.partition
+    rows = np.flatnonzero(table[column.code] != 0)
+    if not len(rows):
+        return
+    messages, codes = table.message[rows].tolist(), table[column.code][rows].tolist()
+    topics: list[int] = [-1] * len(rows)
+    partitions: list[int | None] = [None] * len(rows)
+    texts = [""]
+    if topic is not None:
+        by_row, known = topic_codes(there[topic[0]], topic[1], topic[2], names)
+        topics, texts = by_row[table.enclosing_rows(topic[0], rows)].tolist(), [*known, ""]
+    if topic is not None and partition is not None:
+        partitions = there[partition[0]][partition[1]][table.enclosing_rows(partition[0], rows)].tolist()
+    for message, code, number, index in dict.fromkeys(zip(messages, codes, topics, partitions, strict=True)):
+        about = texts[number]
+        yield message, code, about if index is None or not about else f"{about}-{index}", about
 
 
 def firsts(
@@ -161,17 +218,31 @@ def about_of(table: Table, where: Columns) -> dict[int, str]:
 @cache
 def columns(key: int, side: int) -> Columns:
     here = form(key, SIDES[side])
-    topics, about, errors = [], [], []
+    topics: dict[str, TopicColumns] = {}
+    partitions: dict[str, tuple[str, str]] = {}
+    codes, about = list[tuple[str, str]](), list[tuple[str, str]]()
     for path, slot in here.tables.items():
         own = {name: found for name, found in own_slots(slot).items() if "header" not in name}
         name = next((name for name, found in own.items() if names_topic(path, name, found)), None)
         topic_id = next((name for name, found in own.items() if found.kind == Kind.UUID and is_topic_id(name)), None)
         if name or topic_id:
-            topics.append((path, name, topic_id))
-        errors += [(path, name) for name, found in own.items() if found.kind == Kind.INTEGER and last(name) in ERRORS]
+            topics[path] = (path, name, topic_id)
+        if index := next((name for name in PARTITIONS if name in own and own[name].kind == Kind.INTEGER), None):
+            partitions[path] = (path, index)
+        codes += [(path, name) for name, found in own.items() if found.kind == Kind.INTEGER and last(name) in ERRORS]
         if path == "":
             about = [(name, word) for name, word in ABOUT if name in own and own[name].kind == Kind.TEXT]
-    return Columns(tuple(topics), tuple(about), tuple(errors))
+    errors = [
+        ErrorColumn(path, name, topics.get(nearest(topics, path)), partitions.get(nearest(partitions, path)))
+        for path, name in codes
+    ]
+    return Columns(tuple(topics.values()), tuple(about), tuple(errors))
+
+
+def nearest(paths: Iterable[str], path: str) -> str:
+    """Of the tables at these paths the one at a path, or the innermost that encloses it; "" if there is none."""
+    around = [other for other in paths if other in {path, ""} or path.startswith(f"{other}.")]
+    return max(around, key=len, default="")
 
 
 def own_slots(slot: Slot) -> dict[str, Slot]:

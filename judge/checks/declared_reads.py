@@ -1,13 +1,10 @@
 """What checks and tables read of the ledger, as data: kinds of claims, by the space they are filed in.
 
-Knows: the words in which the catalogue (and a table's value) says so, what each means, and which spaces can be judged
-apart from each other. Does not know what a check makes of it, nor what decides who belongs together and who is a
-stranger, which every check rests on.
+Knows: the words in which the catalogue (and a table's value) says so, and what each means. Does not know what a check
+makes of it, nor what decides which endpoints are one cluster and which hosts are suspect: every check rests on those.
 Rule: a check reads what it declares and nothing else; every case of the lab is held against it. Of its own space it
 reads its own subject only; of topics, also the names and ids that claims have with it in common.
 """
-
-from collections.abc import Iterable, Mapping
 
 from wirecheck.judge.claims.kinds import KINDS, SPACES
 
@@ -15,13 +12,6 @@ Reads = frozenset[str]
 TOPIC, WHATEVER, NOTHING = "topic", "*", "-"
 OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
 """What the history of a name rests on: its own claims, and those of its ids (`topic_history.py`)."""
-
-HOMES: Mapping[str, str] = {
-    "name": "topic", "id": "topic", "client": "client", "connection": "endpoint", "link": "endpoint",
-    "follower": "follower", "host": "directory", "server": "directory", "wire": "directory", "agent": "directory",
-}  # fmt: skip
-"""With what the subjects of a space are at home: with others of one topic, client or endpoint, of which there are many,
-or with the one directory of a cluster label."""
 
 
 def reads(words: str) -> Reads:
@@ -44,9 +34,3 @@ def is_filed(kind: str, space: str) -> bool:
 def covers(declared: Reads, word: str) -> bool:
     """Whether what was read is among what was declared."""
     return word in declared or f"{word.partition(':')[0]}:{WHATEVER}" in declared
-
-
-def elsewhere(spaces: Iterable[str], read: Reads) -> Reads:
-    """What of it is at home with something else than what is judged."""
-    here = {HOMES[space] for space in spaces}
-    return frozenset(word for word in read if HOMES[word.partition(":")[0]] not in here)

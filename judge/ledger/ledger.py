@@ -19,10 +19,10 @@ from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
-STATE_VERSION = 9
-READ = frozenset({6, 7, 8, STATE_VERSION})
-"""Versions of state that are read (`migration.py`)."""
-COMPRESSED = b"zlib"
+STATE_VERSION = 1
+MAGIC = b"wirecheck ledger %d" % STATE_VERSION
+"""The first line of a stored shard; with COMPRESSED behind it where the rest is compressed."""
+COMPRESSED = b" zlib"
 COUNTED = frozenset({"name", "id", "client", "connection", "follower"})
 """Spaces whose subjects are counted without being loaded (`bounds.py`)."""
 Load = Callable[[str], bytes | None]
@@ -30,7 +30,7 @@ FIRST = attrgetter("first")
 
 
 class StateVersionError(Exception):
-    """The stored state was written by another version of the judge."""
+    """The stored state is of another version of wirecheck."""
 
 
 class Ledger:
@@ -67,9 +67,8 @@ class Ledger:
             del self.shard(name)[subject]
         self.changed.add(name)
 
-    def rewrite(self, subject: Subject, claim: Claim) -> None:
+    def rewrite(self, subject: Subject) -> None:
         """A claim about a subject was changed in place."""
-        del claim
         self.changed.add(shard_of(subject))
 
     def forget(self, subject: Subject) -> None:
@@ -158,8 +157,8 @@ remembered = lru_cache(maxsize=1 << 18)(hashed)
 def stored(name: str, blob: bytes) -> bytes:
     """A shard as it is kept: those of connections, small, many and full of the same words, are compressed."""
     if name.startswith(("connection-", "told-connection-", "agenda-")):
-        return b"%d %b\n" % (STATE_VERSION, COMPRESSED) + zlib.compress(blob, 1)
-    return versioned(blob)
+        return MAGIC + COMPRESSED + b"\n" + zlib.compress(blob, 1)
+    return MAGIC + b"\n" + blob
 
 
 def state_of(load: Load, name: str) -> Any:
@@ -167,17 +166,9 @@ def state_of(load: Load, name: str) -> Any:
     return orjson.loads(unversioned(blob)) if blob else None
 
 
-def versioned(blob: bytes) -> bytes:
-    return b"%d\n" % STATE_VERSION + blob
-
-
 def unversioned(blob: bytes) -> bytes:
+    """A stored shard without its first line. Raises StateVersionError."""
     head, _, rest = blob.partition(b"\n")
-    if version_of(blob) not in READ:
-        message = f"the checkpoint holds a ledger of state version {version_of(blob)}, this is {STATE_VERSION}"
-        raise StateVersionError(message)
+    if head.removesuffix(COMPRESSED) != MAGIC:
+        raise StateVersionError(f"the checkpoint holds no ledger of state version {STATE_VERSION}")
     return zlib.decompress(rest) if head.endswith(COMPRESSED) else rest
-
-
-def version_of(blob: bytes) -> int:
-    return int(blob[: blob.index(b"\n")].partition(b" ")[0])

@@ -25,7 +25,7 @@ KINDS = tuple(catalogue.KINDS)
 """From worst to mildest."""
 ALONE, CAUSE, CONSEQUENCE, AFTER_EVENT = "alone", "cause", "consequence", "after_event"
 WORDS = frozenset({"topic", "id", "brokers", "first", "last"})
-"""What a sentence may be made of; those made of more name clients, and are left out."""
+"""What a sentence may be made of. Those made of more name clients."""
 
 
 class Named(NamedTuple):
@@ -40,7 +40,7 @@ class Named(NamedTuple):
     """Numbers, where it is about several."""
     id: str
     sentence: str
-    """What happened, of a cause that others follow from: the sentence that is told first everywhere; else empty."""
+    """What happened. Never empty, and names no client."""
 
 
 class Open(NamedTuple):
@@ -58,10 +58,12 @@ def kept(row: Mapping[str, Any]) -> Open:
 
 
 def sentence(row: Mapping[str, Any], brokers: str) -> str:
-    """What it is called as a cause; times with their day, as a monitor runs for many."""
+    """What it is called as a cause; times with their day, as a monitor runs for many. Of a finding whose sentence would
+    name clients, and of one that is never a cause, the name of its check in words.
+    """
     known = templates()
     if row["code"] not in known:
-        return ""
+        return row["name"].replace("-", " ").capitalize()  # type: ignore[no-any-return]
     first, last = (f"{row[column]:%Y-%m-%d %H:%M:%S}" for column in ("first_seen", "last_seen"))
     topic, topic_id = row["topic"] or "(not named)", (row["topic_ids"] or [""])[0]
     return known[row["code"]].format(topic=topic, id=topic_id, brokers=brokers, first=first, last=last)
@@ -104,7 +106,7 @@ def worst(
     return [
         hitting(one.named, [findings[other].named.topic for other in follow.get(name, ()) if other in findings])
         if roles.get(name) == CAUSE
-        else one.named._replace(sentence="")
+        else one.named
         for name, one in ranked
     ]
 

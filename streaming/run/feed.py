@@ -2,9 +2,8 @@
 
 Knows: that Spark numbers its batches, asks for one at a time, and asks again for one that was not committed. What waits
 is `arrivals.py`'s affair, how it is written down `batch_files.py`'s.
-Rule: a batch's files are written down before the batch runs, and never again. Where parts of a label have something to
-hear of each other (`turns.py`) the next batch has no files, and does not wait. While it waits all batches before are
-committed; an end leaves the one that waits without files, and the next start asks for it again.
+Rule: a batch's files are written down before the batch runs, and never again. While it waits all batches
+before are committed; an end leaves the one that waits without files, and the next start asks for it again.
 """
 
 import math
@@ -17,7 +16,6 @@ from threading import Event
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.plan import Plan
-from wirecheck.streaming.steps.turns import Turns
 from wirecheck.streaming.store import batch_files
 from wirecheck.streaming.store.batch_files import BatchFiles
 
@@ -59,16 +57,15 @@ class Feed:
         batch = None
         with suppress(ValueError):  # a power cut may have left half of it: then no batch was committed with it
             batch = batch_files.read(self.plan.checkpoint, batch_id)
-        hearing = self.plan.shards > 1 and Turns.read(self.plan.checkpoint, batch_id - 1).open
         if batch is None:
-            batch = BatchFiles((), self.arrivals.positions()) if hearing else self._next()
+            batch = self._next()
             batch_files.write(self.plan.checkpoint, batch_id, batch)
             batch_files.forget(self.plan.checkpoint, batch_id)
         before = self.arrivals.waiting()
         self.arrivals.consumed(batch)
         after = self.arrivals.waiting()
         self.running = before[0] - after[0], before[1] - after[1]
-        self.begun_s = self.begun_s if hearing else time.monotonic()
+        self.begun_s = time.monotonic()
         self.waited_s = {**dict(list(self.waited_s.items())[1 - REMEMBERED :]), batch_id: time.monotonic() - began_s}
 
     def _next(self) -> BatchFiles:

@@ -19,12 +19,13 @@ from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.spark import state_files
 from wirecheck.streaming.steps import follow_step
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store import batch_files, checksums, mailbox, storage
+from wirecheck.streaming.store import batch_files, checksums, storage
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
-NAME = "wirecheck.json"
+NAME = "checkpoint.json"
 SET_ASIDE = "set-aside.json"
 """Beside the manifest: names of frames files that killed a worker, and how."""
+FORMAT = 1
 QUERY = "query"
 """Spark's own folder, beside the manifest."""
 LOGS = ("offsets", "commits")
@@ -35,21 +36,17 @@ class CheckpointRefused(Exception):  # noqa: N818 - reads as what happened
     """Why this checkpoint cannot be gone on with, in one line with the fix."""
 
 
-GOES_ON = {"judge_state_version": ledger.READ, "follow_state_version": follow_step.READ}
-"""Facts that may be another, as what they stand for is made into what this release keeps."""
 PLACES = frozenset({"frames", "out", "checkpoint"})
 """Facts that may be another where somebody says that it was moved."""
-PLACED = "placed_buckets"
-"""Instead of `buckets` where Spark deals them out evenly: the keys of their state are others."""
-FIX = "begin anew with another --checkpoint and --out"
+FIX = "start with a new --checkpoint; frames that are still kept are checked again"
 NO_ACCESS = f"let this user read and write it, or {FIX}"
 
 
 def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
     """What must be the same for ever. Spark writes down where its own folder is, and where each frames file was."""
     return {
-        PLACED if settings.placed else "buckets": settings.buckets,
-        "shards": settings.shards,
+        "format": FORMAT,
+        "buckets": settings.buckets,
         "ports": sorted(settings.ports),
         "dialect": settings.dialect,
         "frames": absolute(plan.frames),
@@ -59,14 +56,6 @@ def facts(settings: Settings, plan: Plan) -> dict[str, Any]:
         "judge_state_version": ledger.STATE_VERSION,
         "spark": pyspark.__version__,
     }
-
-
-def placed(checkpoint: str) -> bool:
-    """Whether its buckets are dealt out evenly; of one that is to be made, they will be."""
-    with suppress(OSError, ValueError):  # said by `claim`
-        before = read(checkpoint)
-        return before is None or PLACED in before
-    return True
 
 
 def absolute(place: str) -> str:
@@ -99,9 +88,7 @@ def fits(name: str, before: Any, now: Any) -> bool:
     """Whether a checkpoint that was made with the one goes on with the other."""
     if name == "spark":  # patch versions write the same files
         return str(before).split(".")[:2] == str(now).split(".")[:2]
-    if name == "shards":  # of before there was one
-        return bool((before or 1) == now)
-    return bool(before == now or before in GOES_ON.get(name, ()))
+    return bool(before == now)
 
 
 def brought_up(checkpoint: str, now: dict[str, Any]) -> None:
@@ -140,7 +127,7 @@ def read(checkpoint: str) -> dict[str, Any] | None:
         with system.open_input_file(f"{folder}/{NAME}") as file:
             return dict(json.loads(file.read()))
     if there:
-        raise Strange(f"holds {min(there)}, and no {NAME}: it is no checkpoint of a monitor")
+        raise Strange(f"holds {min(there)} and no {NAME}: it is not a checkpoint of this release")
     return None
 
 
@@ -235,7 +222,7 @@ def sum_up(checkpoint: str) -> None:
         *(f"offsets/{offsets[number]}" for number in (done - 1, done) if number in offsets),
         *state_files.needed(system, f"{folder}/{QUERY}/state", done + 1),
     ]
-    own = [NAME, SET_ASIDE, batch_files.place(done), mailbox.place(done)]
+    own = [NAME, SET_ASIDE, batch_files.place(done)]
     checksums.keep(system, folder, [*own, *(f"{QUERY}/{name}" for name in names)])
 
 

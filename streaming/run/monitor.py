@@ -17,6 +17,7 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -41,7 +42,7 @@ from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
 from wirecheck.streaming.spark.sinks import BatchTables
 from wirecheck.streaming.spark.task_load import Loads, most_loaded
-from wirecheck.streaming.steps.frames_folder import labelled
+from wirecheck.streaming.steps.frames_folder import FramesError, first_of, labelled, need_format
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
@@ -57,8 +58,8 @@ AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
 """Spark asks for the next batch when one is committed; how long it waits is the feed's affair."""
 STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
-OF_SPARK = (PySparkException, SparkDidNotStart, ConnectionError)
-"""How its failures come; the last where its Java has gone."""
+OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
+"""How its failures come; the last two where its Java stops or has gone."""
 SHOWN = ("findings", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
@@ -83,8 +84,6 @@ def begin(settings: Settings, watch: "Watch") -> None:
     job, watch = replace(job, confirmed=fenced(watch.lease)), replace(watch, found=[feed])
     if line := extension_modules.slow():
         say(line)
-    if not settings.placed:
-        say("its checkpoint is of before: buckets stay on the tasks they are on, unevenly; a new one spreads them")
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(
@@ -130,12 +129,10 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
     MonitorError.
     """
     writable(plan.out, plan.tables)
-    settings = replace(settings, placed=manifest.placed(plan.checkpoint))
     facts = manifest.facts(settings, plan)
     if plan.moved:
         older_checkpoints.relocate(plan.checkpoint, facts)
     checkpoint = manifest.claim(plan.checkpoint, facts, moved=plan.moved)
-    older_checkpoints.bring_up(plan.checkpoint)
     manifest.readable(plan.checkpoint)
     with need_frames(plan.frames):
         feed = opened(plan, page.alive)
@@ -164,7 +161,7 @@ def writable(out: str, kind: str) -> None:
 
 def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
     """The agents that are there now, where their files begin, and which of them make the last batch and have gone. More
-    of each may come, and more agents.
+    of each may come, and more agents. Raises MonitorError where another release wrote the frames.
     """
     lost = defaultdict(list)
     for agent, number in filter(None, map(whose, manifest.listed_last(plan.checkpoint))):
@@ -172,7 +169,12 @@ def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
             lost[agent].append(number)
     gone = {agent: tuple(range(number, number + 1) for number in sorted(numbers)) for agent, numbers in lost.items()}
     begun = {agent: AgentFiles(first, gone.get(agent, ())) for agent, first in sorted(arrivals.lowest().items())}
-    return labelled(begun, local(plan.frames) if is_local(plan.frames) else plan.frames.rstrip("/"))
+    folder = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
+    try:
+        need_format(f"{folder}/{first_of(agent, files)}" for agent, files in begun.items())
+    except FramesError as other:
+        raise MonitorError(f"{other}, or name another --frames") from other
+    return labelled(begun, folder)
 
 
 def need_folder(frames: str) -> None:

@@ -38,8 +38,8 @@ class Plan:
     """The most that Java's heap may take."""
     metrics_port: int | None = None
     metrics_address: str = "127.0.0.1"
-    shards: int = 1
-    """Parts that a label is judged in; above 1 they hear each other in batches of their own."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names in `Host` to which the page of findings is shown."""
     moved: bool = False
     """Go on with a checkpoint whose folders were elsewhere."""
     page: bool = False

@@ -11,15 +11,16 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
 from types import FrameType
 
+from wirecheck.http_server import serving
 from wirecheck.streaming.run import manifest
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
-from wirecheck.streaming.run.web_server import Front, is_this_machine, serve
+from wirecheck.streaming.run.web_server import Front, is_this_machine, routes
 from wirecheck.streaming.store.lease import Lease, leased
 from wirecheck.streaming.store.storage import is_local, local, why
 
@@ -53,17 +54,16 @@ def served(plan: Plan, front: Front | None = None) -> Iterator[Page]:
         yield page
         return
     where = f"{plan.metrics_address}:{plan.metrics_port}"
-    try:
-        shown = front if plan.page or is_this_machine(plan.metrics_address) else None
-        server = serve(page, plan.metrics_address, plan.metrics_port, shown)
-    except OSError as wrong:
-        fix = "choose another --metrics-port, or another --metrics-address"
-        raise MonitorError(f"metrics cannot be served at {where}: {why(wrong)}; {fix}") from wrong
-    try:
+    shown = front if plan.page or is_this_machine(plan.metrics_address) else None
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(
+                serving(routes(page, shown), plan.metrics_address, plan.metrics_port, plan.allowed_hosts)
+            )
+        except OSError as wrong:
+            fix = "choose another --metrics-port, or another --metrics-address"
+            raise MonitorError(f"metrics cannot be served at {where}: {why(wrong)}; {fix}") from wrong
         yield page
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @contextmanager

@@ -1,31 +1,25 @@
-"""What the monitor answers over HTTP: metrics for Prometheus, health for who restarts it, a page for people.
+"""What the monitor answers over HTTP: metrics for Prometheus, health for whatever restarts it, a page for people.
 
-Knows: the paths, which of them is shown to whom, and how clients are kept from holding it up: each has IDLE_S to say or
-take something, MOST at a time are answered. Refuses to know what metrics and page say.
-Rule: it only answers. The page shows names out of the traffic: by itself only to this machine, or where it was asked
-for. Whatever is wrong with it, the monitor goes on.
+Knows: the paths, and which of them shows names from the traffic. Does not know what metrics and page contain, or how
+requests are served: that is `wirecheck/http_server.py`.
+Rule: it only answers. By default the page is shown to this machine alone; `--page` shows it at other addresses.
 """
 
 import ipaddress
 import math
 import time
-from collections.abc import Callable, Iterable
-from socketserver import ThreadingMixIn
-from threading import BoundedSemaphore, Lock, Thread
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from collections.abc import Callable
+from http import HTTPStatus
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client import CollectorRegistry
 
+from wirecheck.http_server import Answer, Route, metrics, text
 from wirecheck.streaming.run.metrics_page import Agent, Page
 
 Front = Callable[[list[Agent]], str]
 """The page for people, as HTML. Raises OSError or LookupError where there is nothing to show."""
-IDLE_S = 10
-MOST = 32
 FRESH_S = 5.0
-"""A page that was made is shown for so long; making it reads the tables."""
-TEXT = ("Content-Type", "text/plain; charset=utf-8")
+"""Seconds for which a page is reused; making it reads the tables."""
 HTML = (
     ("Content-Type", "text/html; charset=utf-8"),
     ("Cache-Control", "no-store"),
@@ -35,102 +29,44 @@ HTML = (
 )
 
 
-class Handler(WSGIRequestHandler):
-    timeout = IDLE_S
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing: who asks is nobody's business."""
-
-
-class Server(ThreadingMixIn, WSGIServer):
-    """A thread a client, MOST at a time; who comes then waits in the kernel's queue."""
-
-    daemon_threads = True
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.room = BoundedSemaphore(MOST)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if not self.room.acquire(timeout=IDLE_S):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self.room.release()
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.room.release()
-
-    def handle_error(self, *_: Any) -> None:
-        """A client that went away is nobody's news."""
-
-
 class Cached:
-    """The page, made when it is asked for and not more often than every FRESH_S."""
+    """The page, made when a client asks for it and at most once in FRESH_S."""
 
     def __init__(self, front: Front) -> None:
-        self.front, self.lock = front, Lock()
-        self.text, self.made_s = "", -math.inf
+        self.front = front
+        self.body, self.made_s = b"", -math.inf
 
-    def __call__(self, page: Page) -> str:
-        with self.lock:
-            if time.monotonic() - self.made_s >= FRESH_S:
-                self.text = self.front(page.agents())
-                self.made_s = time.monotonic()
-            return self.text
+    def __call__(self, page: Page) -> bytes:
+        if time.monotonic() - self.made_s >= FRESH_S:
+            self.body = self.front(page.agents()).encode("utf-8", "replace")
+            self.made_s = time.monotonic()
+        return self.body
 
 
-def serve(page: Page, address: str, port: int, front: Front | None = None) -> WSGIServer:
-    """/metrics, /-/healthy, /-/ready and, where there is a `front`, the page at /; from threads of their own.
-
-    Raises OSError where the port is taken.
-    """
+def routes(page: Page, front: Front | None = None) -> dict[str, Route]:
+    """/metrics, /-/healthy, /-/ready and, where there is a `front`, the page of findings at /."""
     registry = CollectorRegistry()
     registry.register(page)
-    metrics = make_wsgi_app(registry)
-    shown = Cached(front) if front else None
-
-    def app(environ: dict[str, Any], respond: Any) -> Iterable[bytes]:
-        path = environ.get("PATH_INFO", "")
-        if environ.get("REQUEST_METHOD") not in {"GET", "HEAD"}:
-            return answer(respond, "405 Method Not Allowed", "only GET", ("Allow", "GET, HEAD"))
-        if path == "/metrics":
-            return metrics(environ, respond)  # type: ignore[no-any-return]
-        if path == "/" and shown:
-            return people(respond, shown, page)
-        asked = {"/-/healthy": healthy, "/-/ready": ready}.get(path)
-        if asked is None:
-            return answer(respond, "404 Not Found", f"there are {', '.join(paths(shown))}")
-        wrong = asked(page)
-        return answer(respond, "503 Service Unavailable" if wrong else "200 OK", wrong or "ok")
-
-    server = make_server(address, port, app, Server, handler_class=Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    shown: dict[str, Route] = {}
+    if front:
+        cached = Cached(front)
+        shown = {"/": Route(lambda _: people(cached, page), guarded=True)}
+    return shown | {
+        "/metrics": metrics(registry),
+        "/-/healthy": Route(lambda _: state(healthy(page)), slow=False),
+        "/-/ready": Route(lambda _: state(ready(page)), slow=False),
+    }
 
 
-def paths(shown: Cached | None) -> list[str]:
-    return [*(["/"] if shown else []), "/metrics", "/-/healthy", "/-/ready"]
+def state(wrong: str) -> Answer:
+    return text(wrong, HTTPStatus.SERVICE_UNAVAILABLE) if wrong else text("ok")
 
 
-def people(respond: Any, shown: Cached, page: Page) -> Iterable[bytes]:
+def people(shown: Cached, page: Page) -> Answer:
     try:
-        text = shown(page)
+        return Answer(shown(page), headers=HTML)
     except (OSError, LookupError) as wrong:  # no batch is written yet, or the tables are away
-        return answer(respond, "503 Service Unavailable", f"nothing to show yet: {wrong}")
-    respond("200 OK", list(HTML))
-    return [text.encode("utf-8", "replace")]
-
-
-def answer(respond: Any, status: str, text: str, *headers: tuple[str, str]) -> Iterable[bytes]:
-    respond(status, [TEXT, *headers])
-    return [f"{text}\n".encode()]
+        return text(f"nothing to show yet: {wrong}", HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def is_this_machine(address: str) -> bool:

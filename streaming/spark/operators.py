@@ -8,7 +8,6 @@ inside the calls: Spark starts a bare Python per stateful step just to ask for t
 
 from __future__ import annotations
 
-from itertools import chain
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from wirecheck.streaming.spark import task_load
 from wirecheck.streaming.spark.placement import keys, numbers
 from wirecheck.streaming.spark.task_load import FOLLOW, JUDGE
-from wirecheck.streaming.steps.tagged import MAIL, SCHEMA, Tagged
+from wirecheck.streaming.steps.tagged import SCHEMA, Tagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,15 +34,6 @@ PARTS = 2
 
 def tagged(rows: pd.DataFrame) -> Iterator[Tagged]:
     return (Tagged(*row) for row in rows[list(Tagged._fields)].itertuples(index=False, name=None))
-
-
-def set_apart(route: str, rows: Iterable[Tagged], apart: list[Tagged]) -> Iterator[Tagged]:
-    """The other rows; those of this route are put into the list as they come."""
-    for row in rows:
-        if row.route == route:
-            apart.append(row)
-        else:
-            yield row
 
 
 def frame(rows: Iterable[Tagged]) -> pd.DataFrame:
@@ -75,19 +65,8 @@ def pack_batches(ticks: DataFrame, frames: str, checkpoint: str, settings: Setti
         numbers = [divmod(number, PARTS) for batch in batches for number in batch.column("value").to_pylist()]
         names = (name for number, part in numbers for name in written_down(checkpoint, number, settings)[part::PARTS])
         yield from packed((f"{frames}/{name}" for name in names), settings)
-        for number, part in numbers if settings.shards > 1 else ():
-            yield from heard(checkpoint, number, part, settings)
 
     return ticks.mapInArrow(pack, SCHEMA)
-
-
-def heard(checkpoint: str, number: int, part: int, settings: Settings) -> Iterator[pa.RecordBatch]:
-    """What parts of a label told each other in the batch before; it passes by way of following, unread."""
-    from wirecheck.streaming.spark.memory import in_pieces
-    from wirecheck.streaming.steps.turns import Turns
-
-    for piece in in_pieces(Turns.read(checkpoint, number - 1).mail[part::PARTS]):
-        yield record_batch(row._replace(bucket=part_key(row, settings)) for row in piece)
 
 
 def packed(paths: Iterable[str], settings: Settings) -> Iterator[pa.RecordBatch]:
@@ -101,16 +80,11 @@ def packed(paths: Iterable[str], settings: Settings) -> Iterator[pa.RecordBatch]
 
 def key_of(label: str, bucket: int, settings: Settings) -> int:
     """What Spark groups by between packing and following."""
-    return keys(label, settings.buckets)[bucket] if settings.placed else bucket
+    return keys(label, settings.buckets)[bucket]
 
 
 def bucket_of(label: str, key: int, settings: Settings) -> int:
-    return numbers(label, settings.buckets)[key] if settings.placed else key
-
-
-def part_key(row: Tagged, settings: Settings) -> int:
-    """What Spark groups by before judging in parts: the directory and its shards on as many tasks as there are."""
-    return keys(row.label, settings.shards + 1)[row.bucket]
+    return numbers(label, settings.buckets)[key]
 
 
 def follow_buckets(frames: DataFrame, settings: Settings) -> DataFrame:
@@ -136,31 +110,6 @@ def judge_labels(claims: DataFrame, settings: Settings) -> DataFrame:
     return claims.groupBy("label").transformWithStateInPandas(step, SCHEMA, "Append", "None")
 
 
-def decode_for_parts(exchanges: DataFrame, settings: Settings) -> DataFrame:
-    """The same, with what is claimed dealt out to the parts of a label: of one row come several."""
-
-    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from wirecheck.streaming.spark.memory import in_pieces
-        from wirecheck.streaming.steps.decode_step import decode_row
-        from wirecheck.streaming.steps.part_step import dealt
-
-        rows = (decode_row(Tagged(*one.values()), settings) for batch in batches for one in batch.to_pylist())
-        for piece in in_pieces(found for row in rows for found in dealt(row, settings)):
-            yield record_batch(row if passes(row) else row._replace(bucket=part_key(row, settings)) for row in piece)
-
-    return exchanges.mapInArrow(decode, SCHEMA)
-
-
-def judge_parts(claims: DataFrame, settings: Settings) -> DataFrame:
-    step = JudgeParts(settings)
-    return claims.groupBy("label", "bucket").transformWithStateInPandas(step, SCHEMA, "Append", "None")
-
-
-def passes(row: Tagged) -> bool:
-    """Whether a row is for no part: what a task had to do, and mail, which has its key."""
-    return row.route in {task_load.ROUTE, MAIL}
-
-
 class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
     """State: one blob per bucket."""
 
@@ -176,18 +125,13 @@ class FollowBuckets(StatefulProcessor):  # type: ignore[misc]
 
         began_s = process_time()
         label, placed = key
-        mail: list[Tagged] = []
-        arrived = set_apart(MAIL, (row for part in rows for row in tagged(part)), mail)
-        if (first := next(arrived, None)) is None:
-            yield frame(mail)
-            return
         bucket = Bucket(label, bucket_of(label, placed, self.settings), self.settings)
         if self.blob.exists():
             bucket.restore(bytes(self.blob.get()[0]))
-        for piece in in_pieces(bucket.receive(row.cell for row in chain([first], arrived))):
+        for piece in in_pieces(bucket.receive(row.cell for part in rows for row in tagged(part))):
             yield frame(piece)
         self.blob.update((bucket.snapshot(),))
-        yield frame([*mail, task_load.row(FOLLOW, label, process_time() - began_s)])
+        yield frame([task_load.row(FOLLOW, label, process_time() - began_s)])
 
     def close(self) -> None:
         """Nothing is kept outside the state."""
@@ -218,23 +162,3 @@ class JudgeLabels(StatefulProcessor):  # type: ignore[misc]
 
     def close(self) -> None:
         """Nothing is kept outside the state."""
-
-
-class JudgeParts(JudgeLabels):
-    """The same of each part; a task that was given no more than what others had to do has nothing to load."""
-
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: ARG002, N802, N803 - Spark's names
-        from wirecheck.streaming.steps.part_step import part_rows
-
-        began_s = process_time()
-        loads: list[Tagged] = []
-        arrived = task_load.set_aside((row for part in rows for row in tagged(part)), loads)
-        if (first := next(arrived, None)) is None:
-            yield frame(loads)
-            return
-        label, placed = key
-        number = numbers(label, self.settings.shards + 1)[placed]
-        told, changed = part_rows(label, number, chain([first], arrived), self.load, self.settings)
-        for name, blob in changed.items():
-            self.shards.updateValue((name,), (blob,))
-        yield frame([*told, *loads, task_load.row(JUDGE, label, process_time() - began_s)])

@@ -15,10 +15,8 @@ from pyspark.sql.streaming import StreamingQuery
 from wirecheck.streaming.spark.operators import (
     PARTS,
     decode_cells,
-    decode_for_parts,
     follow_buckets,
     judge_labels,
-    judge_parts,
     pack_batches,
     pack_paths,
 )
@@ -55,8 +53,6 @@ class Job:
 
 def results(frames: DataFrame, settings: Settings) -> DataFrame:
     exchanges = follow_buckets(frames, settings)  # stateful, by bucket: bytes in order, messages paired
-    if settings.shards > 1:
-        return judge_parts(decode_for_parts(exchanges, settings), settings)  # by label and part: each hears the others
     claims = decode_cells(exchanges, settings)  # pandas UDF over the one interpreter, reduced to claims
     return judge_labels(claims, settings)  # stateful, by cluster label: the ledger and the checks
 
@@ -78,7 +74,6 @@ def start(
     spark: SparkSession, job: Job, settings: Settings, listener: Listener | None = None, before: Before | None = None
 ) -> StreamingQuery:
     """`listener` is told each batch's tables once they are written, `before` each batch's number before it runs."""
-    mail = job.written_down if settings.shards > 1 else ""
     sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
     sink = sink.option("checkpointLocation", str(job.checkpoint)).trigger(**job.trigger)
-    return sink.foreachBatch(table_sink(job.out, listener, before, job.confirmed, kind=job.tables, mail=mail)).start()
+    return sink.foreachBatch(table_sink(job.out, listener, before, job.confirmed, kind=job.tables)).start()

@@ -8,7 +8,9 @@ process ends, as PySpark has it, and ends with it.
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -60,7 +62,8 @@ def open_session(session: Session) -> SparkSession:
     if asked := next((name for name, value in CONNECT.items() if os.environ.get(name, "").lower() not in value), None):
         raise SparkDidNotStart(f"Spark Connect ({asked}): {NO_CONNECT}")
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java
-        return SparkSession.builder.config(map=QUERY).getOrCreate()
+        with own_interrupt():
+            return SparkSession.builder.config(map=QUERY).getOrCreate()
     if RUNNING.spark is not None:
         return RUNNING.spark
     session.work.mkdir(parents=True, exist_ok=True)
@@ -73,7 +76,7 @@ def open_session(session: Session) -> SparkSession:
         "SPARK_LOCAL_IP": "127.0.0.1",
     } | GIVE_BACK
     log = session.work / "spark.log"
-    with inherited_by_java(None if session.verbose else log):
+    with inherited_by_java(None if session.verbose else log), own_interrupt():
         try:
             RUNNING.spark = SparkSession.builder.config(map=settings(session)).getOrCreate()
         except (PySparkException, Py4JError) as failure:
@@ -81,6 +84,17 @@ def open_session(session: Session) -> SparkSession:
             fix = "try another Java by JAVA_HOME, and see what wirecheck doctor says"
             raise SparkDidNotStart(f"{said}; {fix}") from failure
     return RUNNING.spark
+
+
+@contextmanager
+def own_interrupt() -> Iterator[None]:
+    """Keeps this process's handler of SIGINT. PySpark's talks to Java in the middle of another call to it."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

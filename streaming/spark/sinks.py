@@ -16,7 +16,6 @@ import pyarrow as pa
 from wirecheck.streaming.spark import task_load
 from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.steps.turns import Turns
 from wirecheck.streaming.store import batches, result_folder
 from wirecheck.streaming.store.result_tables import from_ipc
 
@@ -41,11 +40,8 @@ def table_sink(
     confirmed: Confirmed | None = None,
     *,
     kind: str = result_folder.PARQUET,
-    mail: str = "",
 ) -> "Callable[[DataFrame, int], None]":
-    """For foreachBatch: one batch of tagged rows, each to its table. `mail`: the checkpoint in which stands what parts
-    of a label are to hear, and which rows wait for that.
-    """
+    """For foreachBatch: one batch of tagged rows, each to its table."""
     places: dict[str, Writer] = {}
 
     def write(batch: "DataFrame", batch_id: int) -> None:
@@ -56,7 +52,7 @@ def table_sink(
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
         rest = task_load.set_aside(rows, loads)
         said = confirmed() if confirmed else {}
-        told = by_table(told_now(rest, mail, batch_id) if mail else rest)
+        told = by_table(rest)
         if str(run) not in places:
             places[str(run)] = result_folder.writer(out, str(run), kind)
         instead = places[str(run)].write(told, batch_id, said)
@@ -64,13 +60,6 @@ def table_sink(
             listener(told, instead, task_load.loads(loads))
 
     return write
-
-
-def told_now(rows: Iterable[Tagged], checkpoint: str, batch_id: int) -> list[Tagged]:
-    """The rows of a batch that do not wait for what parts of a label are still to hear."""
-    turns, told = Turns.read(checkpoint, batch_id - 1).after(rows)
-    turns.write(checkpoint, batch_id)
-    return told
 
 
 def write_batch(rows: Iterable[Tagged], out: Path | str, run: str, batch_id: int) -> tuple[BatchTables, bool]:

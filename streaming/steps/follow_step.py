@@ -30,9 +30,8 @@ from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
-STATE_VERSION = 7
-READ = frozenset({6, STATE_VERSION})
-"""6 remembered no connections that had settled."""
+STATE_VERSION = 1
+MAGIC = f"wirecheck bucket {STATE_VERSION}"
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
 TWICE = "another file of this agent and number was read before it"
@@ -271,15 +270,14 @@ class Bucket:
 
     def snapshot(self) -> bytes:
         known = to_cell((self.agents, self.heard, self.settled.stored()))
-        return to_cell((STATE_VERSION, known, self.follower.snapshot()))
+        return to_cell((MAGIC, known, self.follower.snapshot()))
 
     def restore(self, cell: bytes) -> None:
-        version, known, follower = from_cell(cell)
-        if version not in READ:
-            msg = f"the checkpoint holds connections of state version {version}, this is {STATE_VERSION}"
-            raise StateVersionMismatch(msg)
-        self.agents, self.heard, *settled = from_cell(known, Agent)
-        self.settled = SettledConnections(*(settled[0] if settled else ()))
+        magic, known, follower = from_cell(cell)
+        if magic != MAGIC:
+            raise StateVersionMismatch(f"the checkpoint holds no bucket of state version {STATE_VERSION}")
+        self.agents, self.heard, settled = from_cell(known, Agent)
+        self.settled = SettledConnections(*settled)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
         self.before, self.done = follower, []
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from wirecheck.streaming.steps.quarantine import NAME, label_of, whose
+from wirecheck.capture.file_metadata import FormatError
+from wirecheck.streaming.steps.quarantine import NAME, label_of, metadata_of, whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import batch_files
 
@@ -34,7 +35,27 @@ def frames_files(folders: list[Path]) -> list[Path]:
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise FramesError(f"{twice[0]} is in more than one folder: the agents need names of their own")
+    places = {file.name: str(file) for file in files}
+    need_format(places[first_of(agent, known)] for agent, known in agents_of(files).items())
     return files
+
+
+def need_format(firsts: Iterable[str]) -> None:
+    """`firsts`: the first file of each agent. Raises FramesError where none of them has this release's format and
+    another release wrote one; beside files of this format it is set aside as any other that cannot be read.
+    """
+    refused = ""
+    for path in firsts:
+        try:
+            metadata_of(path)
+        except FormatError as wrong:
+            refused = refused or f"{path}: {wrong}"
+        except (OSError, ValueError):
+            continue
+        else:
+            return
+    if refused:
+        raise FramesError(refused)
 
 
 def agents_of(files: list[Path]) -> dict[str, AgentFiles]:

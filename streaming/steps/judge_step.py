@@ -25,7 +25,7 @@ from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.steps.totals import Totals
 from wirecheck.streaming.store.result_tables import to_ipc
 
-FRONTIERS, TOTALS = "fronts", "totals"  # the shards this step keeps for itself, by their names in checkpoints
+FRONTIERS, TOTALS = "frontiers", "totals"  # the shards this step keeps for itself, by their names in checkpoints
 Load = Callable[[str], bytes | None]
 Shards = dict[str, bytes]
 LOG = logging.getLogger("wirecheck.judge")
@@ -96,7 +96,7 @@ def told(judge: Judge, totals: Totals) -> list[Tagged]:
     for one in judge.failures.new_ones():
         totals.add("check_failures", one.check, 1)
         log(one)
-    sums = [{"label": label, **total, "id": f"{judge.source}|{total['id']}"} for total in totals.rows()]
+    sums = [{"label": label, **total, "id": f"{label}|{total['id']}"} for total in totals.rows()]
     return tables + ([Tagged(label, -1, "totals", to_ipc("totals", sums))] if sums else [])
 
 

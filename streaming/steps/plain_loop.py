@@ -6,7 +6,7 @@ Rule: it calls the functions that `operators.py` calls, with the rows in the sam
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,8 @@ from wirecheck.streaming.steps.decode_step import decode_row
 from wirecheck.streaming.steps.follow_step import Bucket
 from wirecheck.streaming.steps.judge_step import judge_rows
 from wirecheck.streaming.steps.pack_step import pack_files
-from wirecheck.streaming.steps.part_step import dealt, part_rows
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.steps.turns import Turns
 from wirecheck.streaming.store.result_tables import from_ipc
 from wirecheck.streaming.store.run_result import Result
 
@@ -29,27 +27,14 @@ class Loop:
         self.settings = settings
         self.buckets: dict[tuple[str, int], bytes] = {}
         self.shards: dict[str, dict[str, bytes]] = {}
-        self.parts: dict[tuple[str, int], dict[str, bytes]] = {}
-        self.turns = Turns()
         self.told: list[Tagged] = []
 
     def batch(self, files: Iterable[Path]) -> None:
         self.rows_of(row for rows in pack_files(map(str, files), self.settings) for row in rows)
 
     def rows_of(self, packed: Iterable[Tagged]) -> None:
-        """One batch, packed; and those after it in which parts only hear each other."""
-        self.turn(packed)
-        while self.turns.open:
-            self.turn(())
-
-    def turn(self, packed: Iterable[Tagged]) -> None:
-        claims = (decode_row(row, self.settings) for row in self.follow(packed))
-        if self.settings.shards == 1:
-            self.told += self.judge(claims)
-        else:
-            parts = (row for claimed in claims for row in dealt(claimed, self.settings))
-            self.turns, told = self.turns.after(self.judge_parts(chain(parts, self.turns.mail)))
-            self.told += told
+        """One batch, packed."""
+        self.told += self.judge(decode_row(row, self.settings) for row in self.follow(packed))
 
     def follow(self, packed: Iterable[Tagged]) -> Iterator[Tagged]:
         for key, rows in groupby(sorted(packed, key=bucket_of), key=bucket_of):
@@ -63,13 +48,6 @@ class Loop:
         for label, rows in groupby(sorted(claims, key=label_of), key=label_of):
             shards = self.shards.setdefault(label, {})
             told, changed = judge_rows(label, rows, shards.get, self.settings)
-            shards.update(changed)
-            yield from told
-
-    def judge_parts(self, rows: Iterable[Tagged]) -> Iterator[Tagged]:
-        for key, given in groupby(sorted(rows, key=bucket_of), key=bucket_of):
-            shards = self.parts.setdefault(key, {})
-            told, changed = part_rows(*key, given, shards.get, self.settings)
             shards.update(changed)
             yield from told
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from wirecheck.capture import frames, frames_file
+from wirecheck.capture.file_metadata import FileMetadata
 from wirecheck.capture.frames import NotFramesError
 from wirecheck.streaming.store.storage import at
 
@@ -62,15 +63,18 @@ def label_near(path: str) -> str:
 
 def label_in(path: str) -> str | None:
     try:
-        system, inside = at(path)
-        if not system.get_file_info(inside).is_file:  # opening a FIFO waits for its writer
-            return None
-        with system.open_input_file(inside) as file:
-            if (said := frames_file.of_itself(file)) is not None:
-                return said.cluster
-            return str(frames_file.read(file, ["cluster"])["cluster"][0].as_py())  # a file of before says it in rows
-    except (OSError, ValueError, KeyError, IndexError):
+        return metadata_of(path).cluster
+    except (OSError, ValueError):
         return None
+
+
+def metadata_of(path: str) -> FileMetadata:
+    """What a file of frames says of itself, on any file system. Raises NotFramesError, OSError and ValueError."""
+    system, inside = at(path)
+    if not system.get_file_info(inside).is_file:  # opening a FIFO waits for its writer
+        raise NotFramesError("not a regular file")
+    with system.open_input_file(inside) as file:
+        return frames_file.of_itself(file)
 
 
 def neighbours(path: str) -> Iterator[str]:

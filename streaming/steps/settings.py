@@ -2,7 +2,7 @@
 
 Knows: the query's own switches. The judge's grace periods and limits are the judge's (`judge`), the bounds
 of following are `decode`'s; both ride along unread.
-Rule: buckets, shards and agents are part of a checkpoint's meaning; a run that changes them needs a new one.
+Rule: buckets and agents are part of a checkpoint's meaning; a run that changes them needs a new one.
 """
 
 from dataclasses import dataclass, field
@@ -28,10 +28,6 @@ class AgentFiles:
 class Settings:
     buckets: int = 8
     """Parts the connections are cut into; a bucket is followed as one."""
-    shards: int = 1
-    """Parts that a label is judged in, beside a directory; 1: in one piece."""
-    placed: bool = True
-    """Whether Spark is given keys that it deals out evenly to tasks; in a checkpoint of before they are the numbers."""
     ports: frozenset[int] = frozenset()
     """Only connections with one of these ports, if any are named."""
     dialect: str = "auto"

@@ -13,13 +13,12 @@ EXCHANGES = "exchanges"  # follow -> decode: exchanges and connections; judge ->
 CLAIMS = "claims"  # decode -> judge: what the exchanges state
 PROGRESS = "progress"  # follow -> judge: how far one agent has been followed in one bucket
 MARKS = "marks"  # follow -> judge: what an agent says about itself
-MAIL = "mail"  # judge -> judge: what one part of a label tells another, a batch later
 
 
 class Tagged(NamedTuple):
     label: str
     """The cluster label given to the agent."""
     bucket: int
-    """Which part of the connections, or of a label that is judged in parts; -1 behind the judge."""
+    """Which part of the connections; -1 behind the judge."""
     route: str
     cell: bytes

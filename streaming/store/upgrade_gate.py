@@ -28,9 +28,9 @@ def lowest(target: str) -> dict[int, int]:
 
 
 def between_brokers(client: Row) -> bool:
-    """Whether a row is a broker's or controller's own traffic: by its client id, or because it only sends such APIs."""
-    used = {keys().get(api) for api in client["apis"]} - {keys()["ApiVersions"]}
-    return bool(BROKERS_OWN.match(client["client_id"] or "")) or bool(used and used <= releases.BETWEEN_BROKERS)
+    """Whether a row is a broker or a controller: by its client ID, or because it uses an API that only these use."""
+    used = {keys().get(api) for api in client["apis"]}
+    return bool(BROKERS_OWN.match(client["client_id"] or "") or used & releases.BETWEEN_BROKERS)
 
 
 def rejected(client: Row, target: str) -> list[list[str | int]]:

@@ -1,4 +1,4 @@
-"""What a file of frames says of itself: written by every writer, held against its rows, silent in files of before."""
+"""What a file of frames says of itself: written by every writer, and held against its rows."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,9 @@ def rewritten(file, metadata, change=lambda table: table):
         writer.write_table(table)
 
 
+OTHER_FORMAT = "not a file of frames of format 1: its metadata has no wirecheck.frames.format; capture again"
+
+
 def metadata(file):
     return {name: text for name, text in pq.read_metadata(file).metadata.items() if name.startswith(b"wirecheck.")}
 
@@ -34,7 +37,7 @@ def test_a_file_says_whose_it_is_and_of_which_time(file):
     ts_ns = pq.read_table(file).filter(pa.compute.field("kind") == frames.FRAME)["ts_ns"].to_pylist()
     assert frames_file.of_itself(file) == FileMetadata("prod", "a-1", 1, Span(min(ts_ns), max(ts_ns)))
     assert metadata(file) == {
-        b"wirecheck.frames": b"1",
+        b"wirecheck.frames.format": b"1",
         b"wirecheck.cluster": b"prod",
         b"wirecheck.agent": b"a-1",
         b"wirecheck.file_seq": b"1",
@@ -59,15 +62,18 @@ def test_times_are_of_all_row_groups(tmp_path, written):
     assert whole[0] == max(whole)
 
 
-def test_a_file_of_before_says_nothing_and_is_read(file):
-    rows = frames_file.read(file).to_pylist()
-    rewritten(file, {}, lambda table: table.drop(["time"]))
-    assert frames_file.of_itself(file) is None
-    assert frames_file.read(file).to_pylist() == rows
+def test_a_file_of_an_unreleased_format_is_refused_with_the_way_out(file):
+    """As agents wrote them before format 1, by hand: with no metadata, and with the keys of its last days."""
+    for before in ({}, {b"wirecheck.frames": b"1", b"wirecheck.cluster": b"prod"}):
+        rewritten(file, before)
+        for read in (frames_file.of_itself, frames_file.read):
+            with pytest.raises(file_metadata.FormatError) as refused:
+                read(file)
+            assert str(refused.value) == OTHER_FORMAT
 
 
 def test_a_newer_format_is_refused_with_the_way_out(file):
-    rewritten(file, metadata(file) | {b"wirecheck.frames": b"2"})
+    rewritten(file, metadata(file) | {b"wirecheck.frames.format": b"2"})
     with pytest.raises(
         frames.NotFramesError, match=r"^frames of format 2; this release reads format 1: upgrade wirecheck here$"
     ):

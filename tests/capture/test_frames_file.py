@@ -4,11 +4,10 @@ import gzip
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests import traffic
-from wirecheck.capture import frames, frames_file
+from tests import frame_files, traffic
+from wirecheck.capture import file_metadata, frames, frames_file
 from wirecheck.capture.agent.offline_agent import write_frames
 
 TALK = traffic.Talk(mss=40).open().request(b"q" * 100).response(b"r" * 90).close().segments
@@ -26,7 +25,7 @@ def honest(tmp_path_factory):
 
 def written(columns, path, **options):
     table = pa.table({name: pa.array(columns[name], frames.FRAMES.field(name).type) for name in columns})
-    pq.write_table(table.cast(frames.FRAMES), path, **options)
+    frame_files.write(table.cast(frames.FRAMES), path, **options)
     return path
 
 
@@ -167,7 +166,7 @@ def test_a_text_that_is_no_text_is_none(honest, tmp_path):
     bytes_, place = [b"\xff\xfe"] * len(table), table.schema.get_field_index("source")
     ends = pa.array(bytes_, pa.binary())
     source = pa.StringArray.from_buffers(len(ends), ends.buffers()[1], ends.buffers()[2])
-    pq.write_table(table.set_column(place, "source", source), tmp_path / "a.parquet")
+    frame_files.write(table.set_column(place, "source", source), tmp_path / "a.parquet")
     with pytest.raises(frames.NotFramesError, match="UTF8"):
         frames_file.read(tmp_path / "a.parquet")
 
@@ -175,10 +174,10 @@ def test_a_text_that_is_no_text_is_none(honest, tmp_path):
 def test_a_column_of_another_type_or_twice_is_none(honest, tmp_path):
     table = pa.table(honest).cast(frames.FRAMES)
     wrong = table.set_column(6, "ts_ns", table["ts_ns"].cast(pa.timestamp("ns")))
-    pq.write_table(wrong, tmp_path / "a.parquet")
+    frame_files.write(wrong, tmp_path / "a.parquet")
     with pytest.raises(frames.NotFramesError, match="ts_ns is timestamp"):
         frames_file.read(tmp_path / "a.parquet")
-    pq.write_table(table.append_column("ts_ns", table["ts_ns"]), tmp_path / "b.parquet")
+    frame_files.write(table.append_column("ts_ns", table["ts_ns"]), tmp_path / "b.parquet")
     with pytest.raises(frames.NotFramesError):
         frames_file.read(tmp_path / "b.parquet")
 
@@ -190,7 +189,7 @@ def many(path, rows, payload=b""):
     for field in frames.FRAMES:
         value = 1 if pa.types.is_integer(field.type) else "10.0.0.1" if pa.types.is_string(field.type) else []
         columns[field.name] = repeated if field.name == "payload" else pa.repeat(pa.scalar(value, field.type), rows)
-    pq.write_table(pa.table(columns), path)
+    frame_files.write(pa.table(columns), path)
     return path
 
 
@@ -222,8 +221,9 @@ def test_a_disk_that_fails_is_not_the_file_s_fault(tmp_path, monkeypatch):
         frames_file.read(tmp_path / "a.parquet")
 
 
-def test_a_header_that_arrow_aborts_on_is_refused(tmp_path):
+def test_a_header_that_arrow_aborts_on_is_refused(tmp_path, monkeypatch):
     """Found by fuzzing: one byte of the footer, and asking for a column's metadata ended the process."""
+    monkeypatch.setattr(file_metadata, "metadata_of", lambda _: None)  # it is older than the format
     packed = Path(__file__).with_name("abort.parquet.gz").read_bytes()
     (tmp_path / "a.parquet").write_bytes(gzip.decompress(packed))
     with pytest.raises(frames.NotFramesError, match="histogram"):

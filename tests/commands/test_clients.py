@@ -29,14 +29,14 @@ def test_a_gate_names_exactly_those_who_could_not_talk_to_4(run):
 def test_text_says_who_where_with_what(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     told = run("clients", ZOO, "--target", "4.0")
-    assert told.stdout.startswith("10 of 56 clients send versions that 4.0 refuses")
+    assert told.stdout.startswith("10 of 54 clients send versions that 4.0 refuses")
     assert "v1.61.1" in told.stdout
     assert max(map(len, told.stdout.splitlines())) <= 80
 
 
 def test_modern_clients_pass(run, verdict):
     told = run("clients", verdict, "--target", "4.0")
-    assert (told.exit_code, told.stdout) == (0, "9 clients seen, none sends a version that 4.0 refuses\n")
+    assert (told.exit_code, told.stdout) == (0, "3 clients seen, none sends a version that 4.0 refuses\n")
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "json"])
@@ -59,11 +59,12 @@ def test_a_release_that_does_not_exist_names_those_that_do(run, verdict):
 def test_what_could_not_be_read_is_told_beside_the_answer(run, command, tmp_path):
     whole = gzip.decompress(EXAMPLE.read_bytes())
     (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) // 2 + 7])
-    told = run(*command, tmp_path / "cut.pcap", tmp_path / "gone.pcap")
+    (tmp_path / "notes.txt").write_text("no pcap")
+    told = run(*command, tmp_path / "cut.pcap", tmp_path / "notes.txt")
     assert told.exit_code == 0
     said = told.stderr.splitlines()
     assert said[0].startswith(f"wirecheck: {tmp_path}/cut.pcap: truncated packet at byte offset ")
-    assert said[1] == f"wirecheck: {tmp_path}/gone.pcap: no such file"
+    assert said[1] == f"wirecheck: {tmp_path}/notes.txt: not a pcap or pcapng file"
 
 
 def test_a_gate_does_not_open_for_what_it_cannot_read(run):
@@ -93,10 +94,32 @@ def test_one_client_is_one(capsys, refused, seen, said):
 
     client = {
         "client_id": "app", "address": "10.0.0.7", "software_name": None, "software_version": None,
-        "last_seen": "2026-11-21T00:20:03.000000Z", "rejected_by_target": [("Fetch", 3)],
+        "last_seen": "2026-11-21T00:20:03.000000Z", "rejected_by_target": [("Fetch", 3)], "cluster": "east",
+        "between_brokers": False,
     }  # fmt: skip
-    show_gate([client] * refused, seen, "4.0", Console(width=100))
+    every = [client] * seen + [client | {"between_brokers": True}]
+    show_gate([client] * refused, every, "4.0", Console(width=100))
     assert capsys.readouterr().out.splitlines()[0] == said
+
+
+def test_where_there_are_several_clusters_each_refused_client_has_its_own(run, monkeypatch):
+    clusters = {row["cluster"] for row in json.loads(run("clients", ZOO, "--format", "json").stdout)["clients"]}
+    monkeypatch.setenv("COLUMNS", "160")
+    wide = run("clients", ZOO, "--target", "4.0").stdout.splitlines()
+    assert wide[1].split()[:3] == ["cluster", "client", "id"]
+    assert {line.split()[0] for line in wide[2:]} <= clusters
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = run("clients", ZOO, "--target", "4.0").stdout.splitlines()
+    assert {line.partition("cluster ")[2].rstrip(":") for line in narrow if line.startswith("cluster ")} <= clusters
+    assert max(map(len, narrow)) <= 80
+
+
+def test_brokers_and_controllers_are_listed_where_they_are_asked_for(run, verdict):
+    told, every = run("clients", verdict).stdout, run("clients", verdict, "--brokers").stdout
+    assert "broker-1-fetcher-0" not in told
+    assert told.endswith("\n6 brokers and controllers are not listed; --brokers lists them\n")
+    assert "broker-1-fetcher-0" in every
+    assert "not listed" not in every
 
 
 @pytest.mark.parametrize("wide", [80, 120])

@@ -62,7 +62,7 @@ def test_a_row_says_who_what_about_what_went_wrong_and_how_long_it_took(run, tmp
         [back, "Metadata v12 response", "orders", "1.00 ms"],
         [there, "Fetch v13 request", "orders"],  # by the id that Metadata told
     ]
-    assert rows[3][1:5] == [back, "Fetch v13 response", "orders", "INCONSISTENT_TOPIC_ID"]
+    assert rows[3][1:5] == [back, "Fetch v13 response", "orders-0", "INCONSISTENT_TOPIC_ID"]
     assert rows[3][5] == "204 ms"
     assert [row[0][-1] for row in rows] == ["Z"] * 4
     frames = [
@@ -87,11 +87,19 @@ def test_what_is_about_no_topic_names_its_group(run, tmp_path):
 
 
 def test_every_error_of_an_answer_is_named_once(run, tmp_path):
-    partitions = [{"partitionIndex": i, "errorCode": code} for i, code in enumerate((0, 6, 6, -1, 12345))]
+    partitions = [{"index": i, "errorCode": code} for i, code in enumerate((0, 6, 6, -1, 12345))]
     talk = traffic.Talk().open().request(asked("Produce", 9, {"acks": 1, "timeoutMs": 1, "topicData": []}))
     talk.response(answered("Produce", 9, {"responses": [{"name": "a", "partitionResponses": partitions}]}))
     row = run("decode", captured(tmp_path, talk), "--side", "response").stdout
-    assert "  a  NOT_LEADER_OR_FOLLOWER UNKNOWN_SERVER_ERROR error 12345  " in row
+    assert "  a-1, a-2  NOT_LEADER_OR_FOLLOWER  a-3  UNKNOWN_SERVER_ERROR  a-4  error 12345  " in row
+
+
+def test_a_topic_without_an_error_does_not_stand_beside_that_of_another(run, tmp_path):
+    topics = [{"name": name, "topicId": "A" * 22, "errorCode": code} for name, code in (("calm", 0), ("tickets", 3))]
+    talk = traffic.Talk().open().request(asked("Metadata", 12, {"topics": [{"name": "calm"}, {"name": "tickets"}]}))
+    talk.response(answered("Metadata", 12, {"topics": topics}))
+    row = run("decode", captured(tmp_path, talk), "--side", "response").stdout
+    assert "  calm  tickets  UNKNOWN_TOPIC_OR_PARTITION  " in row
 
 
 def test_a_name_from_the_wire_begins_no_row_and_obeys_nothing(run, tmp_path):

@@ -66,7 +66,7 @@ def test_ctrl_c_leaves_out_and_report_as_they_were(before, tmp_path):
     if before:
         (tmp_path / "out/topics/run=1").mkdir(parents=True)
         (tmp_path / "report.html").write_text("earlier")
-    place = ["--out", tmp_path / "out", "--report", tmp_path / "report.html"]
+    place = ["--engine", "spark", "--out", tmp_path / "out", "--report", tmp_path / "report.html"]
     process = started("replay", tmp_path / "endless.pcap", *place, tmp=tmp_path / "tmp")
     with (tmp_path / "endless.pcap").open("wb"):
         process.send_signal(signal.SIGINT)

@@ -73,8 +73,30 @@ def test_a_page_says_its_check_s_name_kind_and_what_to_do(run, code):
 
 
 def test_an_error_in_one_line_is_broken_between_words_on_a_terminal():
-    told = on_a_terminal(80, "decode", "-q", str(EXAMPLE), "--api", "Nope")
+    told = on_a_terminal(80, "decode", "-q", str(EXAMPLE), "--api", "zzzz")
     assert max(map(len, told.splitlines())) <= 80
-    assert told.startswith("wirecheck: Nope: no such API; did you mean ")
+    assert told.startswith("wirecheck: zzzz: no such API; Kafka calls them ")
     assert "\n  " in told
     assert {"AddOffsetsToTxn,", "AllocateProducerIds,", "WriteTxnMarkers"} <= set(re.sub(r"[.;]", "", told).split())
+
+
+@pytest.mark.parametrize("said", ["INCONSISTENT_TOPIC_ID", "inconsistent_topic_id", "103"])
+def test_an_error_is_explained_with_the_checks_that_name_it(run, said):
+    told = run("explain", said)
+    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "## INCONSISTENT_TOPIC_ID (103)")
+    assert "TID002  violation    leader-and-isr-inconsistent-topic-id" in told.stdout
+    named = re.findall(r"^    ([A-Z]{3}\d{3})  ", told.stdout, re.MULTILINE)
+    assert named == [code for code in CHECKS if "INCONSISTENT_TOPIC_ID" in run("explain", code).stdout]
+
+
+def test_an_error_without_a_check_says_so(run):
+    assert run("explain", "INVALID_RECORD").stdout.endswith("\nNo check names it.\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "close"), [("INCONSISTENT_TOPIC_I", "INCONSISTENT_TOPIC_ID, "), ("0", ""), ("4711", "")]
+)
+def test_what_is_no_error_is_refused_with_those_like_it(run, said, close):
+    told = run("explain", said)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr.startswith(f"wirecheck: {said}: no such check or error; {'close to it: ' * bool(close)}{close}")

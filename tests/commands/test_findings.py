@@ -45,6 +45,8 @@ def test_one_is_shown_in_full_with_what_to_do(run, verdict):
     [
         (["--only", "anomaly"], 0, "no open finding is like this"),
         (["--topic", "pallets"], 0, "no open finding is like this"),
+        (["--topic", "pallet"], 2, "no topic pallet was seen; close to it: pallets; to accept this, give --allow"),
+        (["--topic", "pallet", "--allow-missing-topic"], 0, "no open finding is like this"),
         (["zzz"], 2, f"no findings zzz; there are: {ID}"),
         (["yuq", "--follow"], 2, "give an ID or --follow, and not both"),
     ],
@@ -110,6 +112,29 @@ def test_what_is_new_comes_as_it_is_written(verdict, tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_following_waits_for_the_first_batch(verdict, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wirecheck", "findings", str(out), "--follow"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+        shutil.copytree(verdict, out, dirs_exist_ok=True)
+        assert ID in process.stdout.readline()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_code_with_one_finding_is_as_good_as_its_id(run, verdict):
+    by_code, by_id = run("findings", verdict, "tid002"), run("findings", verdict, ID)
+    assert (by_code.exit_code, by_code.stdout) == (0, by_id.stdout)
+    assert run("findings", verdict, "TID003").exit_code == 2
 
 
 def test_growing_tables_are_told_once_a_finding_and_again_where_one_changed(verdict, tmp_path, monkeypatch, run):

@@ -15,6 +15,7 @@ out = "o"
 interval = "500ms"
 max_batch_bytes = "1G"
 port = [9092, 9093]
+allowed_host = "wirecheck.example.org"
 metrics_port = 9000
 once = true
 [judge]
@@ -46,7 +47,10 @@ def test_the_defaults(told):
 def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_path):
     result = ran("--config", written(tmp_path, FILE), "--metrics-port", 9001, "--judge", "client_grace_s=5")
     assert result.exit_code == 0, result.output
-    plan = Plan("f", "o", "o/_checkpoint", once=True, interval_s=0.5, max_batch_bytes=1 << 30, metrics_port=9001)
+    plan = Plan(
+        "f", "o", "o/_checkpoint", once=True, interval_s=0.5, max_batch_bytes=1 << 30, metrics_port=9001,
+        allowed_hosts=("wirecheck.example.org",),
+    )  # fmt: skip
     judge = JudgeSettings(broker_grace_s=60, client_grace_s=5)
     assert told == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge))]
 
@@ -54,8 +58,8 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_p
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("framse = 'f'", "framse is no setting, did you mean frames?; there are buckets, checkpoint"),
-        ("xyz = 1", "xyz is no setting; there are buckets, checkpoint"),
+        ("framse = 'f'", "framse is no setting, did you mean frames?; there are allowed_host, buckets, checkpoint"),
+        ("xyz = 1", "xyz is no setting; there are allowed_host, buckets, checkpoint"),
         ("frames = ", "Invalid value"),
         ("judge = 3", "[judge] is a table"),
         ("[judge]\ngrace = 3", "judge: grace is no setting"),

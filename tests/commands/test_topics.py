@@ -136,7 +136,7 @@ def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
 
 def test_at_80_columns_no_name_is_broken_and_nothing_runs_over(run, verdict, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    for words in (["topics", verdict], ["clients", verdict]):
+    for words in (["topics", verdict], ["clients", verdict, "--brokers"]):
         told = run(*words).stdout
         assert max(map(len, told.splitlines())) <= 80
         assert "__consumer_offsets  " in told or "broker-1-fetcher-0  " in told

@@ -42,7 +42,8 @@ def test_every_alert_has_a_page_and_every_page_an_alert():
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
 def test_an_alert_says_how_loud_it_is_and_where_to_read_on(alert):
     assert alert["labels"]["severity"] in {"critical", "warning", "info"}
-    assert alert["annotations"]["runbook_url"] == f"dashboards/runbooks/{alert['alert']}.md"
+    folder = "{{ with $externalLabels.runbooks }}{{ . }}{{ else }}dashboards/runbooks{{ end }}"
+    assert alert["annotations"]["runbook_url"] == f"{folder}/{alert['alert']}.md"
     of_findings = {"findings"} if "sum by (cluster, code) (wirecheck_findings" in alert["expr"] else set()
     assert alert["annotations"].keys() == {"summary", "description", "runbook_url"} | of_findings
     assert ("for" in alert) != (alert["alert"] in AT_ONCE)

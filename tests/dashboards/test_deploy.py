@@ -1,6 +1,8 @@
 """What deploy/ says of the commands and of this repository is so: flags exist, mounts exist, rights are few."""
 
 import re
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,9 @@ import yaml
 from click.testing import CliRunner
 
 from wirecheck import door
+from wirecheck.http_server import serving
+from wirecheck.streaming.run.metrics_page import Page
+from wirecheck.streaming.run.web_server import routes
 from wirecheck.streaming.spark import tuning
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +102,8 @@ def test_executors_find_the_driver_and_see_what_it_sees():
     assert {int(CONF["spark.driver.port"]), int(CONF["spark.driver.blockManager.port"])} <= ports
     seen = {mount["name"]: mount["mountPath"] for mount in EXECUTOR["containers"][0]["volumeMounts"]}
     drivers = {mount["name"]: mount["mountPath"] for mount in DRIVER["containers"][0]["volumeMounts"]}
-    assert seen == {name: drivers[name] for name in seen}
+    assert all(seen[name] == drivers[name] for name in seen.keys() & drivers.keys())
+    assert {"frames", "state"} <= seen.keys() & drivers.keys()
     tasks = int(CONF["spark.executor.instances"]) * int(CONF["spark.executor.cores"])
     assert int(CONF["spark.sql.shuffle.partitions"]) == tasks
 
@@ -106,6 +112,7 @@ def test_executors_find_the_driver_and_see_what_it_sees():
 def test_driver_and_executors_mount_what_they_have_and_have_no_rights(pod):
     assert {mount["name"] for mount in pod["containers"][0]["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
     assert pod["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"]
     assert pod["securityContext"]["runAsNonRoot"]
 
 
@@ -118,16 +125,113 @@ def test_no_setting_of_the_cluster_speaks_against_one_of_the_jobs():
 def test_what_a_pod_mounts_it_has(name):
     volumes = {volume["name"]: volume for volume in PODS[name]["volumes"]}
     assert {mount["name"] for mount in CONTAINERS[name]["volumeMounts"]} == set(volumes)
-    claims = {d["metadata"]["name"] for d in KUBERNETES if d["kind"] == "PersistentVolumeClaim"}
+    (namespace,) = [
+        d["metadata"]["namespace"]
+        for d in KUBERNETES
+        if d["kind"] in {"DaemonSet", "Deployment"} and d["metadata"]["name"] == name
+    ]
+    claims = {
+        d["metadata"]["name"]
+        for d in KUBERNETES
+        if d["kind"] == "PersistentVolumeClaim" and d["metadata"]["namespace"] == namespace
+    }
     asked = {v["persistentVolumeClaim"]["claimName"] for v in volumes.values() if "persistentVolumeClaim" in v}
     assert asked <= claims
+
+
+def test_agents_and_monitor_have_namespaces_of_their_own_and_one_folder():
+    levels = {
+        d["metadata"]["name"]: d["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
+        for d in KUBERNETES
+        if d["kind"] == "Namespace"
+    }
+    assert levels == {"wirecheck": "restricted", "wirecheck-agents": "privileged"}
+    assert {d["metadata"]["namespace"] for d in KUBERNETES if d["kind"] == "Deployment"} == {"wirecheck"}
+    assert {d["metadata"]["namespace"] for d in KUBERNETES if d["kind"] == "DaemonSet"} == {"wirecheck-agents"}
+    volumes = {d["metadata"]["name"]: d["spec"] for d in KUBERNETES if d["kind"] == "PersistentVolume"}
+    claimed = {
+        (d["metadata"]["namespace"], d["metadata"]["name"]): d["spec"]["volumeName"]
+        for d in KUBERNETES
+        if d["kind"] == "PersistentVolumeClaim" and "volumeName" in d["spec"]
+    }
+    assert claimed == {(v["claimRef"]["namespace"], v["claimRef"]["name"]): name for name, v in volumes.items()}
+    assert len({(v["nfs"]["server"], v["nfs"]["path"]) for v in volumes.values()}) == 1
+
+
+def test_each_pod_is_reached_only_on_its_ports_and_only_by_its_peers():
+    monitoring = {"kubernetes.io/metadata.name": "monitoring"}
+    policies = {d["metadata"]["name"]: d for d in (*KUBERNETES, *SPARK) if d["kind"] == "NetworkPolicy"}
+    allowed = {
+        name: [
+            (
+                [next(iter(peer.values()))["matchLabels"] for peer in rule["from"]],
+                [port["port"] for port in rule.get("ports", ())],
+            )
+            for rule in d["spec"]["ingress"]
+        ]
+        for name, d in policies.items()
+    }
+    driver, executor = ({"app.kubernetes.io/name": f"wirecheck-{name}"} for name in ("driver", "executor"))
+    assert allowed == {
+        "wirecheck-monitor": [([monitoring], [9108])],
+        "wirecheck-agent": [([monitoring], [9788])],
+        "wirecheck-driver": [([monitoring], [9108]), ([executor], [7078, 7079])],
+        "wirecheck-executor": [([driver, executor], [])],
+    }
+    assert all(d["spec"]["policyTypes"] == ["Ingress"] for d in policies.values())
+    assert {d["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/name"] for d in policies.values()} == set(
+        allowed
+    )
+
+
+@pytest.mark.parametrize("folder", ["kubernetes", "kubernetes-spark"])
+def test_every_document_is_in_its_kustomization(folder):
+    listed = yaml.safe_load((ROOT / "deploy" / folder / "kustomization.yaml").read_text())["resources"]
+    there = {path.name for path in (ROOT / "deploy" / folder).glob("*.yaml")} - {"kustomization.yaml"}
+    assert set(listed) == there
+
+
+def test_images_install_what_is_pinned_and_are_built_on_what_is_pinned():
+    dockerfile = (ROOT / "deploy/Dockerfile").read_text()
+    steps = re.findall(r"^(?:RUN|[ ]+(?:&& )?)(.*\bpip (?:install|wheel)\b.*)$", dockerfile, re.MULTILINE)
+    assert len(steps) == 7
+    assert [step for step in steps if "--require-hashes" not in step and "--no-index" not in step] == []
+    assert [step for step in steps if " wheel " in step and "--no-build-isolation" not in step] == []
+    based = re.findall(r"^FROM (\S+:\S+)", dockerfile, re.MULTILINE)
+    used = [service["image"] for service in SERVICES.values() if "build" not in service and "@" in service["image"]]
+    unpinned = [image for image in based if not re.search(r"@sha256:[0-9a-f]{64}$", image)]
+    assert unpinned == ["apache/spark:4.3.0"]  # its digest is not known
+    assert len(used) == 4
+    assert all(re.search(r":\S+@sha256:[0-9a-f]{64}$", image) for image in used)
+
+
+def test_actions_are_pinned_by_commit():
+    used = re.findall(r"uses: (\S+)(.*)", (ROOT / ".github/workflows/ci.yml").read_text())
+    assert len(used) == 2
+    assert all(re.search(r"@[0-9a-f]{40}$", action) and re.search(r"# v\d", tag) for action, tag in used)
+
+
+def test_prometheus_scrapes_under_the_names_of_the_compose_file():
+    asked = yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text())["scrape_configs"]
+    (target,) = [
+        t for job in asked if "monitor" in job["job_name"] for c in job["static_configs"] for t in c["targets"]
+    ]
+    with serving(routes(Page(), lambda _: "findings"), "127.0.0.1", 0) as port:
+        base = f"http://127.0.0.1:{port}"
+        scraped = urllib.request.Request(f"{base}/metrics", headers={"Host": target})
+        with urllib.request.urlopen(scraped, timeout=20) as answer:
+            assert b"wirecheck_build_info" in answer.read()
+        shown = urllib.request.Request(base, headers={"Host": target})
+        with pytest.raises(urllib.error.HTTPError, match="421") as refused:
+            urllib.request.urlopen(shown, timeout=20)
+        refused.value.close()
 
 
 def test_only_who_needs_the_file_capability_may_gain_a_right_and_roots_are_read_only():
     gains = {name: container["securityContext"]["allowPrivilegeEscalation"] for name, container in CONTAINERS.items()}
     assert gains == {"wirecheck-agent": True, "wirecheck-monitor": False}
     assert all(container["securityContext"]["readOnlyRootFilesystem"] for container in CONTAINERS.values())
-    assert all(SERVICES[name]["read_only"] for name in ("agent", "monitor", "prometheus"))
+    assert all(SERVICES[name]["read_only"] for name in ("agent", "monitor", "prometheus", "grafana"))
     held = {name for name, service in SERVICES.items() if service.get("security_opt") == ["no-new-privileges:true"]}
     assert held == {"monitor", "prometheus", "grafana"}
     assert all(SERVICES[name]["cap_drop"] == ["ALL"] for name in (*held, "agent"))

@@ -116,7 +116,7 @@ def test_the_verdict_is_the_first_cause_and_how_many_findings_there_are_stands_b
 
 def test_what_was_not_read_is_never_called_healthy():
     unread = RESULT | {"findings": [], "coverage": {**RESULT["coverage"], "messages": 0, "decoded_messages": 0}}
-    assert verdict.sentence(unread).startswith("Nothing can be said")
+    assert verdict.sentence(unread).startswith("No result: no Kafka message could be read")
     assert verdict.mood(unread) == "visibility"
     assert "in what could be read" in verdict.sentence(read(RESULT | {"findings": []}))
 

@@ -9,11 +9,11 @@ from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import frame_files
 from tests.build import plain
 from tests.traffic import Packet, Talk, ethernet, ip, pcap
 from wirecheck.capture import frames, frames_file
@@ -39,7 +39,10 @@ def traffic():
         start_ns = 1_700_000_000_000_000_000 + number * 15_000_000_000
         talk = Talk(client=("10.0.0.1", 40000 + number), ts_ns=start_ns, step_ns=100_000_000).open()
         for k in range(30):
-            answer = {"brokers": [{"nodeId": 1, "host": "10.0.0.9", "port": 9092}], "clusterId": "lab-cluster-id-22-char"}
+            answer = {
+                "brokers": [{"nodeId": 1, "host": "10.0.0.9", "port": 9092}],
+                "clusterId": "lab-cluster-id-22-char",
+            }
             exchange(talk, 2 * k, "Metadata", 12, {"topics": None}, answer)
             wanted = {"sessionEpoch": -1, "topics": [{"topicId": TOPIC_ID, "partitions": [{"partition": 0}]}]}
             denied = [{"topicId": TOPIC_ID, "partitions": [{"partitionIndex": 0, "errorCode": 100}]}]
@@ -113,7 +116,7 @@ def write(path, source, rows, *, with_frames, ahead_ns):
         place = table.schema.get_field_index(column)
         field = table.schema.field(column)
         table = table.set_column(place, field, pa.array([value] * len(table), field.type))
-    pq.write_table(table, path)
+    frame_files.write(table, path)
 
 
 @RUNS

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bench.hostile import ATTACKS, START_NS, Frames, ordinary
+from fuzz.following import random_order
 from tests.decode.connection.conversations import facts, told
 from wirecheck.decode.connection.exchanges import ANSWERED
 from wirecheck.decode.connection.follower import Follower, Limits
@@ -124,3 +125,9 @@ def test_the_cost_of_a_frame_does_not_grow_with_what_came_before(name):
         follower.receive(part)
         costs.append((time.thread_time() - begin) / len(part))
     assert min(costs[6:]) <= 5 * min(costs[:6])
+
+
+def test_a_segment_in_random_order_costs_the_same_however_many_are_held():
+    few, many = ([random_order(np.random.default_rng(seed), count) for seed in range(3)] for count in (1_000, 16_000))
+    assert all(found == wanted for _, found, wanted in few + many)
+    assert min(many)[0] <= 3 * min(few)[0]

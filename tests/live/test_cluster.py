@@ -49,7 +49,8 @@ def play(cluster):
 
 
 def replayed(source):
-    command = [sys.executable, "-m", "wirecheck", "replay", str(source), "--format", "json", "--fail-on", "never"]
+    command = [sys.executable, "-m", "wirecheck", "replay", str(source), "--engine", "spark"]
+    command += ["--format", "json", "--fail-on", "never"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

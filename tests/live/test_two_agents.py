@@ -7,9 +7,9 @@ import sys
 import time
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests import frame_files
 from tests.build import plain as built
 from tests.live.conftest import ROOT
 from tests.scenarios.roads import plain
@@ -88,7 +88,7 @@ def with_loss(files, folder, rng):
     for file in files:
         table = frames_file.read(file).cast(frames.FRAMES)
         stays = [kind != frames.FRAME or rng.random() >= LOSS for kind in table["kind"].to_pylist()]
-        pq.write_table(table.filter(pa.array(stays)), folder / file.name, store_schema=False)
+        frame_files.write(table.filter(pa.array(stays)), folder / file.name, store_schema=False)
     return sorted(folder.glob("*.parquet"))
 
 

@@ -13,12 +13,11 @@ from librt.vecs import append, vec
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.framing.recognise import (
-    API_VERSIONS,
     NO,
     RESERVED,
-    SASL_AUTHENTICATE,
-    SASL_HANDSHAKE,
+    SIGNING_IN,
     WAIT,
+    signs_in,
     taken_request,
 )
 from wirecheck.decode.connection.stream.chunks import begins_packet
@@ -111,11 +110,13 @@ def confirm(shared: Shared, direction: Direction, candidate: Candidate, ids: InF
     verdict, _, client = taken_request(shared.known, window.data, window.at, window.end, largest)
     if verdict == WAIT:
         return WAITING if n == have else REFUTED
-    if verdict == NO or client != candidate.client:
+    correlation = window.int32(8)
+    signing_in = window.int16(4) in SIGNING_IN
+    nameless = signs_in(window.int16(4), correlation, client) or candidate.correlation >= RESERVED
+    if verdict == NO or (client != candidate.client and not nameless):
         return REFUTED
-    ahead = window.int32(8) - candidate.correlation
-    signs_in = window.int16(4) in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)
-    return CONFIRMED if 0 < ahead <= FAR or signs_in or candidate.correlation >= RESERVED else REFUTED
+    in_turn = 0 < correlation - candidate.correlation <= FAR
+    return CONFIRMED if in_turn or signing_in or candidate.correlation >= RESERVED else REFUTED
 
 
 def _follows(direction: Direction, candidate: Candidate, correlation: i64, ids: InFlightIds) -> bool:

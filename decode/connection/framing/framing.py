@@ -30,6 +30,7 @@ from wirecheck.decode.connection.framing.recognise import (
     mechanism,
     produce_acks,
     request_header,
+    signs_in,
     taken_request,
 )
 from wirecheck.decode.connection.matching import (
@@ -275,7 +276,7 @@ def _look_into_request(shared: Shared, connection: Connection, direction: Direct
         direction.last_correlation = direction.correlation
     if verdict <= WAIT:
         return True, (ACKS_UNKNOWN if key == PRODUCE else 0)
-    if client != NO_CLIENT:
+    if client != NO_CLIENT and not signs_in(key, direction.correlation, client):
         direction.client_hash = client
     if key == PRODUCE:
         acks, _ = produce_acks(shared.known, window.data, window.at, end, header)

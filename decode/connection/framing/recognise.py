@@ -40,7 +40,9 @@ RESERVED: Final = (
     1 << 31
 ) - 8  # SaslClientAuthenticator.MIN_RESERVED_CORRELATION_ID: a client that signs in, also again
 SHORTEST_REQUEST: Final = 8  # key, version, correlation id
+SIGNING_IN: Final = (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)  # before a client's own requests, and again
 NO_CLIENT: Final = -1
+NULL_CLIENT: Final = 6  # hash of a client id that is null
 NEVER_FLEXIBLE: Final = 1 << 14  # as in decode/wire.py
 PLAIN: Final = 2
 SCRAM_256: Final = 3
@@ -135,6 +137,13 @@ def taken_request(known: Known, data: bytes, at: i64, end: i64, largest: i64) ->
     if known.is_flexible(key, version):
         length = _tags_end(data, at + length, end) - at
     return DOUBT, length, hashed
+
+
+def signs_in(key: i64, correlation: i64, client: i64) -> bool:
+    """Whether a request of this client hash is an authenticator's, which need not bear the client's name: brokers sign
+    in to each other without a client ID, and name the fetcher in every other request.
+    """
+    return key in SIGNING_IN and (correlation >= RESERVED or client == NULL_CLIENT)
 
 
 def hash_of_client(data: bytes, at: i64, end: i64, length: i64) -> tuple[i64, bool]:

@@ -29,11 +29,14 @@ from wirecheck.decode.connection.framing.framing import RESCAN_BYTES
 from wirecheck.decode.connection.framing.recognise import (
     DOUBT,
     NO,
+    RESERVED,
     STRONG,
     WAIT,
     WEAK,
+    int16,
     int32,
     request_header,
+    signs_in,
     taken_request,
 )
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk, begins_packet, chunk_at, fills_packets, gathered
@@ -228,10 +231,13 @@ class Scan:
         if correlation < 0:
             return NO
         is_known = direction.client_hash >= 0 and client == direction.client_hash
-        if self.sure and not is_known:
+        signing_in = correlation >= RESERVED and signs_in(int16(data, i + 4), correlation, client)
+        if self.sure and not (is_known or signing_in):
             return NO
         ahead = correlation - direction.last_correlation
         end = at + i + 4 + int32(data, i)
+        if signing_in:
+            verdict = STRONG
         if verdict == STRONG:
             self.chunk = chunk_at(self.chunk, at + i)
             if is_known and 0 < ahead <= FAR and begins_packet(self.chunk, at + i):

@@ -166,7 +166,8 @@ class Writer:
         number: i64 = 0  # of the list of chunks
         for direction in (connection.lower, connection.higher):
             self._add_chunks(owner, number, direction.ordered.first)
-            self._add_chunks(owner, number + 1, direction.out_of_order.first)
+            for chunk in direction.out_of_order.held():
+                self._add_chunk(owner, number + 1, chunk)
             for candidate in direction.candidates:
                 _candidate(self._row(CANDIDATES, owner, direction.side), candidate)
             number += 2
@@ -183,14 +184,17 @@ class Writer:
 
     def _add_chunks(self, owner: i64, number: i64, chunk: Chunk | None) -> None:
         while chunk is not None:
-            row = self._row(CHUNKS, owner, number)
-            row.of(self._size)
-            _chunk(row, chunk)
-            if chunk.kind == DATA:
-                data = chunk.bytes()
-                self.data.append(data)
-                self._size += i64(len(data))
+            self._add_chunk(owner, number, chunk)
             chunk = chunk.next
+
+    def _add_chunk(self, owner: i64, number: i64, chunk: Chunk) -> None:
+        row = self._row(CHUNKS, owner, number)
+        row.of(self._size)
+        _chunk(row, chunk)
+        if chunk.kind == DATA:
+            data = chunk.bytes()
+            self.data.append(data)
+            self._size += i64(len(data))
 
 
 @final
@@ -221,7 +225,7 @@ class Reader:
             chunk = self._chunks(owner, number + 1)
             while chunk is not None:
                 following = chunk.next
-                direction.out_of_order.append(chunk)
+                direction.out_of_order.add(chunk)
                 chunk = following
             while candidates.owner() == owner and candidates.owner(1) == direction.side:
                 candidates.at += 2

@@ -47,7 +47,7 @@ MERGED = 2  # times as many as a new block has: smaller blocks before it are mer
 class Block:
     """Connections that were parked together; `memory` is all of it as bytes."""
 
-    def __init__(self, memory: memoryview, widths: Sequence[int] = WIDTHS) -> None:
+    def __init__(self, memory: memoryview) -> None:
         self.memory = memory
         length = int.from_bytes(memory[:8], "little")
         head = json.loads(bytes(memory[8 : 8 + length]))
@@ -58,7 +58,7 @@ class Block:
         self._parked_at = at
         at += len(self.keys)
         self.tables = []
-        for rows, width in zip(head["rows"], widths, strict=True):
+        for rows, width in zip(head["rows"], WIDTHS, strict=True):
             self.tables.append(Table(memory[at:], rows, width))
             at += self.tables[-1].size
         self.data = memory[at:]

@@ -71,6 +71,13 @@ class Chunk:
         self.source = other.source
         self.packet_begin, self.packet_end = other.packet_begin, other.packet_end
 
+    def move(self, count: i64) -> None:
+        """Its offsets are more by so much."""
+        self.begin += count
+        self.end += count
+        self.packet_begin += count
+        self.packet_end += count
+
     def split(self, at: i64) -> Chunk:
         """End at this offset; the rest is the next chunk."""
         rest = Chunk(at, self.end, self.kind, self.data, self.start + at - self.begin)

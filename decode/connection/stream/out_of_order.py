@@ -7,109 +7,163 @@ Rule: the first bytes seen for an offset stay, whatever comes later; kept bytes 
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk, own
-from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk
+
+NOTHING: Final = Chunk(0, 0, GAP, b"", 0)
+CONSUMED: Final = 64  # places of chunks that became part of the stream before their room is used again
 
 
 @final
 class OutOfOrder:
-    """Chunks in the order of their offsets, none of them overlapping another."""
+    """Chunks in the order of their offsets, none of them overlapping another: a sorted list, searched by bisection.
+
+    What is held keeps the offsets it came with; `moved` says by how much they have become less since (`move_down`).
+    """
 
     def __init__(self) -> None:
         self.first: Chunk | None = None
-        self.last: Chunk | None = None
+        """Its offsets are right, whatever `moved` is."""
         self.count: i64 = 0
         self.kept: i64 = 0
         """How many of their bytes we have."""
         self.conflicting: i64 = 0
         """Bytes that came again with another value, since the beginning."""
+        self.moved: i64 = 0
+        self._chunks: list[Chunk] = []
+        self._begin: i64 = 0
+        """Where in the list the first stands; its offsets are right, all behind it have `moved` still to go."""
+        self._fresh: list[Chunk] = []
+        """Those that may lie in the payload of this call."""
 
     def add(self, chunk: Chunk) -> None:
         """A chunk, of bytes that we have or that were left out, as far as it is new."""
-        before = self.last
-        if before is not None and chunk.begin >= before.end:
-            self._link(before, chunk)
-            return
-        before = None
-        there = self.first
-        while there is not None and there.begin < chunk.end:
-            if chunk.begin < there.begin:
-                rest = chunk.split(there.begin)
-                self._link(before, chunk)
-                chunk = rest
-            if chunk.begin < there.end:
-                if chunk.end <= there.end:
-                    self._overlap(there, chunk)
-                    return
-                rest = chunk.split(there.end)
-                self._overlap(there, chunk)
-                chunk = rest
-            before = there
-            there = there.next
-        self._link(before, chunk)
-
-    def append(self, chunk: Chunk) -> None:
-        """A chunk that lies behind all others, as it was stored."""
-        chunk.next = None
-        if self.last is None:
-            self.first = chunk
+        self._unsettle_first()
+        chunk.move(self.moved)
+        count = i64(len(self._chunks))
+        if self.count == 0 or chunk.begin >= self._chunks[count - 1].end:
+            self._chunks.append(chunk)
+            self._hold(chunk)
         else:
-            self.last.next = chunk
-        self.last = chunk
-        self.count += 1
-        if chunk.kind == DATA:
-            self.kept += chunk.end - chunk.begin
+            at = self._first_ending_behind(chunk.begin)
+            if chunk.end <= self._chunks[at].begin:
+                self._chunks.insert(at, chunk)
+                self._hold(chunk)
+            else:
+                self._merge(at, chunk)
+        self._settle_first()
 
     def pop(self) -> None:
         """The first chunk has become part of the stream."""
         chunk = self.first
         if chunk is None:
             return
-        self.first = chunk.next
-        if chunk.next is None:
-            self.last = None
+        self._chunks[self._begin] = NOTHING
+        self._begin += 1
         self.count -= 1
         if chunk.kind == DATA:
             self.kept -= chunk.end - chunk.begin
+        if self.count == 0:
+            self.clear()
+            return
+        if self._begin >= CONSUMED and self._begin > self.count:
+            del self._chunks[: self._begin]
+            self._begin = 0
+        self.first = None
+        self._settle_first()
 
     def move_down(self, count: i64) -> None:
         """Overhead before all of them was passed over: their offsets are less by so much."""
-        chunk = self.first
-        while chunk is not None:
-            chunk.begin -= count
-            chunk.end -= count
-            chunk.packet_begin -= count
-            chunk.packet_end -= count
-            chunk = chunk.next
+        if self.first is not None:
+            self.first.move(-count)
+            self.moved += count
 
     def clear(self) -> None:
-        self.first, self.last = None, None
-        self.count, self.kept = 0, 0
+        self.first = None
+        self.count, self.kept, self.moved, self._begin = 0, 0, 0, 0
+        self._chunks, self._fresh = [], []
 
     def keep(self, payload: bytes) -> None:
         """The call ends: the bytes leave its payload."""
-        own(self.first, payload, NEVER)
+        for chunk in self._fresh:
+            if chunk.kind == DATA and chunk.data is payload and self._holds(chunk):
+                chunk.data = chunk.bytes()
+                chunk.start = 0
+        self._fresh = []
 
-    def _link(self, before: Chunk | None, chunk: Chunk) -> None:
-        """A new chunk, behind the chunk `before`."""
-        if before is None:
-            chunk.next = self.first
-            self.first = chunk
-        else:
-            chunk.next = before.next
-            before.next = chunk
-        if chunk.next is None:
-            self.last = chunk
+    def held(self) -> list[Chunk]:
+        """All of them, their offsets right."""
+        chunks = self._chunks[self._begin :]
+        for chunk in chunks:
+            if chunk is not self.first:
+                chunk.move(-self.moved)
+        self.moved = 0
+        return chunks
+
+    def _unsettle_first(self) -> None:
+        if self.first is not None:
+            self.first.move(self.moved)
+        self.first = None
+
+    def _settle_first(self) -> None:
+        """The first of the list is the first: its offsets are made right."""
+        chunk = self._chunks[self._begin]
+        chunk.move(-self.moved)
+        self.first = chunk
+
+    def _first_ending_behind(self, at: i64) -> i64:
+        """Place of the first chunk that ends behind this offset; there is one."""
+        low: i64 = self._begin
+        high = i64(len(self._chunks)) - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if self._chunks[middle].end <= at:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _holds(self, chunk: Chunk) -> bool:
+        if chunk is self.first:
+            return True
+        if self.count == 0 or chunk.begin >= self._chunks[i64(len(self._chunks)) - 1].end:
+            return False
+        return self._chunks[self._first_ending_behind(chunk.begin)] is chunk
+
+    def _hold(self, chunk: Chunk) -> None:
+        """A new chunk has its place."""
         self.count += 1
+        self._fresh.append(chunk)
         if chunk.kind == DATA:
             self.kept += chunk.end - chunk.begin
 
-    def _overlap(self, there: Chunk, chunk: Chunk) -> None:
+    def _merge(self, at: i64, chunk: Chunk) -> None:
+        """The chunk overlaps those from this place on: what of it is new goes between them."""
+        merged: list[Chunk] = []
+        upto = at
+        count = i64(len(self._chunks))
+        rest: Chunk | None = chunk
+        while rest is not None and upto < count and self._chunks[upto].begin < rest.end:
+            there = self._chunks[upto]
+            upto += 1
+            if rest.begin < there.begin:
+                new, rest = rest, rest.split(there.begin)
+                merged.append(new)
+                self._hold(new)
+            following = rest.split(there.end) if rest.end > there.end else None
+            self._overlap(there, rest, merged)
+            rest = following
+        if rest is not None:
+            merged.append(rest)
+            self._hold(rest)
+        self._chunks[at:upto] = merged
+
+    def _overlap(self, there: Chunk, chunk: Chunk, merged: list[Chunk]) -> None:
         """The chunk lies within one that is there: the same bytes again, others, or bytes for what was left out."""
+        merged.append(there)
         begin, end = chunk.begin, chunk.end
         if there.kind == DATA:
             if chunk.kind == DATA:
@@ -118,7 +172,12 @@ class OutOfOrder:
             return
         if there.kind == OVERHEAD or (is_open(chunk) and there.left_by | chunk.left_by == there.left_by):
             return
-        part = self._part(there, begin, end)
+        part = there
+        if begin > there.begin:
+            part = self._split(there, begin)
+            merged.append(part)
+        if end < part.end:
+            merged.append(self._split(part, end))
         if is_open(chunk):
             part.left_by |= chunk.left_by
             part.kind = min(part.kind, chunk.kind)  # who left it out knew how long it is
@@ -127,19 +186,11 @@ class OutOfOrder:
         part.stamp_as(chunk)
         if chunk.kind == DATA:
             self.kept += end - begin
-
-    def _part(self, chunk: Chunk, begin: i64, end: i64) -> Chunk:
-        """[begin, end) of the chunk as a chunk of its own."""
-        if end < chunk.end:
-            self._split(chunk, end)
-        return self._split(chunk, begin) if begin > chunk.begin else chunk
+            self._fresh.append(part)
 
     def _split(self, chunk: Chunk, at: i64) -> Chunk:
-        rest = chunk.split(at)
         self.count += 1
-        if self.last is chunk:
-            self.last = rest
-        return rest
+        return chunk.split(at)
 
 
 def is_open(chunk: Chunk) -> bool:

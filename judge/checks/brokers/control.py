@@ -52,6 +52,7 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
         if (both, epoch) in told:
             continue
         told.add((both, epoch))
+        since_ns = min(max(claim.first.ts_ns, newer.first.ts_ns) for claim, newer in pairs)
         yield Evidence(
             (list(both), epoch),
             tuple(side for claim, newer in pairs for side in (first_of(claim), last_of(claim), first_of(newer))),
@@ -62,8 +63,9 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
                 "epoch": epoch,
                 "other": other,
                 "newer": pairs[0][1]["controller_epoch"],
-                "since": clock(min(claim.first.ts_ns for claim, _ in pairs)),
+                "since": clock(since_ns),
             },
+            first_ns=since_ns,
         )
 
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -123,6 +124,16 @@ def test_scrapes_are_answered_until_the_agent_ends(counts, unused_port):
             pass
     with agent_metrics.served(counts, "127.0.0.1", unused_port):
         pass
+
+
+def test_an_agent_is_healthy_while_its_loop_runs(counts, unused_port):
+    assert agent_metrics.health(counts).status == 200
+    counts.alive_s -= agent_metrics.HANGS_S + 1
+    with agent_metrics.served(counts, "127.0.0.1", unused_port) as port:
+        with pytest.raises(urllib.error.HTTPError, match="503") as unhealthy:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/-/healthy", timeout=10)
+        assert unhealthy.value.read() == b"the capture loop has not run for 61 s\n"
+        unhealthy.value.close()
 
 
 def test_the_page_of_the_agent_lists_them_all():

@@ -246,3 +246,36 @@ def test_signals_are_somebody_elses_again_afterwards():
         signal.raise_signal(signal.SIGTERM)
         assert signals.stop
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+NO_DESCRIPTOR = """
+import os, resource, sys
+from wirecheck.capture.agent.counts import Counts
+from wirecheck.capture.agent.live_agent import Listening, _Loop
+from wirecheck.capture.refusal import ListenError
+from wirecheck.capture.source.interface import Interface
+what, said = Listening(("lo", "nosuch0")), []
+interfaces = {"lo": Interface("lo", buffer_bytes=2 << 20)}
+class Writer:
+    def check(self): pass
+    def put(self, item): said.append("a mark")
+loop = _Loop(what, None, interfaces, Writer(), Counts())
+loop.say = said.append
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+while True:
+    try:
+        os.dup(0)
+    except OSError:
+        break
+for _ in range(2):
+    loop._looked_s = 0
+    loop._look()
+print(said, list(interfaces))
+"""
+
+
+def test_a_process_without_a_free_descriptor_does_not_report_a_lost_interface():
+    command = [sys.executable, "-c", NO_DESCRIPTOR]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
+    reported = "['cannot capture on interface nosuch0: Too many open files']"
+    assert (done.stderr, done.stdout) == ("", f"{reported} ['lo']\n")

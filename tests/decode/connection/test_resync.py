@@ -1,12 +1,15 @@
 """A boundary is found again by a chain of headers, by ids that were asked for, by packets, or it is not found."""
 
 import struct
+from itertools import combinations
 
 import pytest
 
 from tests.decode.connection.conversations import (
+    API_VERSIONS,
     AUTHENTICATE,
     FETCH,
+    HANDSHAKE,
     METADATA,
     follow,
     only,
@@ -324,3 +327,59 @@ def test_bytes_like_a_header_whose_tags_never_end_hide_nothing_behind_them(way, 
     for number in range(100, 140):
         said += [(True, asks([number])), (False, answers([number]))]
     assert requests(way(middle(skip=1, said=said)))[-10:] == list(range(130, 140))
+
+
+def signed_in_again():
+    """A broker's fetcher: it signs in without a client ID, fetches under its name, signs in again."""
+    talk, fetches = Talk().open(), 0
+
+    def ask(key, version, correlation, client, body, answer):
+        talk.request(request(key, version, correlation, body, client=client)).response(response(correlation, answer))
+
+    for session in range(4):
+        sasl = 2**31 - 8
+        if session == 0:
+            ask(API_VERSIONS, 0, sasl, None, b"", bytes(300))
+            sasl += 1
+        ask(HANDSHAKE, 1, sasl, None, b"\0\5PLAIN", b"\0\0\0\0\0\1\0\5PLAIN")
+        ask(AUTHENTICATE, 2, sasl + 1, None, b"\x05abcd\0", bytes(14))
+        for _ in range(40):
+            ask(FETCH, 12, fetches, "broker-1-fetcher-0", bytes(60), bytes(90))
+            fetches += 1
+    return talk.segments
+
+
+@pytest.fixture(scope="module")
+def sasl_packets():
+    """(frames, which of them are of a SASL exchange, or beside one)."""
+    frames = signed_in_again()
+    sasl = {i for i, f in enumerate(frames) if f.payload[4:6] in {b"\0\x11", b"\0\x24"}}
+    near = {i + d for i in sasl for d in range(-2, 4)}
+    return frames, sorted(i for i in near if 0 <= i < len(frames) and frames[i].payload)
+
+
+def unread(frames, lost):
+    """How many messages that are there are not given, when these frames are lost."""
+    asked = {f.payload[8:12] for i, f in enumerate(frames) if i not in lost and f.payload and f.src[1] == 40000}
+    there = sum(
+        1
+        for i, f in enumerate(frames)
+        if i not in lost and f.payload and (f.src[1] == 40000 or f.payload[4:8] in asked)
+    )
+    given = sum((row[2] is not None) + (row[3] is not None) for row in told(follow(without(frames, lost))))
+    return there - given
+
+
+def without(frames, lost):
+    return [frame for i, frame in enumerate(frames) if i not in lost]
+
+
+def test_no_packet_of_a_sasl_exchange_takes_other_messages_with_it(sasl_packets):
+    frames, places = sasl_packets
+    assert [i for i in places if unread(frames, {i}) > 0] == []
+
+
+def test_no_pair_of_packets_of_sasl_exchanges_takes_more_than_a_few_messages_with_it(sasl_packets):
+    """Two packets in a row may hide where the next message begins: what stands there once is not proof enough."""
+    frames, places = sasl_packets
+    assert [pair for pair in combinations(places, 2) if unread(frames, set(pair)) > 2] == []

@@ -8,7 +8,7 @@ from tests.build import plain
 from tests.decode.show.test_message_lines import OTHER, PAYMENTS
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.show.message_lines import PLAIN, alone
-from wirecheck.decode.show.message_summary import Summary, summaries
+from wirecheck.decode.show.message_summary import Failure, Summary, summaries
 from wirecheck.decode.wire import SIDES, pack
 
 NAMES = {base64.urlsafe_b64decode(PAYMENTS + "=="): "payments"}
@@ -77,7 +77,7 @@ def test_where_a_message_says_name_and_id_the_name_is_shown_and_the_id_where_it_
 
 def test_neither_name_nor_id_is_no_topic():
     body = {"topics": [{"name": None, "topicId": NONE, "errorCode": 3}]}
-    assert only("Metadata", "response", 12, body) == Summary((), 0, None, (3,))
+    assert only("Metadata", "response", 12, body) == Summary((), 0, None, (3,), (Failure(3, (), (), 0),))
 
 
 def test_names_of_settings_are_not_taken_for_topics():
@@ -107,7 +107,54 @@ def test_a_message_with_topics_is_about_them():
 def test_errors_are_said_once_each_in_their_order_wherever_they_stand():
     partitions = [{"partitionIndex": i, "errorCode": code} for i, code in enumerate((6, 0, 3, 6))]
     body = {"errorCode": 70, "responses": [{"topicId": PAYMENTS, "partitions": partitions}]}
-    assert only("Fetch", "response", 13, body) == Summary(("payments",), 0, None, (70, 6, 3))
+    failures = (
+        Failure(70, (), (), 0),
+        Failure(6, ("payments",), ("payments-0", "payments-3"), 0),
+        Failure(3, ("payments",), ("payments-2",), 0),
+    )
+    assert only("Fetch", "response", 13, body) == Summary(("payments",), 0, None, (70, 6, 3), failures)
+
+
+def test_an_error_is_of_the_topic_and_partition_that_has_it():
+    calm = {"topicId": OTHER, "partitions": [{"partitionIndex": 0}]}
+    wrong = {"topicId": PAYMENTS, "partitions": [{"partitionIndex": i, "errorCode": 3 * (i != 1)} for i in range(5)]}
+    found = only("Fetch", "response", 13, {"responses": [calm, wrong]})
+    assert found.topics == (OTHER, "payments")
+    assert found.failures == (Failure(3, ("payments",), ("payments-0", "payments-2"), 2),)
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        (("DeleteTopics", "response", 6, {"responses": [{"name": "orders", "errorCode": 41}]}), "orders"),
+        (("Metadata", "response", 12, {"topics": [{"name": "orders", "errorCode": 3}]}), "orders"),
+        (
+            (
+                "OffsetCommit", "response", 8,
+                {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 4, "errorCode": 22}]}]},
+            ),
+            "orders-4",
+        ),
+        (
+            (
+                "Produce", "response", 9,
+                {"responses": [{"name": "orders", "partitionResponses": [{"index": 4, "errorCode": 22}]}]},
+            ),
+            "orders-4",
+        ),
+        (
+            (
+                "LeaderAndIsr", "response", 7,
+                {"topics": [{"topicId": PAYMENTS, "partitionErrors": [{"partitionIndex": 1, "errorCode": 103}]}]},
+            ),
+            "payments-1",
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else value,
+)  # fmt: skip
+def test_of_any_api_the_place_of_an_error_is_known(message, place):
+    (failure,) = only(*message).failures
+    assert failure.places == (place,)
 
 
 def test_what_says_none_of_it_or_does_not_decode_has_no_summary():

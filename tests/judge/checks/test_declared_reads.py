@@ -1,20 +1,16 @@
 """What checks declare to read is what they read: no more, no less, and nothing else is filed."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from tests.judge.lab import B1, ID_1, Lab
 from tests.judge.recorded_reads import recorded, undeclared
 from tests.judge.test_checks import CASES
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.declared_reads import HOMES, OF_TOPIC, WHATEVER, elsewhere, reads
+from wirecheck.judge.checks.declared_reads import OF_TOPIC, WHATEVER, reads
 from wirecheck.judge.checks.evaluate import codes_among
-from wirecheck.judge.claims.kinds import SPACES, STATED
+from wirecheck.judge.claims.kinds import STATED
 from wirecheck.judge.results.judged_tables import JUDGED
 
-ROOT = Path(__file__).resolve().parents[3]
 BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
 BESIDE_CHECKS = {
     "who belongs together": {"server:registered", "server:names"},
@@ -86,30 +82,3 @@ def test_words_that_say_nothing_are_refused():
     for word in ("orders", "id:absence", "nowhere:use"):
         with pytest.raises(ValueError, match="nothing of that kind"):
             reads(word)
-
-
-def test_the_readme_says_what_is_read_elsewhere():
-    page = (ROOT / "judge" / "README.md").read_text()
-    staying = sum(not elsewhere(check.spaces, check.reads) for check in catalogue.CHECKS.values())
-    assert f"{staying} of {len(catalogue.CHECKS)} checks" in page
-    rows = re.findall(r"^\| (\w+) \| (\w+) \| (.+) \|$", page, re.MULTILINE)
-    told = {
-        (here, there, word, code)
-        for here, there, words in rows
-        if here in HOMES.values()
-        for codes, words_read in re.findall(r"((?:[A-Z]{3}\d{3} )+)reads ([^;]+)", words)
-        for code in codes.split()
-        for word in reads(words_read)
-    }
-    assert told == {
-        (HOMES[check.spaces[0]], HOMES[word.partition(":")[0]], word, code)
-        for code, check in catalogue.CHECKS.items()
-        for word in elsewhere(check.spaces, check.reads)
-    }
-
-
-def test_every_space_has_a_home_and_tables_stay_there():
-    assert set(HOMES) == set(SPACES)
-    judged = {HOMES[space] for check in catalogue.CHECKS.values() for space in check.spaces}
-    assert set(HOMES.values()) - judged == {"follower"}  # only read, by CTL011
-    assert not any(elsewhere([space], reads(words)) for table in JUDGED for space, words in table.reads.items())

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.results.worst_findings import LONGEST, MOST, kept, worst
 
 T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -9,6 +10,7 @@ T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 def row(number, kind="violation", **more):
     return {
+        "name": "x",
         "label": "prod", "code": "TID002", "kind": kind, "topic": "orders", "brokers": [3], "id": f"f{number:03}",
         "first_seen": T, "last_seen": T + dt.timedelta(minutes=3 * number), "topic_ids": ["1kItcVyISSW2qinBWMWing"],
     } | more  # fmt: skip
@@ -43,16 +45,18 @@ def test_labels_are_short_and_can_be_printed():
     assert kept(row(1, brokers=[1, 2])).named.broker == "1, 2"
 
 
-def test_of_a_cause_it_is_said_what_happened_and_of_others_not():
+def test_each_has_a_sentence():
     named = {name: kept(row(1, code="LOG003", brokers=[4], id=name)) for name in ("f1", "f2")}
     first, second = worst(named, {"f1": "cause", "f2": "consequence"})
-    assert first.sentence == "Broker 4 stopped following the metadata log at 2026-01-01 00:00:00"
-    assert second.sentence == ""
+    assert first.sentence == "Broker 4 stopped following the metadata log at 2026-01-01 00:00:00" == second.sentence
+    for check in CHECKS.values():
+        assert kept(row(1, code=check.code, name=check.name, topic=None, brokers=[], topic_ids=[])).named.sentence
 
 
-def test_a_sentence_that_would_name_a_client_is_left_out():
-    named = kept(row(1, code="VER002", client_ids=["secret-client"]))
-    assert [found.sentence for found in worst({"f001": named}, {"f001": "cause"})] == [""]
+def test_a_sentence_that_would_name_a_client_is_the_name_of_the_check():
+    named = kept(row(1, code="VER002", name=CHECKS["VER002"].name, client_ids=["secret-client"]))
+    (shown,) = worst({"f001": named}, {"f001": "cause"})
+    assert shown.sentence == CHECKS["VER002"].name.replace("-", " ").capitalize()
 
 
 def test_a_cause_that_is_about_no_topic_names_those_of_what_follows_from_it():

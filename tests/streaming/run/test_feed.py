@@ -9,8 +9,6 @@ import pytest
 from wirecheck.streaming.run import feed, manifest
 from wirecheck.streaming.run.feed import Ended
 from wirecheck.streaming.run.plan import Plan
-from wirecheck.streaming.steps.tagged import MAIL, Tagged
-from wirecheck.streaming.steps.turns import Turns
 from wirecheck.streaming.store import batch_files
 
 
@@ -57,22 +55,6 @@ def test_a_batch_that_is_repeated_is_made_of_the_same_files(plan, monkeypatch):
     source(0)
     source(1)
     assert (numbers(plan, 0), numbers(plan, 1)) == ([1], [2])
-
-
-def test_parts_hear_each_other_before_more_files_are_read(plan, monkeypatch):
-    """A batch without files goes on behind the same files, and none of the time between batches is waited for it."""
-    plan = replace(plan, shards=2, interval_s=60)
-    put(plan, 1, 2, 3)
-    source = opened(plan, -1, monkeypatch)
-    source(0)
-    mail = Turns(1, (Tagged("L", 1, MAIL, b"said"),))
-    mail.write(plan.checkpoint, 0)
-    source(1)
-    assert numbers(plan, 1) == []
-    assert batch_files.read(plan.checkpoint, 1).after == batch_files.read(plan.checkpoint, 0).after
-    source = opened(replace(plan, interval_s=0), 1, monkeypatch)
-    source(2)
-    assert numbers(plan, 2) == [3]
 
 
 def test_a_batch_of_which_half_was_written_down_is_chosen_anew(plan, monkeypatch):

@@ -15,7 +15,7 @@ SST, SCHEMA = "000008-a1.sst", "0_5f"
 DONE = 11
 """The last committed batch; Spark has begun with the next one."""
 NEEDED = (
-    "wirecheck.json", "set-aside.json", "query/metadata", "query/offsets/10", "query/offsets/11", "query/commits/11",
+    "checkpoint.json", "set-aside.json", "query/metadata", "query/offsets/10", "query/offsets/11", "query/commits/11",
     "files/11.json", "query/state/0/_metadata/v2/0",
     f"query/state/0/_stateSchema/default/{SCHEMA}", "query/state/0/0/10.zip", f"query/state/0/0/SSTs/{SST}",
     "query/state/0/0/11.changelog", "query/state/0/0/12.changelog",
@@ -38,7 +38,7 @@ def checkpoint(tmp_path):
     }
     info = {"numPartitions": 1, "stateSchemaFilePaths": [f"file:/then/{SCHEMA}"]}
     files = {
-        "wirecheck.json": b"{}",
+        "checkpoint.json": b"{}",
         "set-aside.json": b'{"a-1.parquet": "SIGSEGV"}',
         "query/metadata": b'{"id":"one"}',
         **{f"query/offsets/{n}": content for n, content in offsets.items()},
@@ -87,7 +87,7 @@ def test_whatever_is_damaged_is_named(checkpoint, name, how):
     (checkpoint / name).write_bytes(damages((checkpoint / name).read_bytes())[how])
     words = refusal(checkpoint)
     assert f"{name.removeprefix('query/')} is damaged" in words
-    assert "begin anew" in words
+    assert "start with a new --checkpoint" in words
 
 
 @pytest.mark.parametrize("name", OTHERS)

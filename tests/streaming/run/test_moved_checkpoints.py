@@ -28,7 +28,7 @@ def there(tmp_path):
     info = {"numPartitions": 1, "stateSchemaFilePaths": [schema]}
     files = {
         "out/totals/run=one/batch_id=0/part.parquet": "",
-        "checkpoint/wirecheck.json": json.dumps(facts(folder)),
+        "checkpoint/checkpoint.json": json.dumps(facts(folder)),
         "checkpoint/query/metadata": '{"id":"one"}',
         f"checkpoint/{DESCRIPTION}": "v2\n" + json.dumps({"stateStoreInfo": [info], "more": 1}),
         "checkpoint/query/state/0/_metadata/v2/.0.crc": "sum",
@@ -36,7 +36,7 @@ def there(tmp_path):
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    checksums.keep(*at(str(folder / "checkpoint")), ["wirecheck.json", DESCRIPTION])
+    checksums.keep(*at(str(folder / "checkpoint")), ["checkpoint.json", DESCRIPTION])
     return folder
 
 
@@ -92,7 +92,7 @@ def test_a_patch_version_of_spark_is_no_reason_to_refuse(there, monkeypatch, spa
     monkeypatch.setattr(manifest.pyspark, "__version__", "4.1.0")
     checkpoint = str(there / "checkpoint")
     (there / "checkpoint/checksums.json").unlink()
-    (there / "checkpoint/wirecheck.json").write_text(json.dumps(facts(there) | {"spark": spark}))
+    (there / "checkpoint/checkpoint.json").write_text(json.dumps(facts(there) | {"spark": spark}))
     if fits:
         manifest.claim(checkpoint, facts(there))
         assert manifest.read(checkpoint)["spark"] == "4.1.0"

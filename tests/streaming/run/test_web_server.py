@@ -1,6 +1,5 @@
-"""What the monitor answers over HTTP: to whom, what, and that nobody holds it up."""
+"""What the monitor answers over HTTP, and to which clients."""
 
-import socket
 import threading
 import time
 import urllib.error
@@ -9,19 +8,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from wirecheck.streaming.run import web_server
+from wirecheck.http_server import serving
 from wirecheck.streaming.run.metrics_page import HANGS_S, Page, Query
-from wirecheck.streaming.run.web_server import healthy, is_this_machine, ready, serve
+from wirecheck.streaming.run.web_server import healthy, is_this_machine, ready, routes
 
 
 @contextmanager
-def served(page=None, front=None):
-    server = serve(page or Page(), "127.0.0.1", 0, front)
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+def served(page=None, front=None, allowed_hosts=()):
+    with serving(routes(page or Page(), front), "127.0.0.1", 0, allowed_hosts) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def answered(url):
@@ -48,9 +43,7 @@ def test_a_batch_that_hangs_is_unhealthy_and_one_that_ends_well_again():
 
 def test_health_stands_beside_the_metrics():
     page = Page()
-    server = serve(page, "127.0.0.1", 0)
-    base = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with served(page) as base:
         assert urllib.request.urlopen(f"{base}/-/healthy").status == 200
         with pytest.raises(urllib.error.HTTPError, match="503") as starting:
             urllib.request.urlopen(f"{base}/-/ready")
@@ -58,9 +51,6 @@ def test_health_stands_beside_the_metrics():
         page.ready = True
         assert urllib.request.urlopen(f"{base}/-/ready").read() == b"ok\n"
         assert b"wirecheck_build_info" in urllib.request.urlopen(f"{base}/metrics").read()
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/metrics/more", "/-/", "/etc/passwd"])
@@ -93,25 +83,18 @@ def test_where_nothing_is_written_yet_the_page_says_so_and_metrics_go_on():
         assert answered(base + "/metrics")[0] == 200
 
 
-def test_only_get_is_answered():
-    with served() as base:
-        request = urllib.request.Request(base + "/metrics", data=b"x", method="POST")
-        with pytest.raises(urllib.error.HTTPError, match="405") as refused:
-            urllib.request.urlopen(request, timeout=20)
-        refused.value.close()
+def test_the_page_of_findings_is_not_shown_to_a_rebound_name():
+    def asked(base, path, host):
+        return answered(urllib.request.Request(base + path, headers={"Host": host}))[0]
 
-
-def test_clients_that_say_nothing_are_let_go_and_hold_nobody_up(monkeypatch):
-    monkeypatch.setattr(web_server.Handler, "timeout", 0.5)
-    with served() as base:
-        port = int(base.rpartition(":")[2])
-        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(web_server.MOST + 4)]
-        idle[0].sendall(b"GET /met")
-        assert answered(base + "/metrics")[0] == 200
-        idle[1].settimeout(20)
-        assert idle[1].recv(1) == b""  # the server closed it
-        for one in idle:
-            one.close()
+    with served(front=lambda _: "<p>open findings</p>", allowed_hosts=["wirecheck.example.org"]) as base:
+        assert asked(base, "/", "evil.example") == 421
+        assert asked(base, "/", "evil.example:9108") == 421
+        assert asked(base, "/", "wirecheck.example.org:9108") == 200
+        assert asked(base, "/", "127.0.0.1:9108") == 200
+        # the compose stack's Prometheus and health checks use names such as these
+        assert {asked(base, path, "monitor:9108") for path in ("/metrics", "/-/healthy")} == {200}
+        assert asked(base, "/-/ready", "monitor:9108") == 503
 
 
 def test_a_slow_page_holds_up_no_metrics():

@@ -84,10 +84,10 @@ def test_one_file_per_batch_in_any_order_and_32_buckets_change_nothing(run, fram
     assert verdict == expected
 
 
-def test_a_restart_goes_on_where_it_stopped_with_buckets_keyed_by_their_numbers(run, frames_files, expected):
-    run(frames_files[1:3], buckets=2, placed=False)
-    run(frames_files[:1], buckets=2, placed=False)
-    verdict, query = run(frames_files[3:], buckets=2, placed=False)
+def test_a_restart_goes_on_where_it_stopped(run, frames_files, expected):
+    run(frames_files[1:3], buckets=2)
+    run(frames_files[:1], buckets=2)
+    verdict, query = run(frames_files[3:], buckets=2)
     assert query.lastProgress["batchId"] == 2
     assert verdict == expected
 

@@ -4,9 +4,9 @@ import os
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests import frame_files
 from wirecheck.capture import frames, frames_file
 from wirecheck.decode.connection.segments import segments
 from wirecheck.streaming.steps import pack_step
@@ -110,7 +110,7 @@ def test_a_file_that_lies_about_its_payloads_is_set_aside(frames_files, tmp_path
     table = pack_step.read(str(frames_files[0])).cast(frames.FRAMES)
     place = table.schema.get_field_index("payload_len")
     lies = table.set_column(place, "payload_len", pa.array([1 << 20] * len(table), pa.int32()))
-    pq.write_table(lies, tmp_path / "a-0000000001.parquet")
+    frame_files.write(lies, tmp_path / "a-0000000001.parquet")
     (rows,) = pack_step.pack_files([str(tmp_path / "a-0000000001.parquet")], Settings(buckets=1))
     file = pack_step.read_file(rows[0].cell)
     assert [mark.kind for mark in file.marks] == [frames.INPUT_ERROR, frames.QUARANTINED]
@@ -135,7 +135,7 @@ def test_a_file_that_is_gone_is_told_and_a_disk_that_fails_is_not_its_fault(tmp_
 )
 def test_a_table_of_something_else_is_named(frames_files, tmp_path, columns, words):
     table = pack_step.read(str(frames_files[0])).slice(0, 5)
-    pq.write_table(table.select(columns) if columns else table, tmp_path / "x.parquet")
+    frame_files.write(table.select(columns) if columns else table, tmp_path / "x.parquet")
     with pytest.raises(pack_step.NotFramesError, match=words):
         pack_step.read(str(tmp_path / "x.parquet"))
 
@@ -147,7 +147,7 @@ def stamped(table, path, agent, number, cluster):
         place = table.schema.get_field_index(name)
         field = table.schema.field(name)
         table = table.set_column(place, field, pa.array([value] * len(table), field.type))
-    pq.write_table(table, path)
+    frame_files.write(table, path)
     return path
 
 
@@ -162,7 +162,7 @@ def packed(path, settings=Settings(buckets=1)):
     [
         ("evil-0000000001.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
         ("a-0000000002.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
-        ("a-٠٠٠٠٠٠٠٠٠١.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
+        ("a-" + "\u0660" * 9 + "\u0661.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
         ("notes.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
     ],
 )

@@ -1,28 +1,21 @@
 """Frames of connections that have settled are counted, by their agent, and change no row."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests.streaming.conftest import CAPTURES
+from tests import frame_files
 from wirecheck.capture import frames, frames_file
-from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.decode.connection.exchanges import Connection
 from wirecheck.decode.connection.segments import bucket_of
 from wirecheck.judge.settlement import AFTER_NS, IDLE_NS
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.steps import settled_connections
-from wirecheck.streaming.steps.follow_step import READ, STATE_VERSION, Bucket
-from wirecheck.streaming.steps.pack_step import pack_files
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import KEPT_NS, SECOND_NS, SettledConnections
 from wirecheck.streaming.store.result_tables import from_ipc
 
-STATES = Path(__file__).parent / "states"
 AWAY_NS = IDLE_NS + 300 * SECOND_NS
 
 
@@ -48,8 +41,7 @@ def written(folder, shown, agent, number, *, later_ns=0, only=None):
         marks = pa.compute.not_equal(table["kind"], frames.FRAME)
         table = table.filter(pa.compute.or_(marks, only(table)))
     file = folder / f"{agent}-{number:010d}.parquet"
-    pq.write_table(table, file)
-    return file
+    return frame_files.write(table, file)
 
 
 def rows_of(told):
@@ -185,16 +177,3 @@ def test_what_is_remembered_is_bounded_and_stored():
         again.forget(0)
     assert sorted(again.stored()[1].tolist()) == [1097, 1098, 1099]
     assert again.stored()[0].tolist()[-1] == bucket_of("10.0.0.1", 1099, "10.0.0.2", 9092)
-
-
-@pytest.mark.parametrize("version", sorted(READ - {STATE_VERSION}))
-def test_a_bucket_of_a_version_before_goes_on(version, tmp_path, monkeypatch):
-    """It gives what a bucket gives that was never stored."""
-    monkeypatch.chdir(CAPTURES / "zk28-recreate")  # frames keep the name by which their capture was called
-    files = write_frames([Path("capture.pcap.gz")], tmp_path / "frames", "L", agent="a", roll_bytes=400_000).files
-    settings = Settings(buckets=1, agents={"a": AgentFiles()})
-    cells = [row.cell for rows in pack_files(map(str, files), settings) for row in rows]
-    whole, older = Bucket("L", 0, settings), Bucket("L", 0, settings)
-    list(whole.receive(cells[:2]))
-    older.restore((STATES / f"{version}.bin").read_bytes())
-    assert list(older.receive(cells[2:])) == list(whole.receive(cells[2:]))

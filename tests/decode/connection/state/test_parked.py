@@ -81,7 +81,7 @@ def test_every_attribute_is_stored():
     connection, data = Connection("key", 1), bytes(range(250))
     for side in (connection.lower, connection.higher):
         side.ordered.append(Chunk(0, 10, DATA, data, 7))
-        side.out_of_order.append(Chunk(0, 10, DATA, data, 8))
+        side.out_of_order.add(Chunk(0, 10, DATA, data, 8))
         side.candidates.append(Candidate(0, 0, 0, 0))
     for queue in (connection.in_flight, connection.early_responses):
         queue.push(Message(0, 0, 0, 0))

@@ -1,5 +1,7 @@
 """What comes before its time: every byte once, the first value of it, and bytes before bytes left out."""
 
+import random
+
 import pytest
 
 from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, LEFT, Chunk
@@ -24,11 +26,9 @@ def stored(*chunks):
 
 
 def shown(found):
-    rows, chunk = [], found.first
-    while chunk is not None:
-        rows.append((chunk.begin, chunk.bytes() if chunk.kind == DATA else chunk.end))
-        assert chunk.next is not None or chunk is found.last
-        chunk = chunk.next
+    chunks = found.held()
+    rows = [(chunk.begin, chunk.bytes() if chunk.kind == DATA else chunk.end) for chunk in chunks]
+    assert found.first is (chunks[0] if chunks else None)
     assert found.count == len(rows)
     assert found.kept == sum(len(text) for _, text in rows if isinstance(text, bytes))
     return rows
@@ -60,7 +60,7 @@ def test_the_first_value_of_a_byte_stays_and_others_are_counted():
 def test_what_both_agents_left_out_is_left_out_for_good():
     found = stored(left(10, 20, 1), left(12, 15, 2))
     assert shown(found) == [(10, 12), (12, 15), (15, 20)]
-    middle = found.first.next
+    _, middle, _ = found.held()
     assert [left_out_for_good(found.first), middle.left_by, left_out_for_good(middle)] == [False, BOTH_LEFT_OUT, True]
 
 
@@ -69,6 +69,53 @@ def test_what_became_part_of_the_stream_is_gone():
     found.pop()
     assert shown(found) == [(20, b"c")]
     found.pop()
-    assert (shown(found), found.last) == ([], None)
+    assert shown(found) == []
     found.pop()
-    assert (shown(found), found.last) == ([], None)
+    assert shown(found) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_order_of_overlapping_pieces_gives_what_a_map_by_offset_gives(seed):
+    """Pieces of 1 to 9 bytes in any order, some left out; now and then the first is taken, or overhead passed over."""
+    rng = random.Random(seed)
+    found, wanted, gone, conflicting = OutOfOrder(), {}, 0, 0
+    for _ in range(400):
+        begin = gone + rng.randrange(300)
+        length = rng.randrange(1, 10)
+        if rng.random() < 0.2:
+            found.add(left(begin, begin + length))
+            for at in range(begin, begin + length):
+                wanted.setdefault(at, None)
+        else:
+            text = bytes(rng.randrange(3) for _ in range(length))
+            found.add(data(begin, text))
+            for at, byte in enumerate(text, begin):
+                conflicting += wanted.get(at) not in {None, byte}
+                wanted[at] = byte if wanted.get(at) is None else wanted[at]
+        if rng.random() < 0.3 and found.first.begin == min(wanted):
+            gone = found.first.end
+            wanted = {at: byte for at, byte in wanted.items() if at >= gone}
+            found.pop()
+        if rng.random() < 0.2 and wanted:
+            count = rng.randrange(1, 5)
+            found.move_down(count)
+            gone -= count
+            wanted = {at - count: byte for at, byte in wanted.items()}
+        assert found.first is None or found.first.begin == min(wanted)
+    flat = {}
+    for begin, text in shown(found):
+        flat |= dict(enumerate(text, begin)) if isinstance(text, bytes) else dict.fromkeys(range(begin, text))
+    assert (flat, found.conflicting) == (wanted, conflicting)
+
+
+def test_bytes_leave_the_payload_of_their_call_wherever_they_stand():
+    payload = b"abcdefgh"
+    found = OutOfOrder()
+    for begin in (16, 10, 13):
+        found.add(Chunk(begin, begin + 2, DATA, payload, begin - 10))
+    found.add(left(30, 40))
+    found.add(Chunk(32, 34, DATA, payload, 4))
+    found.pop()
+    found.keep(payload)
+    assert [chunk.data is payload for chunk in found.held()] == [False] * 5
+    assert shown(found) == [(13, b"de"), (16, b"gh"), (30, 32), (32, b"ef"), (34, 40)]

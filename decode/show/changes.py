@@ -1,0 +1,500 @@
+"""Who changed what: administrative requests with their sender and their answer, as an audit of a capture.
+
+    for change in changes(tables): print(change.time_ns, change.action, change.object, change.principal)
+
+Knows: which APIs change a cluster, what each changes, and that a KRaft broker forwards such a request to the controller
+in an Envelope, with the client's principal and address. So one change may be seen twice, and one that a client sends by
+TLS may be seen in its Envelope only. Refuses to know how a change is printed.
+Rule: values of configurations and credentials are never part of a change; what was not seen is None.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from wirecheck.decode.api_names import name_of, names
+from wirecheck.decode.columns import tables as columns_of
+from wirecheck.decode.connection.exchanges import endpoint
+from wirecheck.decode.envelope import ENVELOPE, unwrapped
+from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.nested import nested
+from wirecheck.decode.principal import client_host, principal
+from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.message_page import error_name
+from wirecheck.decode.wire import REQUEST, client_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.message import Decoded
+
+__all__ = ["ACTIONS", "MOST_CHANGES", "Change", "Changes", "Seen", "changes"]
+
+Body = dict[str, Any]
+Frame = tuple[str, int]
+MOST_CHANGES = 100_000
+"""Requests that are kept for one capture; further ones are counted."""
+FORWARDED_WITHIN_NS = 60_000_000_000
+"""An Envelope belongs to a client's request that is open, or was at most so long ago: request.timeout.ms, twice."""
+CLOCKS_NS = 5_000_000_000
+"""Clocks of two capture points may differ by as much."""
+METADATA = 3
+LIST_OF_TYPES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
+"""ConfigResource.Type of Kafka's clients."""
+ACL_TYPES = {1: "any", 2: "topic", 3: "group", 4: "cluster", 5: "transactional id", 6: "delegation token", 7: "user"}
+OPERATIONS = (
+    "UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
+    "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT",
+)  # fmt: skip
+PERMISSIONS = ("UNKNOWN", "ANY", "DENY", "ALLOW")
+PATTERNS = {1: "any", 2: "match", 4: "prefixed"}
+"""ResourcePatternType; 3 (literal) is not printed."""
+NO_ID = "A" * 22
+
+
+class Action(NamedTuple):
+    """What one API changes, by Kafka's field names."""
+
+    object_type: str
+    requested: tuple[str, ...]
+    """Arrays of the request, one element for each object; none: the request is about one object."""
+    name: tuple[str, ...] = ("name",)
+    """Fields that name the object, the first that is set; `` for an element that is the name itself."""
+    answered: str = ""
+    """The array of the response with an error for each object; empty: one error for all."""
+    answers_to: tuple[str, ...] = ("name",)
+    """Fields of an answer that name the object; none: answers are in the order of the request."""
+
+
+BY_POSITION: tuple[str, ...] = ()
+ACTIONS: dict[str, Action] = {
+    "CreateTopics": Action("topic", ("topics",), answered="topics"),
+    "DeleteTopics": Action(
+        "topic", ("topics", "topicNames"), ("name", "topicId", ""), "responses", ("name", "topicId")
+    ),
+    "CreatePartitions": Action("topic", ("topics",), answered="results"),
+    "DeleteRecords": Action("topic", ("topics",), answered="topics"),
+    "AlterConfigs": Action("", ("resources",), ("resourceName",), "responses", ("resourceName",)),
+    "IncrementalAlterConfigs": Action("", ("resources",), ("resourceName",), "responses", ("resourceName",)),
+    "CreateAcls": Action("acl", ("creations",), ("resourceName",), "results", BY_POSITION),
+    "DeleteAcls": Action("acl", ("filters",), ("resourceNameFilter",), "filterResults", BY_POSITION),
+    "AlterClientQuotas": Action("quota", ("entries",), ("entity",), "entries", BY_POSITION),
+    "AlterUserScramCredentials": Action("user", ("deletions", "upsertions"), ("name",), "results", ("user",)),
+    "DeleteGroups": Action("group", ("groupsNames",), ("",), "results", ("groupId",)),
+    "OffsetDelete": Action("group", (), ("groupId",)),
+    "AlterShareGroupOffsets": Action("group", (), ("groupId",)),
+    "DeleteShareGroupOffsets": Action("group", (), ("groupId",)),
+    "ElectLeaders": Action("topic", ("topicPartitions",), ("topic",), "replicaElectionResults", ("topic",)),
+    "AlterPartitionReassignments": Action("topic", ("topics",), answered="responses"),
+    "UpdateFeatures": Action("feature", ("featureUpdates",), ("feature",), "results", ("feature",)),
+    "CreateDelegationToken": Action("delegation token", (), ("ownerPrincipalName",)),
+    "RenewDelegationToken": Action("delegation token", ()),
+    "ExpireDelegationToken": Action("delegation token", ()),
+    "UnregisterBroker": Action("broker", (), ("brokerId",)),
+    "AddRaftVoter": Action("controller", (), ("voterId",)),
+    "RemoveRaftVoter": Action("controller", (), ("voterId",)),
+}
+"""The APIs that change something people look after; what brokers send controllers by themselves is not among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object of one request."""
+
+    time_ns: int
+    """When the request was seen first, since 1970."""
+    action: str
+    """The API, as Kafka calls it."""
+    object_type: str
+    object: str
+    details: str
+    """What of the request may be shown: counts, names of configurations, who an ACL is about."""
+    principal: str | None
+    """Out of the Envelope, such as `User:alice`; None where no Envelope was seen."""
+    client_id: str | None
+    host: str
+    """Address of the client."""
+    via_broker: str | None
+    """ID of the broker that the client asked, or its address where nothing named it."""
+    error: str | None
+    """Kafka's name of the answer's error, NONE if there is none; None where no answer was seen."""
+    frame: Frame
+    """Source and number of the frame in which the request begins."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request, as it was seen from a client, in an Envelope, or both."""
+
+    api: str
+    correlation_id: int
+    client_id: str | None
+    host: str
+    time_ns: int
+    answered_ns: int | None
+    request: Body
+    response: Body | None
+    frame: Frame
+    server: str
+    """Who was asked: the client's broker, or of an Envelope the controller."""
+    forwarded_by: str | None = None
+    """Of an Envelope, the client ID of the broker that sent it, where the controller accepted it."""
+    principal: str | None = None
+
+    @property
+    def key(self) -> tuple[str, int, str | None, str]:
+        return self.api, self.correlation_id, self.client_id, self.host
+
+
+@dataclass
+class Changes:
+    """All requests of a capture, while it is read."""
+
+    direct: list[Seen] = field(default_factory=list)
+    forwarded: list[Seen] = field(default_factory=list)
+    nodes: dict[str, int] = field(default_factory=dict)
+    """Broker IDs by address, as Metadata answers name them."""
+    creating: dict[tuple[int, str | None, str], int] = field(default_factory=dict)
+    """When a client asked for Metadata and let topics be created: by correlation ID, client ID and address."""
+    others: int = 0
+    """Requests beyond MOST_CHANGES."""
+
+    def add(self, exchanges: Exchanges) -> None:
+        self.learn(of_apis(exchanges, [METADATA]))
+        pairs = of_apis(exchanges, [*API_KEYS, ENVELOPE])
+        if not len(pairs):
+            return
+        decoded = decode(pairs.messages)
+        for request, response in zip(pairs.request.tolist(), pairs.response.tolist(), strict=True):
+            if request >= 0 and int(pairs.messages.key[request]) in API_KEYS:
+                self.keep(self.direct, seen(pairs, decoded, request, response))
+        for found in enveloped(pairs, decoded):
+            self.keep(self.forwarded, found)
+
+    def keep(self, kept: list[Seen], found: Seen | None) -> None:
+        if found is None:
+            return
+        if len(self.direct) + len(self.forwarded) < MOST_CHANGES:
+            kept.append(found)
+        else:
+            self.others += 1
+
+    def learn(self, pairs: Exchanges) -> None:
+        """Which broker is behind which address, and which clients let topics be created."""
+        if not len(pairs):
+            return
+        decoded = decode(pairs.messages, only(OF_METADATA))
+        brokers = columns_of(decoded, METADATA, "response")["brokers"]
+        hosts, texts = brokers["host"].codes()
+        for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
+            if len(self.nodes) < MOST_CHANGES:
+                self.nodes[endpoint((texts[host], port))] = node
+        header = columns_of(decoded, METADATA, "request")[""]
+        allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
+        for row in header.message[allowed].tolist():
+            if len(self.creating) < MOST_CHANGES:
+                who = int(pairs.messages.correlation_id[row]), client_id(pairs.messages, row), host_of(pairs, row)
+                self.creating[who] = int(pairs.ts_ns[row])
+
+    def merged(self) -> Iterator[Change]:
+        """Each request once, by time."""
+        found = sorted(self.paired(), key=lambda one: (one.time_ns, one.frame, one.correlation_id))
+        for one in found:
+            yield from self.objects(one)
+
+    def paired(self) -> Iterator[Seen]:
+        """Requests of clients with the principals of their Envelopes; Envelopes whose request was not seen."""
+        by_key: dict[tuple[str, int, str | None, str], list[Seen]] = defaultdict(list)
+        for one in sorted(self.direct, key=lambda one: one.time_ns):
+            by_key[one.key].append(one)
+        alone: dict[tuple[str, int, str | None, str], Seen] = {}
+        for one in sorted(self.forwarded, key=lambda one: one.time_ns):
+            client = next((each for each in reversed(by_key[one.key]) if carries(each, one)), None)
+            if client is not None:
+                client.principal = client.principal or one.principal
+                client.response = client.response or one.response
+                continue
+            before = alone.get(one.key)
+            if before is not None and one.time_ns - before.time_ns <= FORWARDED_WITHIN_NS:
+                before.response, before.answered_ns = one.response or before.response, one.answered_ns
+                continue
+            if before is not None:
+                yield before
+            alone[one.key] = one
+        yield from alone.values()
+        yield from self.direct
+
+    def objects(self, one: Seen) -> Iterator[Change]:
+        action = ACTIONS[one.api]
+        errors = Errors(action, one.response)
+        for position, element in enumerate(elements(action, one.request)):
+            name = named(action.name, element)
+            yield Change(
+                one.time_ns,
+                one.api,
+                action.object_type or LIST_OF_TYPES.get(element.get("resourceType", 0), "resource"),
+                errors.better_name(position, name),
+                " ".join(filter(None, (details(one.api, element, one.request), self.cause(one)))),
+                one.principal,
+                one.client_id,
+                one.host,
+                one.forwarded_by or self.broker(one.server),
+                errors.of(position, name),
+                one.frame,
+            )
+
+    def broker(self, server: str) -> str:
+        return str(self.nodes[server]) if server in self.nodes else server
+
+    def cause(self, one: Seen) -> str:
+        """A broker that creates a topic for a Metadata request forwards it with that request's correlation ID."""
+        asked = self.creating.get((one.correlation_id, one.client_id, one.host))
+        automatic = one.api == "CreateTopics" and one.forwarded_by is not None and asked is not None
+        return "created automatically for a Metadata request" if automatic else ""
+
+
+def changes(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Changes:
+    """All changes of frames tables; of connections with one of these ports, if some are given."""
+    found = Changes()
+    for exchanges in followed(tables, ports):
+        found.add(exchanges)
+    return found
+
+
+API_KEYS = {key: name for key, name in names().items() if name in ACTIONS}
+OF_METADATA = {
+    ("Metadata", "request"): ("allow_auto_topic_creation",),
+    ("Metadata", "response"): ("brokers.node_id", "brokers.host", "brokers.port"),
+}
+
+
+def of_apis(exchanges: Exchanges, keys: list[int]) -> Exchanges:
+    half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
+    return exchanges.only(np.flatnonzero(np.isin(exchanges.messages.key[half], keys)))
+
+
+def host_of(pairs: Exchanges, row: int) -> str:
+    return pairs.connections[int(pairs.connection[row])].client[0]
+
+
+def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Seen | None:
+    """A client's own request; None where it does not decode."""
+    body = body_of(decoded, request)
+    if body is None:
+        return None
+    return Seen(
+        name_of(int(pairs.messages.key[request])),
+        int(pairs.messages.correlation_id[request]),
+        client_id(pairs.messages, request),
+        host_of(pairs, request),
+        int(pairs.ts_ns[request]),
+        int(pairs.ts_ns[response]) if response >= 0 else None,
+        body,
+        body_of(decoded, response),
+        (pairs.names[int(pairs.source[request])], int(pairs.frame_first[request])),
+        endpoint(pairs.connections[int(pairs.connection[request])].server),
+    )
+
+
+def body_of(decoded: Decoded, row: int) -> Body | None:
+    if row < 0 or decoded.status[row] != Status.OK:
+        return None
+    body: Body = nested(decoded, row, contents=False)["body"]
+    return body
+
+
+def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
+    """What brokers forward, of the first Envelope around it: brokers refuse an Envelope in an Envelope."""
+    request_of = np.full(len(decoded), -1, np.int64)
+    answered = pairs.response >= 0
+    request_of[pairs.response[answered]] = pairs.request[answered]
+    inside = unwrapped(decoded, request_of)
+    if not len(inside.messages):
+        return
+    inner = decode(inside.messages)
+    response_to = {int(request): row for row, request in enumerate(inside.request_of.tolist()) if request >= 0}
+    for row, outer in enumerate(inside.outer.tolist()):
+        api = API_KEYS.get(int(inside.messages.key[row])) if inside.messages.side[row] == REQUEST else None
+        body = body_of(inner, row)
+        envelope = body_of(decoded, outer)
+        if api is None or body is None or envelope is None:
+            continue
+        host = client_host(base64.b64decode(envelope["clientHostAddress"]))
+        data = envelope["requestPrincipal"]
+        response = response_to.get(row, -1)
+        yield Seen(
+            api,
+            int(inside.messages.correlation_id[row]),
+            client_id(inside.messages, row),
+            host or host_of(pairs, outer),
+            int(pairs.ts_ns[outer]),
+            int(pairs.ts_ns[inside.outer[response]]) if response >= 0 else None,
+            body,
+            body_of(inner, response),
+            (pairs.names[int(pairs.source[outer])], int(pairs.frame_first[outer])),
+            endpoint(pairs.connections[int(pairs.connection[outer])].server),
+            client_id(pairs.messages, outer) if response >= 0 else None,
+            principal(None if data is None else base64.b64decode(data)),
+        )
+
+
+def carries(client: Seen, envelope: Seen) -> bool:
+    """Whether a client's request is the one in an Envelope: it was open when the Envelope was sent."""
+    begin = client.time_ns - CLOCKS_NS
+    end = (client.time_ns + FORWARDED_WITHIN_NS if client.answered_ns is None else client.answered_ns) + CLOCKS_NS
+    return begin <= envelope.time_ns <= end
+
+
+def elements(action: Action, request: Body) -> list[Body]:
+    """One for each object. A name that is an element by itself has the field ``; a null array means all objects."""
+    if not action.requested:
+        return [request]
+    arrays = [request[array] for array in action.requested if request.get(array) is not None]
+    if not arrays:
+        return [{}]
+    return [element if isinstance(element, dict) else {"": element} for array in arrays for element in array]
+
+
+def named(fields: tuple[str, ...], element: Body) -> str:
+    """The object's name, or what stands in its place; empty where there is none."""
+    for name in fields:
+        value = element.get(name)
+        if isinstance(value, list):
+            return ", ".join(f"{part['entityType']} {part['entityName'] or '(default)'}" for part in value)
+        if value is not None and value != NO_ID:
+            return str(value)
+    return ""
+
+
+class Errors:
+    """The errors of an answer, by object."""
+
+    def __init__(self, action: Action, response: Body | None) -> None:
+        self.action, self.response = action, response
+        self.answers: list[Body] = (response or {}).get(action.answered) or [] if action.answered else []
+        self.by_name = {
+            str(answer[name]): answer
+            for answer in self.answers
+            for name in action.answers_to
+            if answer.get(name) is not None
+        }
+
+    def of(self, position: int, name: str) -> str | None:
+        if self.response is None:
+            return None
+        answer = self.answer(position, name)
+        code = first_error(answer) if answer is not None else 0
+        return "NONE" if (code := code or int(self.response.get("errorCode", 0))) == 0 else error_name(code)
+
+    def answer(self, position: int, name: str) -> Body | None:
+        if self.action.answers_to == BY_POSITION:
+            return self.answers[position] if position < len(self.answers) else None
+        return self.by_name.get(name)
+
+    def better_name(self, position: int, name: str) -> str:
+        """An answer names a topic that was asked for by its ID."""
+        answer = self.answer(position, name)
+        return str((answer or {}).get("name") or name)
+
+
+def first_error(answer: Body) -> int:
+    """Of an object, or else of the first of its partitions that has one."""
+    parts = [part for name in ("partitions", "partitionResult") for part in answer.get(name) or ()]
+    return next((int(part["errorCode"]) for part in (answer, *parts) if part.get("errorCode")), 0)
+
+
+def details(api: str, element: Body, request: Body) -> str:
+    """What may be shown of the request, in a few words."""
+    describe = DETAILS.get(api)
+    text = describe(element) if describe and element else ""
+    return f"{text} (validate only)".strip() if request.get("validateOnly") else text
+
+
+def created(topic: Body) -> str:
+    if topic["assignments"]:
+        return plural(len(topic["assignments"]), "assigned partition")
+    factor = topic["replicationFactor"]
+    return f"{plural(topic['numPartitions'], 'partition')}, replication factor {'default' if factor < 0 else factor}"
+
+
+def plural(count: int, noun: str) -> str:
+    if count < 0:
+        return f"default {noun}s"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def more_partitions(topic: Body) -> str:
+    return f"to {plural(topic['count'], 'partition')}"
+
+
+def partitions(topic: Body) -> str:
+    found = [part if isinstance(part, int) else part["partitionIndex"] for part in topic["partitions"] or ()]
+    return f"partition{'' if len(found) == 1 else 's'} {', '.join(map(str, found))}" if found else ""
+
+
+OPERATION_OF_CONFIG = {0: "set", 1: "delete", 2: "append to", 3: "subtract from"}
+
+
+def configurations(resource: Body) -> str:
+    """Names without values."""
+    return ", ".join(f"{operation_of(one)} {one['name']}" for one in resource["configs"])
+
+
+def operation_of(config: Body) -> str:
+    """AlterConfigs, which has no operations, sets."""
+    return OPERATION_OF_CONFIG.get(config.get("configOperation", 0), "change")
+
+
+def quota(entry: Body) -> str:
+    return ", ".join(f"{'remove' if one['remove'] else 'set'} {one['key']}" for one in entry["ops"])
+
+
+def credential(one: Body) -> str:
+    return "set" if "iterations" in one else "removed"
+
+
+def feature(one: Body) -> str:
+    return f"to level {one['maxVersionLevel']}"
+
+
+def acl(one: Body) -> str:
+    """What an ACL, or a filter of ACLs, says."""
+    kind = ACL_TYPES.get(number_of(one, "resourceType", "resourceTypeFilter"), "resource")
+    pattern = PATTERNS.get(number_of(one, "resourcePatternType", "patternTypeFilter"), "")
+    who = one.get("principal", one.get("principalFilter")) or "any principal"
+    host = one.get("host", one.get("hostFilter")) or "any host"
+    permission, operation = of(PERMISSIONS, one["permissionType"]), of(OPERATIONS, one["operation"])
+    return " ".join(filter(None, (pattern, kind + ":", permission, who, operation, "from", host)))
+
+
+def number_of(one: Body, *names: str) -> int:
+    """The first of these fields that is there."""
+    return next((int(one[name]) for name in names if name in one), 0)
+
+
+def of(words: tuple[str, ...], number: int) -> str:
+    return words[number] if 0 <= number < len(words) else str(number)
+
+
+DETAILS: dict[str, Callable[[Body], str]] = {
+    "CreateTopics": created,
+    "CreatePartitions": more_partitions,
+    "DeleteRecords": partitions,
+    "ElectLeaders": partitions,
+    "AlterPartitionReassignments": partitions,
+    "AlterConfigs": configurations,
+    "IncrementalAlterConfigs": configurations,
+    "CreateAcls": acl,
+    "DeleteAcls": acl,
+    "AlterClientQuotas": quota,
+    "AlterUserScramCredentials": credential,
+    "UpdateFeatures": feature,
+}

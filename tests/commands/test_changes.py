@@ -1,0 +1,96 @@
+"""`wirecheck changes`: the audit of a capture as a person, a program and a spreadsheet read it."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import wirecheck
+from tests.decode.show.test_changes import CREATE, CREATED, SECOND, direct, envelope, request, response
+from tests.traffic import packets, pcap
+from wirecheck.commands import changes as command
+
+
+def capture(tmp_path, *talks):
+    segments = sorted((segment for talk in talks for segment in talk.segments), key=lambda one: one.ts_ns)
+    path = tmp_path / "audit.pcap"
+    path.write_bytes(pcap(packets(segments)))
+    return path
+
+
+@pytest.fixture
+def audit(tmp_path):
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    evil = direct("DeleteTopics", 5, {"topicNames": ["a\x1b[2Jb"]}, at=SECOND, client=("10.0.4.13", 41000))
+    return capture(tmp_path, direct("CreateTopics", 7, CREATE, CREATED), envelope(inner, answer), evil)
+
+
+def test_a_line_says_who_what_where_and_the_answer(run, audit):
+    told = run("changes", audit)
+    assert told.exit_code == 0
+    expected = (
+        (
+            "22:13:20 CreateTopics songs lab-admin User:alice 10.0.4.12 via 10.0.1.3:9092 ok "
+            "2 partitions, replication factor 3"
+        ),
+        "22:13:21 DeleteTopics a\\x1b[2Jb lab-admin - 10.0.4.13 via 10.0.1.3:9092 no answer seen",
+    )
+    assert tuple(" ".join(line.split()) for line in told.stdout.splitlines()) == expected
+    assert "2 changes: 1 accepted, 1 without an answer" in told.stderr
+
+
+def test_json_and_csv_have_the_same_cells(run, audit):
+    lines = [json.loads(line) for line in run("changes", audit, "--format", "json").stdout.splitlines()]
+    assert lines[0] | {"frame": None} == {
+        "time": "2023-11-14T22:13:20.003000Z", "action": "CreateTopics", "object_type": "topic", "object": "songs",
+        "details": "2 partitions, replication factor 3", "principal": "User:alice", "client_id": "lab-admin",
+        "host": "10.0.4.12", "via_broker": "10.0.1.3:9092", "error": "NONE", "frame": None,
+    }  # fmt: skip
+    assert [line["error"] for line in lines] == ["NONE", None]
+    rows = list(csv.DictReader(io.StringIO(run("changes", audit, "--format", "csv").stdout)))
+    assert [row["principal"] for row in rows] == ["User:alice", ""]
+
+
+@pytest.mark.parametrize(("options", "actions"), [
+    (["--object", "songs"], ["CreateTopics"]), (["--failed"], ["DeleteTopics"]), (["--object", "other"], []),
+    (["--port", "9093"], ["CreateTopics"]), (["--port", "1"], []),
+])  # fmt: skip
+def test_only_what_was_asked_for(run, audit, options, actions):
+    told = run("changes", audit, *options, "--format", "json")
+    assert [json.loads(line)["action"] for line in told.stdout.splitlines()] == actions
+
+
+def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
+    monkeypatch.setattr(command.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(command.shutil, "get_terminal_size", lambda: command.shutil.os.terminal_size((80, 5)))
+    found = wirecheck.changes(audit)
+    from wirecheck.capture.agent import offline_agent
+    from wirecheck.decode.show.changes import changes
+
+    command.print_table(list(changes(offline_agent.read_frames([audit])).merged()), every=False)
+    shown = capsys.readouterr()
+    assert ("CreateTopics" in shown.out, "DeleteTopics" in shown.out) == (False, True)
+    assert "newest 1 of 2" in shown.err
+    assert [change.action for change in found] == ["CreateTopics", "DeleteTopics"]
+
+
+def test_a_missing_file_is_one_line(run, tmp_path):
+    told = run("changes", tmp_path / "nosuch.pcap")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "nosuch.pcap" in told.stderr
+
+
+def test_a_capture_without_changes_says_so(run, tmp_path):
+    fetch = direct("Fetch", 4, {"replicaId": -1, "maxWaitMs": 1, "minBytes": 1, "topics": []}, {"responses": []})
+    told = run("changes", capture(tmp_path, fetch))
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert "0 changes" in told.stderr
+
+
+def test_the_library_gives_values(audit):
+    first = wirecheck.changes(audit)[0]
+    assert (first.action, first.object, first.principal, first.error) == ("CreateTopics", "songs", "User:alice", "NONE")
+    assert first.time.isoformat() == "2023-11-14T22:13:20.003000+00:00"
+    with pytest.raises(wirecheck.InputError):
+        wirecheck.changes()

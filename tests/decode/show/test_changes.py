@@ -1,0 +1,309 @@
+"""Who changed what: one change for each object of a request, with its sender and its answer, however it was seen."""
+
+import base64
+
+import pytest
+
+from tests.build import plain
+from tests.decode.show.test_message_lines import frames
+from tests.traffic import Talk
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.show import changes as audit
+from wirecheck.decode.show.changes import ACTIONS, changes
+
+ALICE = b"\0\0\x05User\x06alice\0\0"
+CLIENT, BROKER, CONTROLLER = ("10.0.4.12", 40000), ("10.0.1.3", 9092), ("10.0.1.9", 9093)
+SONGS = {"name": "songs", "numPartitions": 2, "replicationFactor": 3, "assignments": [], "configs": []}
+CREATE = {"topics": [SONGS], "timeoutMs": 30000, "validateOnly": False}
+CREATED = {"topics": [{"name": "songs", "topicId": "JMxDMvfeRaOyTjPWGqDRbA", "errorCode": 0}]}
+MS = 1_000_000
+SECOND = 1000 * MS
+START = Talk().ts_ns
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+def request(api, version, body, number=7, client_id="lab-admin"):
+    return plain(api, "request", version, body, {"correlationId": number, "clientId": client_id})
+
+
+def response(api, version, body, number=7):
+    return plain(api, "response", version, body, {"correlationId": number})
+
+
+def direct(api, version, asked, answered=None, at=0, number=7, client_id="lab-admin", client=CLIENT):
+    """A client's own connection to a broker: one request, its answer after 200 ms."""
+    talk = Talk(client=client, server=BROKER, ts_ns=START + at).open()
+    talk.request(request(api, version, asked, number, client_id))
+    talk.ts_ns += 200 * MS
+    if answered is not None:
+        talk.response(response(api, version, answered, number))
+    return talk.close()
+
+
+def envelope(inner, answer=None, at=5 * MS, number=1, principal=ALICE, host=b"\x0a\0\4\x0c", broker="2"):
+    """The connection of a broker to the controller."""
+    talk = Talk(client=(BROKER[0], 50000 + number), server=CONTROLLER, ts_ns=START + at).open()
+    body = {
+        "requestData": b64(inner[4:]),
+        "requestPrincipal": None if principal is None else b64(principal),
+        "clientHostAddress": b64(host),
+    }
+    talk.request(plain("Envelope", "request", 0, body, {"correlationId": number, "clientId": broker}))
+    talk.ts_ns += 50 * MS
+    if answer is not None:
+        talk.response(plain("Envelope", "response", 0, {"responseData": b64(answer[4:])}, {"correlationId": number}))
+    return talk.close()
+
+
+def found(*talks):
+    """What is listed of these connections, as one capture."""
+    segments = sorted((segment for talk in talks for segment in talk.segments), key=lambda one: one.ts_ns)
+    return list(changes([frames(segments)]).merged())
+
+
+def brief(every):
+    return [
+        (one.action, one.object, one.principal, one.client_id, one.host, one.via_broker, one.error) for one in every
+    ]
+
+
+FORWARDED = ("CreateTopics", "songs", "User:alice", "lab-admin", "10.0.4.12", "2", "NONE")
+
+
+def test_a_forwarded_request_is_one_change_with_its_principal():
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    both = found(direct("CreateTopics", 7, CREATE, CREATED), envelope(inner, answer))
+    assert brief(both) == [("CreateTopics", "songs", "User:alice", "lab-admin", "10.0.4.12", "10.0.1.3:9092", "NONE")]
+    assert (both[0].time_ns, both[0].details) == (START + 3 * MS, "2 partitions, replication factor 3")
+    assert both[0].frame == ("a.pcap", 4)
+
+
+def test_a_client_that_uses_tls_is_known_from_the_envelope():
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    assert brief(found(envelope(inner, answer))) == [FORWARDED]
+
+
+def test_an_envelope_that_was_not_answered_proves_no_broker():
+    assert brief(found(envelope(request("CreateTopics", 7, CREATE)))) == [
+        ("CreateTopics", "songs", "User:alice", "lab-admin", "10.0.4.12", "10.0.1.9:9093", None)
+    ]
+
+
+def test_a_request_that_is_forwarded_again_is_one_change():
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    refused = envelope(inner)
+    again = envelope(inner, answer, at=2 * SECOND, number=2)
+    assert brief(found(refused, again))[0][-1] == "NONE"
+    assert len(found(refused, again)) == 1
+
+
+def test_the_same_request_of_a_later_client_is_another_change():
+    """kafka-topics counts its requests from the same number every time it is started."""
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    first = direct("CreateTopics", 7, CREATE, CREATED), envelope(inner, answer)
+    late = direct("CreateTopics", 7, CREATE, CREATED, at=90 * SECOND, client=("10.0.4.12", 40001))
+    twice = found(*first, late, envelope(inner, answer, at=90 * SECOND + 5 * MS, number=2))
+    assert [one.principal for one in twice] == ["User:alice", "User:alice"]
+    alone = found(envelope(inner, answer), envelope(inner, answer, at=90 * SECOND, number=2))
+    assert brief(alone) == [FORWARDED, FORWARDED]
+
+
+def test_an_unanswered_request_takes_the_answer_of_its_envelope():
+    inner, answer = request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)
+    assert [one.error for one in found(direct("CreateTopics", 7, CREATE))] == [None]
+    assert [one.error for one in found(direct("CreateTopics", 7, CREATE), envelope(inner, answer))] == ["NONE"]
+
+
+def test_a_principal_of_another_form_is_none_and_an_odd_address_is_the_brokers():
+    inner = request("CreateTopics", 7, CREATE)
+    assert brief(found(envelope(inner, principal=b"CN=x", host=b"\1")))[0][2:5] == (None, "lab-admin", "10.0.1.3")
+    assert brief(found(envelope(inner, principal=None)))[0][2] is None
+
+
+def test_a_broker_is_called_by_the_id_that_metadata_gives_its_address():
+    brokers = {"brokers": [{"nodeId": 3, "host": "10.0.1.3", "port": 9092}], "controllerId": 3, "topics": []}
+    told = direct("Metadata", 9, {"topics": []}, brokers, number=2, client=("10.0.4.12", 40002))
+    assert brief(found(told, direct("CreateTopics", 7, CREATE, CREATED)))[0][5] == "3"
+
+
+def test_a_topic_that_a_metadata_request_created_names_that_client():
+    asked = direct("Metadata", 9, {"topics": [{"name": "songs"}], "allowAutoTopicCreation": True}, number=7)
+    made = found(asked, envelope(request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)))
+    assert brief(made) == [FORWARDED]
+    assert made[0].details == "2 partitions, replication factor 3 created automatically for a Metadata request"
+    never = direct("Metadata", 9, {"topics": [{"name": "songs"}], "allowAutoTopicCreation": False}, number=7)
+    made = found(never, envelope(request("CreateTopics", 7, CREATE), response("CreateTopics", 7, CREATED)))
+    assert made[0].details == "2 partitions, replication factor 3"
+
+
+ZERO_ID = "A" * 22
+CASES = [
+    (
+        "CreateTopics", 7,
+        {"topics": [SONGS | {"numPartitions": -1, "replicationFactor": -1, "assignments": []}], "validateOnly": True},
+        {"topics": [{"name": "songs", "errorCode": 36}]},
+        [("topic", "songs", "default partitions, replication factor default (validate only)", "TOPIC_ALREADY_EXISTS")],
+    ),
+    (
+        "CreateTopics", 7,
+        {"topics": [SONGS | {"assignments": [{"partitionIndex": 0, "brokerIds": [1]}]}, SONGS | {"name": "b"}]},
+        {"topics": [{"name": "b", "errorCode": 29}, {"name": "songs", "errorCode": 0}]},
+        [
+            ("topic", "songs", "1 assigned partition", "NONE"),
+            ("topic", "b", "2 partitions, replication factor 3", "TOPIC_AUTHORIZATION_FAILED"),
+        ],
+    ),
+    (
+        "DeleteTopics", 5, {"topicNames": ["songs"]},
+        {"responses": [{"name": "songs", "errorCode": 0}]}, [("topic", "songs", "", "NONE")],
+    ),
+    (
+        "DeleteTopics", 6,
+        {"topics": [{"name": None, "topicId": "JMxDMvfeRaOyTjPWGqDRbA"}, {"name": "b", "topicId": ZERO_ID}]},
+        {"responses": [
+            {"name": "songs", "topicId": "JMxDMvfeRaOyTjPWGqDRbA", "errorCode": 0},
+            {"name": "b", "topicId": ZERO_ID, "errorCode": 3},
+        ]},
+        [("topic", "songs", "", "NONE"), ("topic", "b", "", "UNKNOWN_TOPIC_OR_PARTITION")],
+    ),
+    (
+        "CreatePartitions", 3, {"topics": [{"name": "songs", "count": 6, "assignments": None}]},
+        {"results": [{"name": "songs", "errorCode": 37}]},
+        [("topic", "songs", "to 6 partitions", "INVALID_PARTITIONS")],
+    ),
+    (
+        "DeleteRecords", 2, {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 1, "offset": 9}]}]},
+        {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 1, "errorCode": 6}]}]},
+        [("topic", "songs", "partition 1", "NOT_LEADER_OR_FOLLOWER")],
+    ),
+    (
+        "AlterConfigs", 2,
+        {"resources": [{"resourceType": 4, "resourceName": "1", "configs": [{"name": "password", "value": "secret"}]}]},
+        {"responses": [{"resourceType": 4, "resourceName": "1", "errorCode": 0}]},
+        [("broker", "1", "set password", "NONE")],
+    ),
+    (
+        "IncrementalAlterConfigs", 1,
+        {"resources": [
+            {"resourceType": 2, "resourceName": "songs", "configs": [
+                {"name": "retention.ms", "configOperation": 1, "value": None},
+                {"name": "cleanup.policy", "configOperation": 9, "value": "secret"},
+            ]},
+            {"resourceType": 99, "resourceName": "odd", "configs": []},
+        ]},
+        {"responses": [{"resourceType": 2, "resourceName": "songs", "errorCode": 40}]},
+        [
+            ("topic", "songs", "delete retention.ms, change cleanup.policy", "INVALID_CONFIG"),
+            ("resource", "odd", "", "NONE"),
+        ],
+    ),
+    (
+        "CreateAcls", 3,
+        {"creations": [{"resourceType": 2, "resourceName": "s", "resourcePatternType": 4, "principal": "User:bob",
+                        "host": "*", "operation": 3, "permissionType": 3}]},
+        {"results": [{"errorCode": 31}]},
+        [("acl", "s", "prefixed topic: ALLOW User:bob READ from *", "CLUSTER_AUTHORIZATION_FAILED")],
+    ),
+    (
+        "DeleteAcls", 3,
+        {"filters": [{"resourceTypeFilter": 77, "resourceNameFilter": None, "patternTypeFilter": 3,
+                      "principalFilter": None, "hostFilter": None, "operation": 99, "permissionType": 1}] * 2},
+        {"filterResults": [{"errorCode": 0}]},
+        [
+            ("acl", "", "resource: ANY any principal 99 from any host", "NONE"),
+            ("acl", "", "resource: ANY any principal 99 from any host", "NONE"),
+        ],
+    ),
+    (
+        "AlterClientQuotas", 1,
+        {"entries": [{"entity": [{"entityType": "user", "entityName": None},
+                                 {"entityType": "client-id", "entityName": "p"}],
+                      "ops": [{"key": "producer_byte_rate", "value": 5.0, "remove": False},
+                              {"key": "request_percentage", "value": 0.0, "remove": True}]}]},
+        {"entries": [{"errorCode": 0, "entity": []}]},
+        [("quota", "user (default), client-id p", "set producer_byte_rate, remove request_percentage", "NONE")],
+    ),
+    (
+        "AlterUserScramCredentials", 0,
+        {"deletions": [{"name": "bob", "mechanism": 1}],
+         "upsertions": [{"name": "eve", "mechanism": 1, "iterations": 4096,
+                         "salt": b64(b"secret"), "saltedPassword": b64(b"secret")}]},
+        {"results": [{"user": "eve", "errorCode": 0}, {"user": "bob", "errorCode": 91}]},
+        [("user", "bob", "removed", "RESOURCE_NOT_FOUND"), ("user", "eve", "set", "NONE")],
+    ),
+    (
+        "DeleteGroups", 2, {"groupsNames": ["g"]},
+        {"results": [{"groupId": "g", "errorCode": 68}]}, [("group", "g", "", "NON_EMPTY_GROUP")],
+    ),
+    (
+        "OffsetDelete", 0, {"groupId": "g", "topics": []},
+        {"errorCode": 69, "topics": []}, [("group", "g", "", "GROUP_ID_NOT_FOUND")],
+    ),
+    (
+        "ElectLeaders", 2, {"electionType": 0, "topicPartitions": None, "timeoutMs": 1},
+        {"errorCode": 0, "replicaElectionResults": []}, [("topic", "", "", "NONE")],
+    ),
+    (
+        "ElectLeaders", 2,
+        {"electionType": 1, "topicPartitions": [{"topic": "songs", "partitions": [0, 1]}], "timeoutMs": 1},
+        {"errorCode": 0, "replicaElectionResults": [{"topic": "songs", "partitionResult": [
+            {"partitionId": 0, "errorCode": 0, "errorMessage": None},
+            {"partitionId": 1, "errorCode": 84, "errorMessage": None}]}]},
+        [("topic", "songs", "partitions 0, 1", "ELECTION_NOT_NEEDED")],
+    ),
+    (
+        "AlterPartitionReassignments", 0,
+        {"topics": [{"name": "songs", "partitions": [{"partitionIndex": 0, "replicas": [1]}]}], "timeoutMs": 1},
+        {"errorCode": 0, "responses": [{"name": "songs", "partitions": [{"partitionIndex": 0, "errorCode": 39}]}]},
+        [("topic", "songs", "partition 0", "INVALID_REPLICA_ASSIGNMENT")],
+    ),
+    (
+        "UpdateFeatures", 1,
+        {"timeoutMs": 1, "featureUpdates": [{"feature": "metadata.version", "maxVersionLevel": 25, "upgradeType": 1}]},
+        {"errorCode": 0, "results": [{"feature": "metadata.version", "errorCode": 0}]},
+        [("feature", "metadata.version", "to level 25", "NONE")],
+    ),
+    ("UnregisterBroker", 0, {"brokerId": 5}, {"errorCode": 102}, [("broker", "5", "", "BROKER_ID_NOT_REGISTERED")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("api", "version", "asked", "answered", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_each_object_of_a_request_is_a_change_with_its_own_answer(api, version, asked, answered, expected):
+    every = found(direct(api, version, asked, answered))
+    assert [(one.object_type, one.object, one.details, one.error) for one in every] == expected
+    assert "secret" not in str(every)
+
+
+def test_every_action_names_arrays_and_fields_that_kafka_has():
+    """A name that no version has would make a change without objects."""
+    for api, action in ACTIONS.items():
+        paths = {slot.path for slot in form(api, "request").root.walk()}
+        answers = {slot.path for slot in form(api, "response").root.walk()}
+        snake = {array: "".join(f"_{c.lower()}" if c.isupper() else c for c in array) for array in
+                 (*action.requested, action.answered)}  # fmt: skip
+        assert {snake[array] for array in action.requested} <= paths
+        assert not action.answered or snake[action.answered] in answers
+
+
+def test_what_does_not_decode_or_changes_nothing_is_no_change():
+    broken = request("CreateTopics", 7, CREATE)
+    talk = Talk(client=CLIENT, server=BROKER).open().request(broken[:-3] + b"\xff\xff\xff")
+    assert found(talk.close()) == []
+    assert (
+        found(direct("Fetch", 4, {"replicaId": -1, "maxWaitMs": 1, "minBytes": 1, "topics": []}, {"responses": []}))
+        == []
+    )
+    quorum = request("DescribeQuorum", 0, {"topics": []})
+    assert found(envelope(quorum)) == []
+    assert found() == []
+
+
+def test_requests_beyond_the_bound_are_counted(monkeypatch):
+    monkeypatch.setattr(audit, "MOST_CHANGES", 1)
+    segments = direct("CreateTopics", 7, CREATE, CREATED).segments
+    more = direct("DeleteTopics", 5, {"topicNames": ["songs"]}, at=SECOND, client=("10.0.4.12", 40009)).segments
+    kept = changes([frames([*segments, *more])])
+    assert ([one.action for one in kept.merged()], kept.others) == (["CreateTopics"], 1)
