@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 
 from bench.judge import CLUSTER, SECOND_NS, SLOT_NS, Cluster, row
+from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.judge import Judge
-from wirecheck.streaming.steps.collector_pause import collector_paused
 
 SCALE = int(os.environ.get("FLEET_SCALE", "10"))
 """The cluster is so many times smaller, its brokers too; at 1 it is the whole one."""

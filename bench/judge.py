@@ -13,9 +13,9 @@ import random
 import time
 from collections.abc import Iterator
 
+from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.judge import Judge
-from wirecheck.streaming.steps.collector_pause import collector_paused
 
 BROKERS, CLIENTS, TOPICS, PARTITIONS = 200, 1000, 10_000, 10
 SECOND_NS = 1_000_000_000

@@ -49,7 +49,7 @@ def by_turns(states: dict[int, Path], traffic: Traffic) -> Iterator[dict]:
     with tempfile.TemporaryDirectory(prefix="wirecheck-bench-") as name:
         beside = [Month(copied(state, Path(name) / state.name), traffic, metrics_port=port)
                   for port, state in zip(PORTS, states.values(), strict=True)]  # fmt: skip
-        monitors = [one.started("--moved") for one in beside]
+        monitors = [one.started() for one in beside]
         found = [Day() for _ in beside]
         goes_on = [day_after(days, state) for days, state in states.items()]
         for turn, steps in enumerate(zip(*goes_on, strict=True)):
@@ -112,7 +112,7 @@ def spoken(folder: Path, source: Path, first: Step, count: int) -> tuple[monitor
     ready.mkdir()
     for number in range(1, count + 1):
         pq.write_table(as_of(first, pq.read_table(source / f"{number}.parquet")), ready / f"{number}.parquet")
-    running = Monitor(folder, PORTS[0], "--retain", "1h", "--moved", *monitor.SWITCHES)
+    running = Monitor(folder, PORTS[0], "--retain", "1h", *monitor.SWITCHES)
     running.ready()
     time.sleep(3)
     began_ns = time.time_ns()

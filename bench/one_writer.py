@@ -26,7 +26,7 @@ from bench.chaos import CAPTURES, OURS, PATIENCE_S, ROOT, Monitor, feed
 from bench.cluster import hadoop, in_order
 from bench.s3_store import KEYS, Store
 from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.streaming.run import manifest
+from wirecheck.streaming import checkpoint
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
@@ -114,7 +114,7 @@ class Lives:
         return loop.result()
 
     def result(self) -> Result:
-        run = manifest.run_of(self.where["--checkpoint"])
+        run = checkpoint.run_of(self.where["--checkpoint"])
         assert run is not None
         return Result.read(self.where["--out"], run)
 

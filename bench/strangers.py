@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 
 from bench.judge import BEGIN_NS, SECOND_NS, SLOT_NS, Cluster, row
+from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import Claim, Sighting
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.bounds import SLACK
 from wirecheck.judge.thresholds import Settings
-from wirecheck.streaming.steps.collector_pause import collector_paused
 
 CLIENT_IDS, TOPICS = (int(os.environ.get(name, most)) for name, most in (("IDS", 1_000_000), ("NAMES", 200_000)))
 CLIENTS_A_BATCH, TOPICS_A_BATCH = 20_000, 5_000

@@ -231,7 +231,7 @@ def test_a_folder_of_nothing_but_lies_ends_with_2(run, lying_folder, tmp_path):
         (tmp_path / f"liar-{number:010d}.parquet").symlink_to(lying_folder / "liar-0000000001.parquet")
     result = run("decode", tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert [line.split(": ")[1] for line in result.stderr.splitlines()] == [
+    assert sorted(line.split(": ")[1] for line in result.stderr.splitlines()) == [
         f"{tmp_path}/liar-000000000{number}.parquet" for number in (1, 2)
     ]
 

@@ -98,7 +98,7 @@ def without_errors(verdict):
 
 @st.composite
 def intruders(draw):
-    """(agent and number in the name, agent, number and cluster in the rows, whether it has frames, its clock's error)."""
+    """Agent and number in the name; agent, number and cluster in the rows; has it frames; its clock ahead."""
     agents = st.sampled_from(["evil", "honest", "a-honest"])
     name = draw(st.sampled_from(["evil", "zz"])), draw(st.sampled_from([1, 2, 3, 2_000_000_000, 9_999_999_999]))
     rows = draw(agents), draw(st.sampled_from([1, 2, 3, 2_000_000_000])), draw(st.sampled_from(["default", "other"]))
