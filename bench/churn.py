@@ -16,6 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from bench.judge import BEGIN_NS, CLUSTER, Cluster, row
 from bench.traffic import write_capture
 from wirecheck.capture.agent.offline_agent import write_frames
@@ -40,7 +43,7 @@ from wirecheck.streaming.steps.judge_step import judge_rows
 from wirecheck.streaming.steps.pack_step import pack_files
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.store.object_batches import as_parquet
+from wirecheck.streaming.store.batches import shape
 from wirecheck.streaming.store.result_tables import from_ipc
 
 MOST = int(os.environ.get("CHURN", "60000"))
@@ -87,7 +90,7 @@ class Step:
         spent = time.process_time() - began
         self.shards |= changed
         tables = [from_ipc(row.cell) for row in told]
-        written = sum(len(as_parquet(table)) for table in tables)
+        written = sum(parquet_bytes(table) for table in tables)
         return Batch(spent, sum(map(len, changed.values())), sum(table.num_rows for table in tables), written)
 
 
@@ -191,6 +194,12 @@ def churn(connections: Connections) -> Iterator[tuple[int, Batch, int]]:
             measured[earlier].append(batch)
     for earlier, batches in measured.items():
         yield earlier, Batch(*(median(column) for column in zip(*batches, strict=True))), memory[earlier]
+
+
+def parquet_bytes(table: pa.Table) -> int:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **shape(table))
+    return int(sink.getvalue().size)
 
 
 def slots_moved(tally: dict[str, int], slots: Iterable[int]) -> dict[str, int]:
