@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bench.contained import nothing_contained
 
-MEASUREMENTS = ("decode", "capture", "recovery", "replay", "judge", "monitor", "month")
+MEASUREMENTS = ("decode", "capture", "recovery", "replay", "monitor", "month")
 
 
 def main(only: list[str]) -> int:

@@ -31,7 +31,7 @@ from wirecheck.capture.agent.destination import Destination
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.capture.agent.shipper import Shipper
 from wirecheck.capture.agent.spool_folder import Folder, Limits
-from wirecheck.streaming.run import manifest
+from wirecheck.streaming import checkpoint
 from wirecheck.streaming.spark.java import find_java
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
@@ -153,7 +153,7 @@ def judged(folder: Path, archive: Path, given: argparse.Namespace, agents: list[
         monitor = again(monitor, folder, archive, given.tables)
         wait(monitor, expected)
         time.sleep(3)
-        run = manifest.run_of("s3://bucket/checkpoint")
+        run = checkpoint.run_of("s3://bucket/checkpoint")
         assert run is not None
         return Result.read("s3://bucket/verdicts", run)
     finally:

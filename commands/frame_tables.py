@@ -136,7 +136,7 @@ def whole(tables: "Iterator[pa.Table]", broken: list[str]) -> "Iterator[pa.Table
     from wirecheck.capture import frames
 
     for table in tables:
-        errors = table.filter(pc.field("kind") == frames.INPUT_ERROR).select(["source", "reason"])
+        errors = table.select(["source", "reason"]).filter(pc.equal(table["kind"], frames.INPUT_ERROR))
         for source, reason in (row.values() for row in errors.to_pylist()):
             broken.append(source)
             tell(f"wirecheck: {source}: {reason}")

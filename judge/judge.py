@@ -74,7 +74,8 @@ class Judge:
         """The endpoint that had to be left out to tell who belongs together."""
         self.strangers = Strangers(self.ledger, main["strangers"])
         self.clusters = Clusters(label)
-        self.separate_clusters()
+        self.lives = self.context().life_facts()
+        """Which metadata logs began another life."""
 
     def absorb(self, claims: Iterable[Claim]) -> None:
         oldest_ns = self.oldest_ns
@@ -119,7 +120,9 @@ class Judge:
         settled = self.settled(self.pace.ripe())
         unsaid = self.strange(self.ledger.touched)
         before, without, context = self.clusters, self.without, self.context()
-        everything = unsaid is None or self.clusters.moved(before) or self.without != without
+        lives, self.lives = self.lives, context.life_facts()
+        moved = self.clusters.moved(before) or self.without != without or lives != self.lives
+        everything = unsaid is None or moved
         subjects = self.dirty() | (self.every_subject() if everything else self.beside(unsaid or set()))
         subjects |= settled
         subjects -= self.settlement.over_among(subjects - self.ledger.touched)

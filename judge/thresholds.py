@@ -44,6 +44,12 @@ class Settings:
     """At least so many error answers without a success make a client stuck."""
     stuck_s: int = 30
     """... over at least this long."""
+    stuck_fast_answers: int = 1_000
+    """A client that retries without a pause is stuck sooner: so many error answers on one connection ..."""
+    stuck_fast_s: int = 10
+    """... over at least this long, longer than brokers and clients take to learn of a topic that was recreated ..."""
+    stuck_pause_s: int = 5
+    """... the last of them so recently: a client as fast as that which asks no more has recovered, or ended."""
 
     @property
     def broker_grace_ns(self) -> int:

@@ -21,7 +21,8 @@ UNSUPPORTED_LINK_TYPE: Final = 4
 NOT_IP: Final = 5
 BAD_HEADER: Final = 6
 SNAPLEN_HEADER: Final = 7
-NO_PACKET: Final = 8
+TUNNELS_TOO_DEEP: Final = 8
+NO_PACKET: Final = 9
 REASONS = (
     "",
     "non-tcp",
@@ -31,6 +32,7 @@ REASONS = (
     "not-ip",
     "bad-header",
     "snaplen-header",
+    "tunnels-too-deep",
     "not-a-packet",
 )
 # https://www.tcpdump.org/linktypes.html; 12 and 14 are what some BSDs write for raw IP.
@@ -133,7 +135,7 @@ def ip_start(data: bytes, at: i64, end: i64, link_type: i64) -> i64:
         if inner == 0:
             return ip
         ip = inner
-    return ip
+    return -TUNNELS_TOO_DEEP if ip > 0 and _inside(data, ip, end) != 0 else ip
 
 
 def _inside(data: bytes, ip: i64, end: i64) -> i64:

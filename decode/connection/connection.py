@@ -15,7 +15,7 @@ from mypy_extensions import i64
 from wirecheck.decode.connection import exchanges as handed_out
 from wirecheck.decode.connection.framing.recognise import MECHANISMS
 from wirecheck.decode.connection.stream.direction import Direction
-from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
 from wirecheck.decode.connection.waiting import Message, MessageQueue
 
@@ -35,6 +35,24 @@ CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
 MESSAGE_BYTES: Final = 152
+
+
+@final
+class Handshake:
+    """A SYN or SYN-ACK that is not the connection's own. It begins another connection once the other side answers it;
+    until then it changes nothing: anybody can send one who knows addresses and ports (RFC 5961).
+    """
+
+    def __init__(self) -> None:
+        self.client: i64 = -1  # side
+        self.client_seq: i64 = UNSET  # sequence number behind SYN; UNSET: there is none
+        self.server_seq: i64 = UNSET
+        self.ts_ns: i64 = 0  # of its first frame
+        self.frames: i64 = 0
+
+    def forget(self) -> None:
+        self.client_seq = self.server_seq = UNSET
+        self.frames = 0
 
 
 @final
@@ -59,6 +77,7 @@ class Connection:
         self.due_ns: i64 = NEVER  # when one that is closing is over
         self.closed_by: i64 = NOT_CLOSED
         self.close_ns: i64 = 0
+        self.again: Handshake = Handshake()  # of another connection of these endpoints, if one is answered
         self.in_flight: MessageQueue = MessageQueue()  # requests without response
         self.early_responses: MessageQueue = MessageQueue()  # responses without request
         self.unmatched_responses: i64 = 0

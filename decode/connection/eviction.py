@@ -16,6 +16,7 @@ from wirecheck.decode.connection.connection import KAFKA, UNDECIDED
 from wirecheck.decode.connection.gaps import wait_no_more
 from wirecheck.decode.connection.lifetime import progress, set_deadline
 from wirecheck.decode.connection.matching import give_up_request, give_up_responses
+from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.connection.stream.marks import GIVEN_UP
 from wirecheck.decode.connection.stream.modes import IN_SYNC, OFF, OPENING, SEARCHING
 
@@ -31,8 +32,8 @@ def evict(shared: Shared, connection: Connection) -> None:
     """The connection gives up what waits on it, after whatever can still be read of it was."""
     shared.output.touch(connection)
     connection.limits_hit += 1
-    wait_no_more(connection, connection.lower, connection.last_ns)
-    wait_no_more(connection, connection.higher, connection.last_ns)
+    wait_no_more(connection, connection.lower, connection.last_ns, NEVER)
+    wait_no_more(connection, connection.higher, connection.last_ns, NEVER)
     progress(shared, connection)
     _give_up_bytes(connection.lower)
     _give_up_bytes(connection.higher)

@@ -74,6 +74,11 @@ class Connection:
     """It has left the follower: nothing more is said of it."""
 
     @property
+    def is_guess(self) -> bool:
+        """Who is its client may still turn out to be otherwise: nothing is counted under its name yet."""
+        return self.role_by == "port" and self.protocol == "undecided" and not self.over
+
+    @property
     def name(self) -> str:
         return f"{endpoint(self.client)}>{endpoint(self.server)}"
 

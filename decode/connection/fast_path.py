@@ -14,7 +14,7 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import NOT_CLOSED, UNDECIDED, pending_in
 from wirecheck.decode.connection.stream.direction import NEAR
-from wirecheck.decode.connection.stream.frame import ACK, PSH
+from wirecheck.decode.connection.stream.frame import ACK, PSH, UNSET
 from wirecheck.decode.connection.stream.modes import IN_SYNC, OFF, OPEN, OPENING, RUNNING
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def kind_of(frame: Frame, connection: Connection, direction: Direction, other: D
     """What the frame is to the connection. Nothing is changed."""
     if frame.flags | PSH != ACK | PSH or connection.life != OPEN or connection.deadline_ns <= frame.ts_ns:
         return ANYTHING
-    if frame.agent != connection.agent or connection.closed_by != NOT_CLOSED:
+    if frame.agent != connection.agent or connection.closed_by != NOT_CLOSED or connection.again.client_seq != UNSET:
         return ANYTHING
     if connection.early_responses.first is not None or direction.stream != RUNNING or other.stream != RUNNING:
         return ANYTHING

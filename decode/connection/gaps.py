@@ -36,6 +36,9 @@ def declare_gaps(shared: Shared, connection: Connection, direction: Direction, n
         edge: i64 = NEVER if behind is None else behind.begin  # the hole ends here at the latest
         acknowledged = acknowledged_long_ago(direction, both)
         aged = behind is not None and now >= behind.ts_ns + hole_patience_ns(shared, both)
+        if behind is not None and (is_beyond_fin(direction) or (aged and was_not_taken(direction, behind.ts_ns))):
+            direction.discard_first()
+            continue
         full = behind is not None and overfull(shared, direction, both)
         if direction.stream == HELD:  # is anything missing before the first bytes seen?
             if behind is None or not (acknowledged > edge or aged or full):
@@ -68,6 +71,18 @@ def acknowledged_long_ago(direction: Direction, both: bool) -> i64:
     return min(at, direction.shown_by_both_before.old()) if both else at
 
 
+def is_beyond_fin(direction: Direction) -> bool:
+    """Whether a stream is complete up to its FIN: nothing that lies behind is of it."""
+    return direction.stream == RUNNING and direction.fin == direction.next_offset
+
+
+def was_not_taken(direction: Direction, ts_ns: i64) -> bool:
+    """Whether the peer, later than that, still acknowledged less than what came out of order: bytes outside its window,
+    or damaged on their way. What it takes it acknowledges (RFC 9293 3.10.7.4), and what it lacks is sent again.
+    """
+    return direction.stream == RUNNING and direction.lacking_ns > ts_ns
+
+
 def hole_patience_ns(shared: Shared, both: bool) -> i64:
     return shared.bounds.hole_ns * (BOTH if both else 1)
 
@@ -89,9 +104,9 @@ def declare(connection: Connection, direction: Direction, to: i64, now: i64) -> 
     connection.note_gap(now, direction.side, to - at)
 
 
-def close_holes(connection: Connection, direction: Direction, now: i64) -> None:
+def close_holes(shared: Shared, connection: Connection, direction: Direction, now: i64) -> None:
     """Nothing more will come: every hole is final, also that up to what was sent or acknowledged."""
-    wait_no_more(connection, direction, now)
+    wait_no_more(connection, direction, now, shared.bounds.half_slack_ns)
     end = max(direction.acknowledged, direction.newest)
     if direction.fin != UNSET:
         end = min(end, direction.fin)
@@ -99,12 +114,18 @@ def close_holes(connection: Connection, direction: Direction, now: i64) -> None:
         declare(connection, direction, end, now)
 
 
-def wait_no_more(connection: Connection, direction: Direction, now: i64) -> None:
-    """Wait for nothing that lies before what came out of order."""
+def wait_no_more(connection: Connection, direction: Direction, now: i64, in_flight_ns: i64) -> None:
+    """Wait for nothing that lies before what came out of order. `in_flight_ns`: how long an acknowledgement may have
+    been under way that was sent before it.
+    """
     behind = direction.out_of_order.first
     while behind is not None:
         if direction.stream == HELD:
             direction.begin_unseen(behind.begin)
+        elif is_beyond_fin(direction) or was_not_taken(direction, behind.ts_ns + in_flight_ns):
+            direction.discard_first()
+            behind = direction.out_of_order.first
+            continue
         elif behind.begin > direction.next_offset:
             declare(connection, direction, behind.begin, now)
         direction.catch_up(False)

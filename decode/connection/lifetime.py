@@ -111,8 +111,8 @@ def expire(shared: Shared, connection: Connection, now: i64) -> None:
 
 def close(shared: Shared, connection: Connection, now: i64) -> None:
     """Nothing more is expected of this connection: write what is open, keep nothing."""
-    close_holes(connection, connection.lower, now)
-    close_holes(connection, connection.higher, now)
+    close_holes(shared, connection, connection.lower, now)
+    close_holes(shared, connection, connection.higher, now)
     progress(shared, connection)
     first = connection.direction(max(connection.client, 0))
     for direction in (first, connection.other(first)):

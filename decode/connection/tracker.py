@@ -21,6 +21,7 @@ from wirecheck.decode.connection.connection import (
     TLS,
     UNDECIDED,
     Connection,
+    Handshake,
     pending_in,
 )
 from wirecheck.decode.connection.fast_path import ANYTHING, BEGINS, WITHIN, kind_of, settle, take
@@ -28,7 +29,8 @@ from wirecheck.decode.connection.framing.framing import cut, cut_frame
 from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.gaps import declare_gaps
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
-from wirecheck.decode.connection.stream.frame import ACK, FIN, RST, SYN, UNSET
+from wirecheck.decode.connection.stream.direction import NEAR
+from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, UNSET
 from wirecheck.decode.connection.stream.modes import HELD, LINGERING, OPEN, RELEASED, RUNNING, SEARCHING, UNSEEN
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 YOUNG_NS: Final = 1_000_000_000  # a SYN that late belongs to a new connection
 TLS_RECORDS: Final = 4
+SEQUENCE: Final = 0xFFFFFFFF
+SYN_DATA: Final = 1 << 16  # bytes that a SYN may carry and its answer acknowledge (RFC 7413)
 SEGMENTS_A_RECORD: Final = 16  # 2^14 bytes of TLS in Ethernet's, and some room
 
 
@@ -81,7 +85,7 @@ def on_frame(shared: Shared, connection: Connection | None, keys: list[str]) -> 
     if owner is None:
         shared.output.place(-1, -1, -1)
         return connection
-    if owner.life == LINGERING:
+    if owner.life == LINGERING or frame.ignored:
         _on_late(shared, owner)
         shared.output.place(-1, -1, -1)
     else:
@@ -113,18 +117,28 @@ def _owner(shared: Shared, connection: Connection | None, keys: list[str]) -> Co
         expire(shared, connection, frame.ts_ns)
     if frame.flags & SYN:
         return _on_handshake(shared, connection, keys)
+    if connection is not None and connection.again.client_seq != UNSET and _begins_again(shared, connection):
+        return _replace(shared, connection, keys)
     if connection is not None and connection.life != RELEASED:
         return connection
     return _open(shared, keys) if frame.length > 0 else None
 
 
 def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]) -> Connection | None:
-    """The connection a frame with SYN belongs to: the one there is if it fits, else a new one."""
+    """The connection a frame with SYN belongs to: the one there is if it fits, or goes on until the SYN is answered;
+    else a new one.
+    """
     frame = shared.frame
     seq = frame.seq + 1
     if connection is not None and connection.life != RELEASED:
         if _fits(shared, connection, connection.direction(frame.side), seq):
             _learn_roles(connection, frame)
+            return connection
+        if connection.life == OPEN and _goes_on(connection, frame):
+            if _answered(connection.again, frame):
+                return _replace(shared, connection, keys)
+            _note(connection.again, frame)
+            frame.ignored = True
             return connection
         if connection.life == OPEN:
             close(shared, connection, frame.ts_ns)
@@ -135,6 +149,74 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
         if frame.flags & ACK:
             opened.direction(1 - frame.side).begin(frame.ack)
         _learn_roles(opened, frame)
+    return opened
+
+
+# --- another connection of the same endpoints
+
+
+def _goes_on(connection: Connection, frame: Frame) -> bool:
+    """Whether both sides of a connection have spoken and it is not ending: no SYN alone ends it."""
+    other = connection.direction(1 - frame.side)
+    return connection.due_ns == NEVER and other.frames > 0 and other.stream != UNSEEN
+
+
+def _note(again: Handshake, frame: Frame) -> None:
+    """A handshake's frame that answers nothing."""
+    client = 1 - frame.side if frame.flags & ACK else frame.side
+    client_seq = frame.ack if frame.flags & ACK else (frame.seq + 1) & SEQUENCE
+    if again.client_seq != client_seq or again.client != client:
+        again.forget()
+        again.ts_ns = frame.ts_ns
+    again.client, again.client_seq = client, client_seq
+    again.server_seq = (frame.seq + 1) & SEQUENCE if frame.flags & ACK else again.server_seq
+    again.frames += 1
+
+
+def _answered(again: Handshake, frame: Frame) -> bool:
+    """Whether SYN and SYN-ACK are both there, in whatever order they were captured."""
+    if again.client_seq == UNSET:
+        return False
+    if frame.flags & ACK:
+        return frame.side != again.client and (frame.ack - again.client_seq) & SEQUENCE <= SYN_DATA
+    return frame.side == again.client and again.server_seq != UNSET and (frame.seq + 1) & SEQUENCE == again.client_seq
+
+
+def _begins_again(shared: Shared, connection: Connection) -> bool:
+    """Whether a frame without SYN shows that the other side answered the handshake: the client acknowledges the SYN-ACK
+    of a SYN that was not seen, or the server acknowledges numbers of the new connection, far from those of the old one.
+    """
+    frame, again = shared.frame, connection.again
+    if frame.ts_ns - again.ts_ns > shared.bounds.slack_ns:
+        again.forget()
+        return False
+    if frame.flags & ACK == 0 or connection.life != OPEN:
+        return False
+    if frame.side == again.client:
+        return frame.ack == again.server_seq and frame.seq == again.client_seq
+    is_new = again.server_seq == UNSET and 0 < (frame.ack - again.client_seq) & SEQUENCE < NEAR
+    return is_new and not connection.direction(again.client).is_near(frame.ack)
+
+
+def _replace(shared: Shared, connection: Connection, keys: list[str]) -> Connection | None:
+    """The connection is over: its ports are used again, by a handshake that was answered."""
+    frame, again = shared.frame, connection.again
+    connection.frames -= again.frames
+    connection.direction(again.client).frames -= again.frames
+    close(shared, connection, frame.ts_ns)
+    forget(shared, connection)
+    opened = _open(shared, keys)
+    if opened is None:
+        return None
+    client = opened.direction(again.client)
+    opened.started_ns = min(again.ts_ns, frame.ts_ns)
+    opened.frames = client.frames = again.frames
+    client.begin(again.client_seq)
+    if again.server_seq != UNSET:
+        opened.direction(1 - again.client).begin(again.server_seq)
+    elif frame.flags & SYN:
+        opened.direction(1 - again.client).begin(frame.seq + 1)
+    opened.client, opened.role_by = again.client, BY_SYN
     return opened
 
 
@@ -204,14 +286,18 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     if flags & ACK:
         _learn_start(direction, other, frame, seq)
         other.acknowledge(frame.ack, by_second)
+        other.note_lacking(ts_ns)
     if length > 0:
         if connection.protocol == UNDECIDED:
             _look_for_tls(connection, frame)
         direction.receive(frame, seq, 2 if by_second else 1, shared.patient(connection))
     else:
         direction.went_on(seq)
-    if flags & FIN:
-        _on_fin(direction, seq, length)
+    if direction.fin != UNSET and direction.next_offset > direction.fin:  # it went on: that FIN was none of its own
+        direction.fin = UNSET
+        if connection.closed_by == BY_FIN + frame.side:
+            connection.closed_by = NOT_CLOSED
+    if flags & FIN and _on_fin(direction, seq, length):
         _note_close(connection, BY_FIN + frame.side, ts_ns)
     if flags & RST and (direction.stream != RUNNING or direction.is_near(seq)):
         _note_close(connection, BY_RST + frame.side, ts_ns)
@@ -247,11 +333,16 @@ def _look_for_tls(connection: Connection, frame: Frame) -> None:
         connection.turn_off(TLS)
 
 
-def _on_fin(direction: Direction, seq: i64, length: i64) -> None:
+def _on_fin(direction: Direction, seq: i64, length: i64) -> bool:
+    """Whether a FIN can be the direction's own: it has said no more than up to there."""
     if direction.stream == UNSEEN:
         direction.begin_at_fin(seq)
-    if direction.fin == UNSET:
-        direction.finish_at(direction.offset_of(seq) + length)
+    at = direction.offset_of(seq) + length
+    if direction.stream == RUNNING and at < direction.next_offset:
+        return False
+    if direction.fin == UNSET or at == direction.next_offset < direction.fin:  # one ahead of what was said was none
+        direction.finish_at(at)
+    return True
 
 
 def _note_close(connection: Connection, by: i64, ts_ns: i64) -> None:

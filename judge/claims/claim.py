@@ -32,8 +32,22 @@ LEAST = "least:"
 """Before the members of a set among the peaks, which are written so that they sort as they are."""
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
+SUCCESS = "0"
+ROW = 8
+"""Parts of a stored claim."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
 """How a sentence speaks of what was not on the wire; the metadata log, say, removes topics by id alone."""
+
+
+MOST_PORTS = 16
+"""Of one client's connections so many are kept apart per slot; the others count as one."""
+OTHERS = ""
+"""The port under which connections beyond those are counted."""
+COUNT, FIRST, LAST = range(3)
+Run = list[int]
+"""How many answers, and when the first and the last of them came."""
+Runs = dict[str, dict[str, dict[str, Run]]]
+"""By error code (0: success), slot of time and the client's port."""
 
 
 class Sighting(NamedTuple):
@@ -60,7 +74,7 @@ class Sighting(NamedTuple):
 class Claim:
     """One statement; mutable only by `merge`."""
 
-    __slots__ = ("count", "first", "key", "kind", "last", "peak", "tally")
+    __slots__ = ("count", "first", "key", "kind", "last", "peak", "runs", "tally")
 
     def __init__(
         self,
@@ -72,12 +86,15 @@ class Claim:
         count: int = 1,
         tally: dict[str, int] | None = None,
         peak: dict[str, Any] | None = None,
+        runs: Runs | None = None,
     ) -> None:
         self.kind, self.key, self.first, self.last, self.count = kind, key, first, last or first, count
         self.tally = tally or {}
         """Counters that add up, by name or by slot of time."""
         self.peak = peak or {}
         """Values of which the greatest holds: cumulative counts, offsets, [stamp, value] for the latest word."""
+        self.runs = runs or {}
+        """Answers over time, by error code and connection."""
 
     def merge(self, other: "Claim") -> None:
         self.first = min(self.first, other.first)
@@ -90,6 +107,8 @@ class Claim:
             self.peak[name] = max(self.peak[name], value) if name in self.peak else value
         if len(self.tally) + len(self.peak) > known:
             self.bound()
+        if other.runs:
+            add_runs(self.runs, other.runs)
 
     def bound(self) -> None:
         """Leave out what is too much: looked for where something is new, which after two hours is seldom."""
@@ -103,6 +122,8 @@ class Claim:
         tally, peak = dict(self.tally), dict(self.peak)
         copied = Claim(self.kind, self.key, self.first, self.last, count=self.count, tally=tally, peak=peak)
         copied.bound()
+        if self.runs:
+            add_runs(copied.runs, self.runs)
         return copied
 
     def __getitem__(self, field: str) -> Any:
@@ -117,7 +138,17 @@ class Claim:
         return f"Claim{self.state()}"
 
     def state(self) -> tuple[Any, ...]:
-        return (self.kind, self.key, self.first, self.last, self.count, self.tally, self.peak)
+        return (self.kind, self.key, self.first, self.last, self.count, self.tally, self.peak, self.runs)
+
+    def row(self, first: int, last: int) -> list[Any]:
+        """As it is stored, with the numbers of its sightings."""
+        row = [self.kind, self.key, first, last, self.count, self.tally, self.peak]
+        return [*row, self.runs] if self.runs else row
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether any of its answers had no error."""
+        return SUCCESS in self.runs
 
     @property
     def last_word(self) -> Sighting:
@@ -145,6 +176,59 @@ class Claim:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):
                 continue  # a name may read like a reserved id
             yield (space, *("" if key[place] is None else str(key[place]) for place in places))
+
+
+def add_runs(mine: Runs, others: Runs) -> None:
+    """Add answers over time; the oldest slots, and ports, that are too many go."""
+    grown = False
+    for error, slots in others.items():
+        kept = mine.setdefault(error, {})
+        for slot, ports in slots.items():
+            found = kept.get(slot)
+            if found is None:
+                found, grown = kept.setdefault(slot, {}), True
+            for port, run in ports.items():
+                add_run(found, port, run)
+            if len(found) > MOST_PORTS:
+                kept[slot] = few_ports(found)
+    if grown and sum(map(len, mine.values())) > MOST_SLOTS:
+        newest = sorted({slot for slots in mine.values() for slot in slots})[-MOST_SLOTS:]
+        without_runs(mine, int(newest[0]))
+
+
+def add_run(found: dict[str, Run], port: str, run: Run) -> None:
+    known = found.get(port)
+    if known is None:
+        found[port] = [*run]
+    else:
+        known[COUNT] += run[COUNT]
+        known[FIRST] = min(known[FIRST], run[FIRST])
+        known[LAST] = max(known[LAST], run[LAST])
+
+
+def few_ports(found: dict[str, Run]) -> dict[str, Run]:
+    """The least ports as they are, the others as one: a port that is not kept once is never kept."""
+    kept = {*sorted(found.keys() - {OTHERS})[:MOST_PORTS], OTHERS}
+    less: dict[str, Run] = {}
+    for port, run in found.items():
+        add_run(less, port if port in kept else OTHERS, run)
+    return less
+
+
+def slot_name(slot: int) -> str:
+    """Names of slots sort as slots do."""
+    return f"{slot:012}"
+
+
+def without_runs(runs: Runs, before: int) -> bool:
+    """Take the slots before one out; whether there were any."""
+    oldest = slot_name(max(before, 0))
+    old = [error for error, slots in runs.items() if min(slots) < oldest]
+    for error in old:
+        runs[error] = {slot: ports for slot, ports in runs[error].items() if slot >= oldest}
+        if not runs[error]:
+            del runs[error]
+    return bool(old)
 
 
 def newest(counters: dict[str, Any]) -> dict[str, Any]:
@@ -190,24 +274,20 @@ def pack(claims: Iterable[Claim]) -> bytes:
     """Claims as bytes; sightings shared by many claims are written once."""
     seen: dict[Sighting, int] = {}
     rows = [
-        [
-            claim.kind,
-            claim.key,
-            seen.setdefault(claim.first, len(seen)),
-            seen.setdefault(claim.last, len(seen)),
-            claim.count,
-            claim.tally,
-            claim.peak,
-        ]
-        for claim in claims
+        claim.row(seen.setdefault(claim.first, len(seen)), seen.setdefault(claim.last, len(seen))) for claim in claims
     ]
     return orjson.dumps([[tuple(sighting) for sighting in seen], rows])
+
+
+def whole(row: list[Any]) -> list[Any]:
+    """A stored row; answers over time are left out where there are none."""
+    return row if len(row) == ROW else [*row, None]
 
 
 def unpack(blob: bytes) -> list[Claim]:
     seen, rows = orjson.loads(blob)
     sightings = [*map(Sighting._make, seen)]
     return [
-        Claim(kind, tuple(key), sightings[first], sightings[last], count=count, tally=tally, peak=peak)
-        for kind, key, first, last, count, tally, peak in rows
+        Claim(kind, tuple(key), sightings[first], sightings[last], count=count, tally=tally, peak=peak, runs=runs)
+        for kind, key, first, last, count, tally, peak, runs in map(whole, rows)
     ]

@@ -125,6 +125,17 @@ STATED: Mapping[str, Kind] = {
     "carries": kind("endpoint", "server:", "{endpoint} speaks of topic ids"),
     "names": kind("endpoint", "server:", "{endpoint} tells the ids of topics"),
     "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),
+    "log_epoch": kind(
+        "endpoint epoch offset written",
+        "server:",
+        "{endpoint} shows that leader epoch {epoch} of the metadata log begins at offset {offset}",
+    ),
+    "log_diverged": kind(
+        "endpoint epoch diverging_epoch end_offset",
+        "server:",
+        "{endpoint}, leader of the metadata log in epoch {epoch}, answers that epoch {diverging_epoch} ends at offset"
+        " {end_offset}",
+    ),
     "chunk": kind(
         "host endpoint end_offset epoch position size", "", "{endpoint} gives {host} a piece of a metadata snapshot"
     ),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.texts import Lists, Text, id_codes
-from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Runs, Sighting, slot_name
 
 Ints = NDArray[np.int64]
 SPARSE = 16
@@ -111,6 +111,13 @@ class Sightings:
         self.rank = np.empty(len(order), np.int64)
         self.rank[order] = np.arange(len(order))
         self.made: dict[int, Sighting] = {}
+        self.ts_ns = columns["ts_ns"].codes
+        connection = columns["connection"]
+        ports = {name: name.partition(">")[0].rpartition(":")[2] for name in connection.values or ()}
+        places = {port: place for place, port in enumerate(dict.fromkeys(ports.values()))}
+        codes = np.array([places[ports[name]] for name in connection.values or ()], np.int64)
+        self.port = Column(codes[connection.codes], [*places])
+        """The client's port of each message."""
 
     def at_rank(self, rank: int) -> Sighting:
         if rank not in self.made:
@@ -142,6 +149,8 @@ class Rows:
     peak: Mapping[str, Ints] | None = None
     latest: Mapping[str, tuple[Ints, Ints]] | None = None
     """By name the time and the value; the latest holds."""
+    error: Ints | None = None
+    """The error code of each row, where answers are counted over time."""
 
     def where(self, mask: NDArray[np.bool_]) -> "Rows":
         return Rows(
@@ -151,6 +160,7 @@ class Rows:
             self.tally.take(mask) if self.tally else None,
             {name: values[mask] for name, values in self.peak.items()} if self.peak else None,
             {name: (ts[mask], values[mask]) for name, (ts, values) in self.latest.items()} if self.latest else None,
+            None if self.error is None else self.error[mask],
         )
 
 
@@ -165,6 +175,7 @@ def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
     np.maximum.at(last, group, ranks)
     counts = np.bincount(group, minlength=len(sample))
     tallies, peaks = tallied(rows, group, len(sample)), peaked(rows, group, len(sample))
+    runs = over_time(rows, group, sightings)
     for number, row in enumerate(sample.tolist()):
         yield Claim(
             rows.kind,
@@ -174,6 +185,7 @@ def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
             count=int(counts[number]),
             tally=tallies[number],
             peak=peaks[number],
+            runs=runs.get(number),
         )
 
 
@@ -185,6 +197,25 @@ def tallied(rows: Rows, group: Ints, groups: int) -> list[dict[str, int]]:
         for row, count in zip(sample.tolist(), counts.tolist(), strict=True):
             if (name := rows.tally.value(row)) is not None:
                 found[int(group[row])][name] = count
+    return found
+
+
+def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
+    """By key its answers by error, slot of time and port."""
+    found: dict[int, Runs] = {}
+    if rows.error is None:
+        return found
+    ts_ns, port = sightings.ts_ns[rows.message], sightings.port.take(rows.message)
+    slot = ts_ns // SLOT_NS
+    each, sample = grouped([Column(group), Column(rows.error), Column(slot), port])
+    first, last = np.full(len(sample), np.iinfo(np.int64).max), np.zeros(len(sample), np.int64)
+    np.minimum.at(first, each, ts_ns)
+    np.maximum.at(last, each, ts_ns)
+    counts = np.bincount(each, minlength=len(sample))
+    for number, row in enumerate(sample.tolist()):
+        by_slot = found.setdefault(int(group[row]), {}).setdefault(str(rows.error[row]), {})
+        run = [int(counts[number]), int(first[number]), int(last[number])]
+        by_slot.setdefault(slot_name(int(slot[row])), {})[port.value(row)] = run
     return found
 
 

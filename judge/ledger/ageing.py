@@ -18,7 +18,7 @@ told of it is forgotten. A use of an id, or a client, that comes back after long
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject, without_slots
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject, without_runs, without_slots
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.ledger import busy_times
 from wirecheck.judge.ledger.connection_sums import ADDED, connection_of
@@ -34,6 +34,8 @@ LASTING = {
     "carries",
     "advertised",
     "log_order",
+    "log_epoch",
+    "log_diverged",
     "mark",
 }
 AGEING_SPACES = [space for space in SPACES if space != "connection"]
@@ -93,6 +95,8 @@ def shortened(claims: Iterable[Claim], oldest_ns: int, slot: int) -> bool:
             kept = without_slots(claim.tally, slot)
             if len(kept) < len(claim.tally):
                 claim.tally, found = kept, True
+        if claim.runs and without_runs(claim.runs, slot):
+            found = True
     return found
 
 

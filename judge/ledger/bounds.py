@@ -78,18 +78,18 @@ def too_many_followers(ledger: Ledger) -> list[Subject]:
 
 def standing(subject: Subject, ledger: Ledger) -> Standing:
     answered, first_ns, last_ns = False, 1 << 63, 0
-    for kind, tally, peak, begin_ns, end_ns in ledger.glance(subject):
-        answered = answered or shows_answer(subject[0], kind, tally, peak)
+    for kind, succeeded, peak, begin_ns, end_ns in ledger.glance(subject):
+        answered = answered or shows_answer(subject[0], kind, peak, succeeded=succeeded)
         first_ns, last_ns = min(first_ns, begin_ns), max(last_ns, end_ns)
     return Standing(answered, first_ns, last_ns)
 
 
-def shows_answer(space: str, kind: str, tally: dict[str, int], peak: dict[str, object]) -> bool:
+def shows_answer(space: str, kind: str, peak: dict[str, object], *, succeeded: bool) -> bool:
     """Whether a claim shows that somebody was answered without error about its subject."""
     if space == "client":
         return bool(peak.get("answered"))
     if kind == "use":
-        return any(name.endswith(":0") for name in tally)
+        return succeeded
     return kind not in ASKED_ONLY and not kind.startswith(UNANSWERED)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import orjson
 
-from wirecheck.judge.claims.claim import Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Sighting, Subject, whole
 
 Claims = dict[tuple[str, Key], Claim]
-Glance = tuple[str, dict[str, int], dict[str, Any], int, int]
-"""Of a claim: kind, tally, peak, when it was made first and last."""
+Glance = tuple[str, bool, dict[str, Any], int, int]
+"""Of a claim: kind, whether an answer without error is in it, peak, when it was made first and last."""
 FIRST, LAST = 2, 3
 """Where a stored claim has the numbers of its sightings."""
 
@@ -63,17 +63,17 @@ class Shard(MutableMapping[Subject, Claims]):
         return len(self.stored) + len(self.asked)
 
     def claim(self, row: list[Any]) -> Claim:
-        kind, key, first, last, count, tally, peak = row
+        kind, key, first, last, count, tally, peak, runs = whole(row)
         begin = Sighting._make(self.sightings[first])
         end = begin if first == last else Sighting._make(self.sightings[last])
-        return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak)
+        return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak, runs=runs)
 
     def glance(self, subject: Subject) -> Iterator[Glance]:
         """A subject's claims without making them."""
-        for kind, _, first, last, _, tally, peak in self.stored.get(subject, ()):
-            yield kind, tally, peak, self.sightings[first][0], self.sightings[last][0]
+        for kind, _, first, last, _, _, peak, runs in map(whole, self.stored.get(subject, ())):
+            yield kind, SUCCESS in (runs or ()), peak, self.sightings[first][0], self.sightings[last][0]
         for claim in self.asked.get(subject, {}).values():
-            yield claim.kind, claim.tally, claim.peak, claim.first.ts_ns, claim.last.ts_ns
+            yield claim.kind, claim.succeeded, claim.peak, claim.first.ts_ns, claim.last.ts_ns
 
     def packed(self) -> bytes:
         """All subjects as bytes; sightings that nobody has any more are left out."""
@@ -95,4 +95,4 @@ def packed(claim: Claim, seen: dict[tuple[Any, ...], int]) -> list[Any]:
     """A sighting is found as the tuple that it is."""
     first = seen.setdefault(claim.first, len(seen))
     last = seen.setdefault(claim.last, len(seen))
-    return [claim.kind, claim.key, first, last, claim.count, claim.tally, claim.peak]
+    return claim.row(first, last)

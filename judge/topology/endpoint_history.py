@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from itertools import pairwise
 from typing import NamedTuple
 
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, slot_of
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Runs, slot_of
 
 ACCEPTED = "accepted"
 """How a ClusterId was stated that a request carried, and not an answer."""
@@ -122,8 +122,26 @@ def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
     for seen, early in ((claim.first, True), (claim.last, False)):
         tally = {name: n for name, n in claim.tally.items() if belongs(name, slot, early=early)}
         peak = {name: value for name, value in claim.peak.items() if belongs(name, slot, early=early)}
-        parts.append(Claim(claim.kind, claim.key, seen, count=1 if early else claim.count - 1, tally=tally, peak=peak))
+        runs = runs_of(claim.runs, at_ns, early=early)
+        count = 1 if early else claim.count - 1
+        parts.append(Claim(claim.kind, claim.key, seen, count=count, tally=tally, peak=peak, runs=runs))
     return parts[0], parts[1]
+
+
+def runs_of(runs: Runs, at_ns: int, *, early: bool) -> Runs:
+    """The answers of one part; of those that came both before the time and after it the first and the last are known,
+    one by one.
+    """
+    found: Runs = {}
+    for error, slots in runs.items():
+        for slot, ports in slots.items():
+            for port, (count, first_ns, last_ns) in ports.items():
+                seen_ns = first_ns if early else last_ns
+                if (seen_ns < at_ns) is early:
+                    both = first_ns < at_ns <= last_ns
+                    run = [1, seen_ns, seen_ns] if both else [count, first_ns, last_ns]
+                    found.setdefault(error, {}).setdefault(slot, {})[port] = run
+    return found
 
 
 def belongs(name: str, slot: int, *, early: bool) -> bool:

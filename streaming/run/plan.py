@@ -40,8 +40,6 @@ class Plan:
     metrics_address: str = "127.0.0.1"
     allowed_hosts: tuple[str, ...] = ()
     """Further names in `Host` to which the page of findings is shown."""
-    moved: bool = False
-    """Go on with a checkpoint whose folders were elsewhere."""
     page: bool = False
     """Show the page for people at an address that is not this machine's own, too."""
     tables: str = result_folder.PARQUET

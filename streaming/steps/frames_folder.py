@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from wirecheck.capture.file_metadata import FormatError
-from wirecheck.streaming.steps.quarantine import NAME, label_of, metadata_of, whose
-from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.store import batch_files
+from wirecheck.streaming.steps.quarantine import NAME, label_of, metadata_of
+from wirecheck.streaming.steps.settings import AgentFiles
 
 
 class FramesError(Exception):
@@ -79,20 +78,6 @@ def labelled_in(agents: dict[str, AgentFiles], files: list[Path]) -> dict[str, A
     """The same, of agents whose files lie in several folders."""
     places = {file.name: str(file) for file in files}
     return {agent: replace(known, label=label_of(places[first_of(agent, known)])) for agent, known in agents.items()}
-
-
-def written_down(checkpoint: str, batch_id: int, settings: Settings) -> list[str]:
-    """The names of a batch's files, without those of which it is known that they have gone since."""
-    said = batch_files.read(checkpoint, batch_id)
-    if said is None:
-        raise FileNotFoundError(f"{batch_files.place(batch_id)} is missing")
-    return [name for name in said.files if not has_gone(name, settings)]
-
-
-def has_gone(name: str, settings: Settings) -> bool:
-    agent, number = whose(name) or (name, 1)
-    known = settings.agents.get(agent)
-    return known is not None and number in known.missing
 
 
 def first_of(agent: str, files: AgentFiles) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from wirecheck.capture import frames
+from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import unpack
 from wirecheck.judge.failures import Failure, attempted, failure
 from wirecheck.judge.judge import EmittedRow, Judge
 from wirecheck.streaming.steps import tagged
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.collector_pause import collector_paused
 from wirecheck.streaming.steps.decode_step import Claimed
 from wirecheck.streaming.steps.follow_step import Marks, Progress
 from wirecheck.streaming.steps.settings import Settings

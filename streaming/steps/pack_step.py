@@ -54,9 +54,6 @@ def read_file(cell: bytes) -> FrameFile:
 def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[Iterable[Tagged]]:
     """The rows of one file after the other, made as they are taken: a worker holds one file, and one row of it."""
     for path in paths:
-        if (why := settings.set_aside.get(path.rpartition("/")[2])) is not None:
-            yield set_aside(path, why, settings)
-            continue
         try:
             yield packed(path, read(path), settings)
         except NotFramesError as wrong:

@@ -40,8 +40,6 @@ class Settings:
     """Grace periods and thresholds."""
     verbose: bool = False
     """Let Spark speak on the terminal."""
-    set_aside: dict[str, str] = field(default_factory=dict)
-    """Names of frames files that are not opened, and why: they killed whoever read them."""
     agents: dict[str, AgentFiles] = field(default_factory=dict)
     """Replay knows all agents and files beforehand; to a monitor more of both may come."""
 

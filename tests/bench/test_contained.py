@@ -3,18 +3,19 @@
 import pytest
 
 from bench.contained import ContainedError, nothing_contained, nothing_contained_in
-from bench.judge import Cluster, batch
+from tests.judge.busy_cluster import Cluster, batch
 from tests.judge.lab import raising
+from wirecheck.judge.checks.catalogue import CHECKS
 
 
 def test_what_a_judge_contains_is_an_error():
     claims = list(Cluster(20, 2).batch(0))
     with nothing_contained():
         batch(claims, 0, {})
-    with raising("TID001"), nothing_contained(planted="in lab.py"):
+    with raising(*CHECKS), nothing_contained(planted="in lab.py"):
         batch(claims, 0, {})
-    shown = "contained, the first in TID001: LookupError in lab"
-    with pytest.raises(ContainedError, match=shown), raising("TID001"), nothing_contained():
+    shown = "contained, the first in [A-Z0-9]+: LookupError in lab"
+    with pytest.raises(ContainedError, match=shown), raising(*CHECKS), nothing_contained():
         batch(claims, 0, {})
 
 

@@ -19,6 +19,48 @@ def fet001_near_miss(lab):
         lab.fetches([at + 1], ID_2, 0, client_id="slow")
 
 
+def fet001_fires__exactly_as_long(lab):
+    """30.5 s, with successes right before and right after: no slot of time is without one at either end."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches([1, 14], ID_1, 0)
+    lab.fetches([14.2 + n * 0.5 for n in range(62)], ID_1, 100)
+    lab.fetches([45.1, 47], ID_1, 0)
+
+
+def fet001_near_miss__a_little_shorter(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches([14], ID_1, 0)
+    lab.fetches([14.2 + n * 0.5 for n in range(60)], ID_1, 100)
+    lab.fetches([44.1, 60], ID_1, 0)
+
+
+def fet001_fires__a_thousand_times_in_some_seconds(lab):
+    """The capture ends 12 s after the first error; the client still goes on."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches([5 + n / 100 for n in range(1200)], ID_1, 100)
+
+
+def fet001_near_miss__retries_fast_and_recovers(lab):
+    """The same, but the client has taken the new ID by now, and half a minute has passed."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches([5 + n / 100 for n in range(1200)], ID_1, 100)
+    lab.fetches(range(17, 50), ID_2, 0)
+
+
+def fet001_near_miss__retries_fast_and_is_served(lab):
+    """The same ID is served again: the broker has learned of the topic."""
+    lab.metadata(0, [("orders", ID_1)])
+    talk = lab.fetches([5 + n / 100 for n in range(1200)], ID_1, 100)
+    lab.fetches([17.5], ID_1, 0, talk=talk)
+
+
+def fet001_fires__beside_a_connection_that_is_served(lab):
+    """Two readers of one client ID and host: one of them is refused, and the other hides it from nobody."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches(range(1, 91, 2), ID_1, 100)
+    lab.fetches(range(2, 91, 2), ID_1, 0)
+
+
 def fet001_cannot_know(lab):
     """The answers were not seen."""
     talk = lab.fetches(range(1, 91, 2), ID_1, 100)

@@ -233,9 +233,10 @@ class Lab:
         version=13,
         partition=0,
         from_start=True,
+        talk=None,
     ):
-        """Fetches by id, one per time, each answered with one error."""
-        talk = self.talk(server, client_id, host, from_start=from_start)
+        """Fetches by id, one per time, each answered with one error; without `talk` on a new connection."""
+        talk = talk or self.talk(server, client_id, host, from_start=from_start)
         for at in times:
             asked = {"topics": [{"topicId": topic_id, "partitions": [{"partition": partition}]}], "sessionEpoch": -1}
             row = {"partitionIndex": partition, "errorCode": error, "highWatermark": 10, "records": None}

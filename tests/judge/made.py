@@ -1,6 +1,6 @@
 """Claims made by hand, for tests of the ledger that need no bytes."""
 
-from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting, add_runs, slot_name
 
 S = 1_000_000_000
 EAST, WEST = "10.0.0.1:9092", "10.0.9.1:9092"
@@ -26,3 +26,12 @@ def bound(name, topic_id, at, until=None, *, server=EAST, source="metadata", by=
 def carries(server, topic_id, at):
     """That a server spoke of an id."""
     return claim("carries", server, at=at, server=server, peak={f"least:{topic_id}": -int(at * S)})
+
+
+def runs(*answers, port="40000"):
+    """Answers over time, from (second, error) or (second, error, count)."""
+    made = {}
+    for at, error, *count in answers:
+        one = {str(error): {slot_name(int(at * S) // SLOT_NS): {port: [*(count or [1]), int(at * S), int(at * S)]}}}
+        add_runs(made, one)
+    return made

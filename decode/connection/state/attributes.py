@@ -19,6 +19,7 @@ from wirecheck.decode.connection.stream.marks import Candidate
 from wirecheck.decode.connection.waiting import Message
 
 if TYPE_CHECKING:
+    from wirecheck.decode.connection.connection import Handshake
     from wirecheck.decode.connection.stream.direction import Direction
     from wirecheck.decode.connection.stream.marks import Aging
 
@@ -84,15 +85,21 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.payloads, c.searched_bytes = row.of(c.payloads), row.of(c.searched_bytes)
     c.resynchronised, c.limits_hit = row.of(c.resynchronised), row.of(c.limits_hit)
     c.agent, c.second_agent, c.pending = row.of(c.agent), row.of(c.second_agent), row.of(c.pending)
+    _handshake(row, c.again)
     _direction(row, c.lower)
     _direction(row, c.higher)
+
+
+def _handshake(row: Numbers, h: Handshake) -> None:
+    h.client, h.client_seq, h.server_seq = row.of(h.client), row.of(h.client_seq), row.of(h.server_seq)
+    h.ts_ns, h.frames = row.of(h.ts_ns), row.of(h.frames)
 
 
 def _direction(row: Numbers, d: Direction) -> None:
     d.stream, d.base, d.next_offset = row.of(d.stream), row.of(d.base), row.of(d.next_offset)
     d.newest, d.acknowledged = row.of(d.newest), row.of(d.acknowledged)
     d.shown, d.shown_by_second, d.fin = row.of(d.shown), row.of(d.shown_by_second), row.of(d.fin)
-    d.start_seen = row.flag(d.start_seen)
+    d.start_seen, d.lacking_ns = row.flag(d.start_seen), row.of(d.lacking_ns)
     d.frames, d.payload_bytes = row.of(d.frames), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
     d.overhead_bytes, d.elastic, d.unsure = row.of(d.overhead_bytes), row.flag(d.elastic), row.flag(d.unsure)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk, Chunks
-from wirecheck.decode.connection.stream.frame import NEVER
+from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.marks import READABLE, Candidate
 from wirecheck.decode.connection.stream.modes import (
     BOUNDARY_FOUND,
@@ -53,6 +53,7 @@ class Direction(Sequence):
         self.elastic: bool = False  # some bytes may be overhead: nobody knows how much of a gap is the stream's
         self.unsure: bool = False  # of some bytes in `ordered` nobody does
         self.out_of_order: OutOfOrder = OutOfOrder()
+        self.lacking_ns: i64 = UNSET  # when the peer last acknowledged less than what came out of order
         self.ordered: Chunks = Chunks()
         self.frames: i64 = 0
         self.payload_bytes: i64 = 0
@@ -223,6 +224,17 @@ class Direction(Sequence):
                 if self.mode != OFF:
                     self.put_in_order(chunk)
             chunk = self.out_of_order.first
+
+    def note_lacking(self, ts_ns: i64) -> None:
+        """The peer acknowledged something at this time."""
+        behind = self.out_of_order.first
+        if behind is not None and self.stream == RUNNING and self.acknowledged < behind.begin:
+            self.lacking_ns = ts_ns
+
+    def discard_first(self) -> None:
+        """The first of what came out of order was never part of the stream: nothing between is missing for its sake."""
+        self.out_of_order.pop()
+        self.newest = max(self.next_offset, self.out_of_order.end())
 
     def put_in_order(self, chunk: Chunk) -> None:
         """A chunk that was received, left out or never seen is next in order."""

@@ -65,6 +65,8 @@ class Frame:
         self.end_left: i64 = 0
         self.offset: i64 = -1
         """Of its first byte in its direction, once it is known."""
+        self.ignored: bool = False
+        """No receiver takes it: it counts, and changes nothing."""
 
     def begin(self, columns: Columns) -> None:
         self.columns = columns
@@ -89,6 +91,7 @@ class Frame:
         self.first_left = read_i64_le(numbers, at + 12 * column)
         self.end_left = read_i64_le(numbers, at + 13 * column)
         self.offset = -1
+        self.ignored = False
 
     def left_offset(self, k: i64) -> i64:
         """Where its span k begins in the payload as on the wire."""

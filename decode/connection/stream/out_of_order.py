@@ -94,6 +94,13 @@ class OutOfOrder:
                 chunk.start = 0
         self._fresh = []
 
+    def end(self) -> i64:
+        """Where the last of them ends; 0 if there is none."""
+        return self._chunks[i64(len(self._chunks)) - 1].end - self.moved if self.count > 1 else self._end_of_first()
+
+    def _end_of_first(self) -> i64:
+        return 0 if self.first is None else self.first.end
+
     def held(self) -> list[Chunk]:
         """All of them, their offsets right."""
         chunks = self._chunks[self._begin :]

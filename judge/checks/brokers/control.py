@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import about, clock
-from wirecheck.judge.checks.error_streaks import longest, start_ns
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import Streak, stuck
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, name_of
@@ -78,11 +78,12 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
 
     Source. KIP-101; KIP-320.
     """
-    leaders: dict[tuple[int, int], dict[int, Claim]] = defaultdict(dict)
+    leaders: dict[tuple[int, int, int], dict[int, Claim]] = defaultdict(dict)
     for claim in context.claims("partition", group, *subject):
         if claim["leader"] >= 0 and claim["leader_epoch"] >= 0:
-            leaders[claim["partition"], claim["leader_epoch"]].setdefault(claim["leader"], claim)
-    for (partition, epoch), claims in sorted(leaders.items()):
+            life = context.lives(group).of(claim)
+            leaders[claim["partition"], claim["leader_epoch"], life].setdefault(claim["leader"], claim)
+    for (partition, epoch, _), claims in sorted(leaders.items()):
         if len(claims) > 1:
             yield Evidence(
                 (subject[1], partition, epoch),
@@ -105,13 +106,13 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
     Source. KIP-497; KIP-841; ReplicationControlManager of Kafka 4.3.
     """
-    settings = context.settings
-    stuck: dict[int, list[Claim]] = defaultdict(list)
+    found: dict[int, list[tuple[Claim, Streak]]] = defaultdict(list)
     for claim in context.claims("replica_answer", group, *subject):
-        streak = longest(claim.tally, {100, 3}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        streak = stuck(claim, {100, 3}, context)
         if streak is not None and claim["api"] == "AlterPartition":
-            stuck[claim["partition"]].append(claim)
-    for partition, claims in sorted(stuck.items()):
+            found[claim["partition"]].append((claim, streak))
+    for partition, both in sorted(found.items(), key=lambda item: item[0]):
+        claims = [claim for claim, _ in both]
         yield Evidence(
             (subject[1], partition),
             tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
@@ -119,6 +120,7 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
             topic_ids=(subject[1],),
             client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
             count=sum(claim.count for claim in claims),
+            first_ns=min(streak.first_ns for _, streak in both),
             words={"partition": partition},
         )
 
@@ -134,9 +136,8 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
 
     Source. KIP-858; AssignmentsManager of Kafka 3.9.
     """
-    settings = context.settings
     for claim in context.claims("replica_answer", group, *subject):
-        streak = longest(claim.tally, {100, 3, 6}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        streak = stuck(claim, {100, 3, 6}, context)
         if streak is not None and claim["api"] == "AssignReplicasToDirs":
             yield Evidence(
                 (claim["client_id"], subject[1]),
@@ -145,6 +146,7 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
                 topic_ids=(subject[1],),
                 client_ids=(claim["client_id"],),
                 count=streak.count,
+                first_ns=streak.first_ns,
                 words={"broker": claim["client_id"]},
             )
 
@@ -220,9 +222,8 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
 
     Source. KIP-4; KIP-590.
     """
-    settings = context.settings
     for claim in context.claims("answer", group, *subject):
-        streak = longest(claim.tally, {NOT_CONTROLLER}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        streak = stuck(claim, {NOT_CONTROLLER}, context)
         if streak is not None and claim["api"] in ADMINISTRATION:
             yield Evidence(
                 (*subject[1:], context.node(claim)),
@@ -230,6 +231,6 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
                 client_ids=(claim["client_id"],),
                 brokers=(context.broker(claim),),
                 count=streak.count,
-                first_ns=start_ns(streak.first),
-                words={"api": claim["api"], "server": claim["endpoint"], "since": about(start_ns(streak.first))},
+                first_ns=streak.first_ns,
+                words={"api": claim["api"], "server": claim["endpoint"], "since": clock(streak.first_ns)},
             )

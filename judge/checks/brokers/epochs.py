@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.control import turned_away
-from wirecheck.judge.checks.clock import about
-from wirecheck.judge.checks.error_streaks import longest, start_ns
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import stuck
 from wirecheck.judge.checks.topics.topic_id_uses import broker_number
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -79,9 +79,8 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
 
     Source. KIP-380; BrokerLifecycleManager of Kafka 3.9; KafkaApis.isBrokerEpochStale.
     """
-    settings = context.settings
     for claim in context.claims("answer", group, *subject):
-        streak = longest(claim.tally, {STALE_BROKER_EPOCH}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+        streak = stuck(claim, {STALE_BROKER_EPOCH}, context)
         if streak is not None:
             refuses = claim["api"] in ORDERS
             sender = broker_number(claim["client_id"] or "")
@@ -92,6 +91,6 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
                 client_ids=(claim["client_id"],),
                 brokers=(context.broker(claim) if refuses else sender,),
                 count=streak.count,
-                first_ns=max(start_ns(streak.first), claim.first.ts_ns),
-                words={"broker": broker, "since": about(start_ns(streak.first))},
+                first_ns=streak.first_ns,
+                words={"broker": broker, "since": clock(streak.first_ns)},
             )

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
-from wirecheck.judge.checks.clock import about, clock
-from wirecheck.judge.checks.error_streaks import Streak, among, end_ns, longest, start_ns
-from wirecheck.judge.claims.claim import RESERVED, Claim, Subject
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import Streak, every_run, start_ns, stuck
+from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -22,7 +22,8 @@ NAMES = {UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID (100)", INCONSISTENT_TOPIC_ID: "INC
 
 def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. A client, or a following broker, whose fetches of one topic id are answered UNKNOWN_TOPIC_ID (100) or
-    INCONSISTENT_TOPIC_ID (103) at least 10 times over at least 30 s, without one success from that broker.
+    INCONSISTENT_TOPIC_ID (103) at least 10 times over at least 30 s, without a success from that broker on the same
+    connection; or at least 1,000 times over at least 10 s on one connection, as long as that goes on.
 
     Why it matters. The client reads nothing and most libraries do not say so: a silent stall. A follower in this state
     is out of the ISR. Restart the client, or look for the broker whose disk or metadata is behind.
@@ -34,18 +35,17 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
     """
     if subject[1] in RESERVED:
         return
-    settings = context.settings
-    stuck: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
+    refused: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
     for claim in context.claims("use", group, *subject):
         if claim["api"] in {"Fetch", "ShareFetch"}:
-            streak = longest(claim.tally, NAMES, answers=settings.stuck_answers, seconds=settings.stuck_s)
+            streak = stuck(claim, NAMES, context)
             if streak is not None:
-                stuck.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
-    name = name_of(subject, group, context) if stuck else None
-    for (client_id, host), found in sorted(stuck.items(), key=str):
+                refused.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
+    name = name_of(subject, group, context) if refused else None
+    for (client_id, host), found in sorted(refused.items(), key=str):
         claims = [claim for claim, _ in found]
         errors = sorted({error for _, streak in found for error in streak.errors})
-        first_ns, exact = min(begun(claim, streak) for claim, streak in found)
+        first_ns = min(streak.first_ns for _, streak in found)
         yield Evidence(
             (subject[1], client_id, host),
             tuple(Side(c.last, f"{client_id} is answered {answered(streak)} by {c['endpoint']}") for c, streak in found)
@@ -59,18 +59,10 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
                 "errors": " and ".join(NAMES[error] for error in errors),
-                "since": clock(first_ns) if exact else about(first_ns),
+                "since": clock(first_ns),
                 "servers": ", ".join(sorted({claim["endpoint"] for claim in claims})),
             },
         )
-
-
-def begun(claim: Claim, streak: Streak) -> tuple[int, bool]:
-    """When a stretch of errors began, and whether that is known to the moment: it is if these are the first of all."""
-    soonest_ns = -claim.peak.get("soonest", 0)
-    if start_ns(streak.first) <= soonest_ns < end_ns(streak.first):
-        return soonest_ns, True
-    return max(start_ns(streak.first), claim.first.ts_ns), False
 
 
 def answered(streak: Streak) -> str:
@@ -101,20 +93,20 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
     deletions = deletions_of(group, context)
     grace_ns = context.settings.client_grace_ns
     for claim in context.claims("answer", group, *subject):
-        if claim["api"] != "Fetch" or not among(claim.tally, {SESSION_TOPIC_ID}):
+        flips = sorted(every_run(claim.runs, {str(SESSION_TOPIC_ID)}), key=lambda run: run[FIRST])
+        if claim["api"] != "Fetch" or not flips:
             continue
-        flips = sorted(int(w.partition(":")[0]) for w in claim.tally if w.endswith(f":{SESSION_TOPIC_ID}"))
         context.watch()
-        alone = [slot for slot in flips if all(abs(start_ns(slot) - ts_ns) > grace_ns for ts_ns in deletions)]
-        if len(alone) >= 3 and start_ns(alone[-1]) - start_ns(alone[0]) > grace_ns:
+        alone = [run for run in flips if all(abs(run[FIRST] - ts_ns) > grace_ns for ts_ns in deletions)]
+        if len(alone) >= 3 and alone[-1][LAST] - alone[0][FIRST] > grace_ns:
             yield Evidence(
                 (*subject[1:], context.node(claim)),
                 (first_of(claim), last_of(claim)),
                 client_ids=(claim["client_id"],),
                 brokers=(context.broker(claim),),
-                count=sum(count for word, count in claim.tally.items() if word.endswith(f":{SESSION_TOPIC_ID}")),
-                first_ns=start_ns(alone[0]),
-                words={"server": claim["endpoint"], "since": about(start_ns(alone[0]))},
+                count=sum(run[COUNT] for run in flips),
+                first_ns=alone[0][FIRST],
+                words={"server": claim["endpoint"], "since": clock(alone[0][FIRST])},
             )
 
 
@@ -165,11 +157,11 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
             client_ids=(claims[0]["client_id"],),
             brokers=tuple(context.broker(claim) for claim in claims),
             count=streak.count,
-            first_ns=start_ns(streak.first),
+            first_ns=streak.first_ns,
             words={
                 "partition": partition,
                 "errors": " and ".join(sorted({str(claim["error"]) for claim in claims})),
-                "since": about(start_ns(streak.first)),
+                "since": clock(streak.first_ns),
             },
         )
 
@@ -184,24 +176,18 @@ def denied(name: str | None, topic_id: str | None, partition: int, group: Group,
     )
 
 
-STORM_PAUSE = 3
-"""A storm goes on over as many slots of 10 s."""
+STORM_PAUSE_NS = 30_000_000_000
+"""A storm goes on over so long a pause."""
 
 
 def storm(claims: list[Claim]) -> Streak:
-    """The longest stretch of answers without a long pause."""
-    counts: dict[int, int] = {}
-    for claim in claims:
-        for word, number in claim.tally.items():
-            counts[int(word)] = counts.get(int(word), 0) + number
-    best = open_streak = Streak(0, 0, 0, ())
-    for slot, count in sorted(counts.items()):
-        together = open_streak.count and slot - open_streak.last <= STORM_PAUSE
-        open_streak = (
-            Streak(open_streak.count + count, open_streak.first, slot, ())
-            if together
-            else Streak(count, slot, slot, ())
-        )
+    """The longest time of errors without a long pause."""
+    best = open_streak = Streak(0, 0, 0)
+    runs = [run for claim in claims for run in every_run(claim.runs)]
+    for count, first_ns, last_ns in sorted(runs, key=lambda run: run[FIRST:]):
+        now = Streak(count, first_ns, last_ns)
+        together = open_streak.count and first_ns - open_streak.last_ns <= STORM_PAUSE_NS
+        open_streak = open_streak.joined(now) if together else now
         best = max(best, open_streak, key=lambda streak: (streak.seconds, streak.count))
     return best
 
@@ -214,8 +200,8 @@ def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, c
     last = [claim for claim in mine if claim["leader_epoch"] == newest]
     if newest < 0:
         return False
-    before = min(claim.first.ts_ns for claim in last) < start_ns(streak.first)
-    return before and max(claim.last_word.ts_ns for claim in last) >= start_ns(streak.last)
+    before = min(claim.first.ts_ns for claim in last) < streak.first_ns
+    return before and max(claim.last_word.ts_ns for claim in last) >= streak.last_ns // SLOT_NS * SLOT_NS
 
 
 def partition_out_of_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clients.fetching import NOT_LEADER, storm
-from wirecheck.judge.checks.clock import about
-from wirecheck.judge.checks.error_streaks import Streak, end_ns, start_ns
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import Streak
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topic_history import name_of
@@ -54,12 +54,12 @@ def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -
             client_ids=(claims[0]["client_id"],),
             brokers=(broker,),
             count=streak.count,
-            first_ns=start_ns(streak.first),
+            first_ns=streak.first_ns,
             words={
                 "partition": partition,
                 "broker": broker,
                 "leader": leader["leader"],
-                "since": about(start_ns(streak.first)),
+                "since": clock(streak.first_ns),
             },
         )
 
@@ -77,7 +77,7 @@ def partition_states(
 
 def led_elsewhere(states: list[Claim], broker: int, streak: Streak, seconds: int) -> Claim | None:
     """The last word for another leader, if one was named for so long during the streak, and this broker never."""
-    begin, end = start_ns(streak.first), end_ns(streak.last)
+    begin, end = streak.first_ns, streak.last_ns
     meanwhile = [claim for claim in states if claim.last_word.ts_ns >= begin and claim.first.ts_ns <= end]
     others = [claim for claim in meanwhile if claim["leader"] not in {broker, -1}]
     if not others or any(claim["leader"] == broker for claim in meanwhile):

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import about, clock
-from wirecheck.judge.checks.error_streaks import longest, start_ns
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import stuck
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.extract.sessions import UNASKED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -40,15 +40,14 @@ def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext
 
     Source. KIP-227; FetchSession.newContext of Kafka 3.9.
     """
-    settings = context.settings
     for claim in context.claims("answer", group, *subject):
         for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH) if claim["api"] == "Fetch" else ():
-            streak = longest(claim.tally, {error}, answers=settings.stuck_answers, seconds=settings.stuck_s)
+            streak = stuck(claim, {error}, context)
             if streak is not None:
                 yield replace(
-                    disagreed(claim, error, f"error {error}", about(start_ns(streak.first)), context),
+                    disagreed(claim, error, f"error {error}", clock(streak.first_ns), context),
                     count=streak.count,
-                    first_ns=start_ns(streak.first),
+                    first_ns=streak.first_ns,
                 )
     for claim in context.claims("fetch_odd", group, *subject):
         yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), context)

@@ -2,7 +2,7 @@
 
 Knows: top-level errors of Fetch and of requests between brokers and controllers, refused ClusterIds, admin answers 41,
 Metadata requests by id, draft error codes. Does not know which of them last.
-Rule: errors are counted by 10 s with the successes beside them, so that a check can tell a storm from an incident.
+Rule: errors are kept over time with the successes beside them, so that a check can tell a storm from an incident.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import METADATA_LOG
-from wirecheck.judge.claims.extract.bindings import numbered, slots
+from wirecheck.judge.claims.extract.bindings import numbered
 from wirecheck.judge.claims.extract.clients import who
 from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, texts
 
 if TYPE_CHECKING:
     from wirecheck.decode.columns import Table
@@ -59,13 +59,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def answers(batch: Batch, api: str, message: Ints, error: Ints) -> Rows:
-    """Answers to one client by one endpoint, as slot:error."""
-    slot = batch.slot(message)
-    group, sample = grouped([Column(slot), Column(error)])
-    _, codes = np.unique(group, return_inverse=True)
-    names = [f"{slot[row]}:{error[row]}" for row in sample.tolist()]
-    key = [*who(batch, message), constant(api, len(message))]
-    return Rows("answer", key, message, Column(codes.astype(np.int64).ravel(), names))
+    """Answers to one client by one endpoint, over time."""
+    return Rows("answer", [*who(batch, message), constant(api, len(message))], message, error=error)
 
 
 def refused_clusters(batch: Batch) -> Iterator[Rows]:
@@ -120,7 +115,8 @@ def fenced(batch: Batch) -> Iterator[Rows]:
             Column(partitions["error_code"][rows]),
         ]
         log = [names.value(row) == TOPIC_NAME or topic_id.value(row) == METADATA_LOG for row in range(len(rows))]
-        yield Rows("fenced", key, message, slots(batch, message)).where(~np.array(log, np.bool_))
+        error = partitions["error_code"][rows]
+        yield Rows("fenced", key, message, error=error).where(~np.array(log, np.bool_))
 
 
 def draft_codes(batch: Batch) -> Iterator[Rows]:

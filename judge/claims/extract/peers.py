@@ -50,6 +50,8 @@ def claims(batch: Batch) -> Iterator[Rows]:
 def connections(batch: Batch) -> Iterator[Claim]:
     """Of each connection what makes its client's host one of whom not everything is known, and who serves."""
     for connection in batch.exchanges.connections:
+        if connection.is_guess:
+            continue
         client, server = connection.name.split(">")
         if connection.payload_bytes or not connection.from_start:
             peak = {"granted": 0, "unread": int(unsure(connection)), "encrypted": int(connection.protocol == "tls")}

@@ -127,13 +127,9 @@ def heartbeats(batch: Batch) -> Iterator[Rows]:
 
 
 def replica_answers(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:
-    """How the controller answers a broker about its replicas, by 10 s and error."""
+    """How the controller answers a broker about its replicas, over time."""
     message, parent = partitions.message, partitions.parent
     client_id, host, endpoint = who(batch, message)
-    slot, error = batch.slot(message), partitions["error_code"]
-    group, sample = grouped([Column(slot), Column(error)])
-    _, codes = np.unique(group, return_inverse=True)
-    names = [f"{slot[row]}:{error[row]}" for row in sample.tolist()]
     key = [
         ids(topics["topic_id"]).take(parent),
         Column(partitions["partition_index"]),
@@ -142,5 +138,5 @@ def replica_answers(batch: Batch, api: str, topics: Table, partitions: Table) ->
         endpoint,
         host,
     ]
-    tally = Column(codes.astype(np.int64).ravel(), names)
-    return Rows("replica_answer", key, message, tally).where(topics.present("topic_id")[parent])
+    rows = Rows("replica_answer", key, message, error=partitions["error_code"])
+    return rows.where(topics.present("topic_id")[parent])

@@ -13,7 +13,7 @@ from wirecheck.decode.columns import Table
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.extract.clients import who
-from wirecheck.judge.claims.reduce import Column, Rows, constant, grouped, ids, texts
+from wirecheck.judge.claims.reduce import Rows, constant, ids, texts
 
 REQUESTS = (
     ("Fetch", "topics"),
@@ -60,22 +60,16 @@ def requested(batch: Batch, api: str, topics: Table) -> Rows:
 
 
 def answered(batch: Batch, api: str, topics: Table, partitions: Table) -> Iterator[Rows]:
-    """Answers by 10 s and error code, each partition once; as `slot:error`. In a fetch session the answers alone name
-    the id: it is used when the request comes, however long the server waits. Of errors the soonest is kept.
+    """Answers over time by error code, each partition once. In a fetch session the answers alone name the ID: it is
+    used when the request comes, however long the server waits.
     """
     message, parent = partitions.message, partitions.parent
     client_id, host, endpoint = who(batch, message)
-    slot, error = batch.slot(message), partitions["error_code"]
-    group, sample = grouped([Column(slot), Column(error)])
-    _, codes = np.unique(group, return_inverse=True)
-    names = [f"{slot[row]}:{error[row]}" for row in sample.tolist()]
+    error = partitions["error_code"]
     key = [ids(topics["topic_id"]).take(parent), constant(api, len(partitions)), client_id, host, endpoint]
-    tally = Column(codes.astype(np.int64).ravel(), names)
     request, ts_ns = batch.partner(message, REQUEST), batch.exchanges.ts_ns
-    used, soonest = np.where(request >= 0, ts_ns[request], ts_ns[message]), -ts_ns[message]
-    numbered, bad = topics.present("topic_id")[parent], error != 0
-    yield Rows("use", key, message, tally, {"used": used}).where(numbered & ~bad)
-    yield Rows("use", key, message, tally, {"used": used, "soonest": soonest}).where(numbered & bad)
+    used, numbered = np.where(request >= 0, ts_ns[request], ts_ns[message]), topics.present("topic_id")[parent]
+    yield Rows("use", key, message, peak={"used": used}, error=error).where(numbered)
 
 
 def highest(batch: Batch, topics: Table, partitions: Table) -> Rows:

@@ -60,8 +60,10 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
-    """One claim per connection, with every fact as it is now; one per gap."""
+    """One claim per connection whose client is known, or which is over, with every fact as it is now; one per gap."""
     for connection in batch.exchanges.connections:
+        if connection.is_guess:
+            continue
         client, server = connection.name.split(">")
         key = (client.rpartition(":")[0], server, client, connection.started_ns)
         yield Claim("connection", key, *span(connection), peak=facts(connection))

@@ -190,7 +190,7 @@ UNREADABLE = {
             ),
             protocol=4,
         ),
-        "non-tcp",
+        "tunnels-too-deep",
     ),
     "a VLAN tag that ends": (t.ETHERNET, t.ethernet(b"", vlans=[(0x8100, 1)], kind=0x0800)[:16], "bad-header"),
     "an IPv6 chain that runs out": (

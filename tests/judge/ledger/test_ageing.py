@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.lab import Lab, ns, open_rows
-from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster
+from tests.judge.made import EAST, ID_1, ID_2, ID_3, S, bound, claim, cluster, runs
 from tests.judge.test_checks import CASES
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.thresholds import Settings
@@ -81,16 +81,16 @@ def test_what_comes_back_after_it_was_settled_is_a_later_revision():
 
 def test_slots_older_than_the_horizon_leave_a_claim_that_stays_and_its_finding_stands():
     def use(day):
-        slots = {f"{(day * DAY + at) // 10}:100": 3 for at in range(0, 100, 10)}
-        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, until=day * DAY + 100, tally=slots)
+        said = runs(*((day * DAY + at, 100, 3) for at in range(0, 100, 10)))
+        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, until=day * DAY + 100, runs=said)
 
     def calm(day):
-        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, tally={f"{day * DAY // 10}:0": 1})
+        return claim("use", ID_1, "Fetch", "c", "10.0.0.99", EAST, at=day * DAY, runs=runs((day * DAY, 0)))
 
     batches = [(day * DAY + 200, [use(day) if day == 1 else calm(day)]) for day in range(1, 30)]
     judge, rows = judged(batches)
     (left,) = judge.ledger.claims("use", "id", ID_1)
-    assert (left.count, len(left.tally)) == (29, 1)
+    assert (left.count, left.runs) == (29, runs((29 * DAY, 0)))
     found = open_rows(rows)["findings"].values()
     assert [(row["code"], row["count"]) for row in found if row["code"] == "FET001"] == [("FET001", 30)]
 

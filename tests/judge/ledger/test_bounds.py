@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge.lab import B1, Lab, open_rows
-from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster
+from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster, runs
 from wirecheck.judge.claims.claim import MOST_MEMBERS
 from wirecheck.judge.judge import Judge
 from wirecheck.judge.ledger.bounds import CLIENT_IDS, FOLLOWERS
@@ -112,7 +112,7 @@ def test_what_leaves_waits_for_nothing_and_comes_back_as_a_later_revision():
     assert gone not in judge.pending
     assert not judge.emitted.rows(gone)
     before = max(row.revision for row in rows if row.body.get("topic_id") == numbered(9))
-    judge.absorb([claim("use", numbered(9), "Fetch", "c", HOST, EAST, at=300, tally={"30:0": 1})])
+    judge.absorb([claim("use", numbered(9), "Fetch", "c", HOST, EAST, at=300, runs=runs((300, 0)))])
     back = [row for row in judge.rows() if row.table == "topics" and row.body["topic_id"] == numbered(9)]
     assert all(row.revision > before for row in back)
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.judge.made import ID_1, bound, claim, seen
-from wirecheck.judge.checks.error_streaks import among
-from wirecheck.judge.claims.claim import MOST_SLOTS, Claim, Sighting, merged, pack, unpack
+from tests.judge.made import ID_1, S, bound, claim, runs, seen
+from wirecheck.judge.claims.claim import MOST_SLOTS, OTHERS, Claim, Sighting, merged, pack, slot_name, unpack
 from wirecheck.judge.ledger.ledger import MAGIC, Ledger, StateVersionError
 
 sightings = st.builds(
@@ -30,6 +29,7 @@ claims = st.builds(
     count=st.integers(1, 5),
     tally=st.dictionaries(st.sampled_from("abc"), st.integers(1, 9), max_size=3),
     peak=st.dictionaries(st.sampled_from("xy"), st.integers(-9, 9), max_size=2),
+    runs=st.lists(st.tuples(st.integers(0, 9000), st.sampled_from([0, 3, 100])), max_size=3).map(lambda s: runs(*s)),
 )
 
 
@@ -97,23 +97,32 @@ def test_the_first_sighting_is_the_least_and_the_last_the_greatest():
 @pytest.mark.parametrize("seed", range(5))
 def test_of_more_slots_than_are_kept_the_newest_stay_whatever_comes_when(seed):
     slots = [180_000_000 + slot for slot in range(MOST_SLOTS + 40)]
-    said = [
-        claim("use", ID_1, "Fetch", "c", "h", "e", tally={f"{slot}:{error}": 1, "asked": 1}, peak={f"at:{slot}": slot})
-        for slot in slots
-        for error in (0, 100)[: 1 + slot % 2]
+    said = [claim("deletions", "e", tally={str(slot): 1, "asked": 1}, peak={f"at:{slot}": slot}) for slot in slots]
+    random.Random(seed).shuffle(said)
+    cut = len(said) // 3
+    ledger = ledger_of(merged(one.copy() for one in said[:cut]) + merged(one.copy() for one in said[cut:]))
+    (kept,) = ledger.claims("deletions", "server")
+    newest = slots[-MOST_SLOTS:]
+    assert {*kept.peak} == {f"at:{slot}" for slot in newest}
+    assert {*kept.tally} == {"asked", *map(str, newest)}
+    assert kept.tally["asked"] == len(said)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_answers_over_time_are_kept_for_two_hours_and_of_few_ports_whatever_comes_when(seed):
+    """Also where one error is rarer than another: what is older than two hours before the newest goes with it."""
+    answers = [(10 * slot + 1, (0, 100)[slot % 9 == 0]) for slot in range(MOST_SLOTS + 40)]
+    said = [claim("use", ID_1, "Fetch", "c", "h", "e", runs=runs(one)) for one in answers]
+    crowd = [
+        claim("use", ID_1, "Fetch", "c", "h", "e", runs=runs((7595, 0), port=f"{p}")) for p in range(50_000, 50_040)
     ]
+    said += crowd
     random.Random(seed).shuffle(said)
     cut = len(said) // 3
     ledger = ledger_of(merged(one.copy() for one in said[:cut]) + merged(one.copy() for one in said[cut:]))
     (kept,) = ledger.claims("use", "id", ID_1)
-    newest = slots[-MOST_SLOTS:]
-    assert {*kept.peak} == {f"at:{slot}" for slot in newest}
-    assert {*kept.tally} == {"asked", *(f"{s}:0" for s in newest), *(f"{s}:100" for s in newest if s % 2)}
-    assert kept.tally["asked"] == len(said)
-
-
-def test_an_error_is_found_among_two_hours_of_good_answers():
-    tally = {f"{180_000_000 + slot}:0": 3 for slot in range(MOST_SLOTS)}
-    assert not among(tally, {100, 3})
-    assert among(tally | {"180000700:100": 1}, {100, 3})
-    assert not among(tally | {"180000700:100": 1}, {10, 1, 0o100})
+    expected = runs(*answers[40:])
+    ports = [{f"{p}": [1, 7595 * S, 7595 * S]} for p in range(50_000, 50_015)]
+    expected["0"][slot_name(759)] |= {port: run for one in ports for port, run in one.items()}
+    expected["0"][slot_name(759)][OTHERS] = [25, 7595 * S, 7595 * S]
+    assert kept.runs == expected

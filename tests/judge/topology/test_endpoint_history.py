@@ -1,6 +1,6 @@
 """One address, two clusters after each other: each has its own time, its brokers, its part of what both said."""
 
-from tests.judge.made import EAST, S, claim
+from tests.judge.made import EAST, S, claim, runs
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import silent_since
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
@@ -76,6 +76,13 @@ def test_tallies_by_time_go_with_their_time():
     first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, tally={**slots, "is_new": 1}), 90 * S)
     assert list(first.tally.values()) == [10, 80, 1]
     assert list(last.tally.values()) == [90, 150, 1]
+
+
+def test_answers_over_time_go_with_their_time():
+    said = runs((10, 100, 3), (81, 100), (89, 0), (91, 0), (150, 100))
+    first, last = cut(claim("answer", "c", "h", EAST, "Fetch", at=10, until=150, runs=said), 90 * S)
+    assert first.runs == runs((10, 100, 3), (81, 100), (89, 0))
+    assert last.runs == runs((91, 0), (150, 100))
 
 
 def test_a_session_that_was_cut_in_two_began_nobody_knows_when():

@@ -1,0 +1,152 @@
+"""Segments that no receiver takes end nothing and hide nothing: SYN (RFC 5961), FIN, bytes outside of the window."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.decode.connection.conversations import FETCH, answered, facts, only, request, response, segments, told
+from tests.traffic import ACK, FIN, PSH, RST, SYN, Segment, Talk
+from wirecheck.decode.connection.follower import Follower
+
+SECOND = 10**9
+SERVER = ("10.0.0.9", 9092)
+
+
+def exchange(talk, number):
+    return talk.request(request(FETCH, 12, number, bytes(40))).response(response(number, bytes(40)))
+
+
+def talked(numbers, talk=None):
+    talk = talk or Talk().open()
+    for number in numbers:
+        exchange(talk, number)
+    return talk
+
+
+def with_spoofed(*spoofed, numbers=range(20), at=20, close=True):
+    """A connection of exchanges with these segments in its middle: (from client, ahead of its side, flags, payload)."""
+    talk = talked(numbers)
+    frames = (talk.close() if close else talk).segments
+    said = {
+        (f.src == SERVER): (f.seq + len(f.payload), f.dst if f.src == SERVER else f.src, f.src) for f in frames[:at]
+    }
+    made = []
+    for from_client, ahead, flags, payload in spoofed:
+        seq, _, src = said[not from_client]
+        ack = said[from_client][0]
+        dst = said[from_client][2]
+        made.append(
+            Segment(src, dst, (seq + ahead) % 2**32, ack if flags & ACK else 0, flags, payload, frames[at].ts_ns)
+        )
+    return frames[:at] + made + frames[at:]
+
+
+def follow(frames, each=None, stored=False):
+    follower, results = Follower(), []
+    for begin in range(0, len(frames), each or len(frames)):
+        results.append(follower.receive(segments(frames[begin : begin + (each or len(frames))])))
+        if stored:
+            follower = Follower.restore(follower.snapshot())
+    return [*results, follower.drain()]
+
+
+GAMES = {
+    "a SYN": [(True, 77_777_777, SYN, b"")],
+    "a SYN, twice": [(True, 77_777_777, SYN, b"")] * 2,
+    "a SYN that carries a request": [(True, 77_777_777, SYN, request(FETCH, 12, 99, bytes(40)))],
+    "a SYN and the challenge ACK": [(True, 77_777_777, SYN, b""), (False, 0, ACK, b"")],
+    "a SYN near by": [(True, 5_000, SYN, b"")],
+    "a SYN of the server": [(False, 77_777_777, SYN, b"")],
+    "a SYN-ACK": [(False, 77_777_777, SYN | ACK, b"")],
+    "a SYN and its data": [
+        (True, 77_777_777, SYN, b""),
+        (True, 77_777_778, PSH | ACK, request(FETCH, 12, 99, bytes(40))),
+    ],
+    "a FIN ahead": [(True, 70_000, FIN | ACK, b"")],
+    "a FIN behind": [(True, -30, FIN | ACK, b"")],
+    "bytes a little ahead": [(True, 70_000, PSH | ACK, b"x" * 1400)],
+    "bytes far ahead": [(True, 1_000_000 + 1400 * i, PSH | ACK, b"x" * 1400) for i in range(20)],
+    "bytes of the server far ahead": [(False, 200_000, PSH | ACK, b"x" * 1400)],
+}
+
+
+@pytest.mark.parametrize(("each", "stored"), [(None, False), (1, False), (1, True)])
+@pytest.mark.parametrize("name", GAMES)
+def test_what_no_receiver_takes_ends_nothing_and_hides_nothing(name, each, stored):
+    frames = with_spoofed(*GAMES[name])
+    results = follow(frames, each, stored)
+    found = only(results)
+    assert answered(results) == list(range(20))
+    assert (found.unseen_request_bytes, found.unseen_response_bytes, found.skipped_bytes) == (0, 0, 0)
+    assert (found.frames, found.role_by, found.closed_by) == (len(frames), "syn", "client-fin")
+
+
+@pytest.mark.parametrize("name", ["bytes a little ahead", "bytes far ahead", "bytes of the server far ahead"])
+def test_bytes_that_the_peer_never_takes_are_let_go_with_time(name):
+    """The connection stays open, and is read on minutes later."""
+    first = with_spoofed(*GAMES[name], close=False)
+    last = first[-1]
+    talk = Talk(client_seq=last.ack, server_seq=last.seq + len(last.payload), ts_ns=last.ts_ns + 60 * SECOND)
+    results = follow(first + talked(range(20, 30), talk).segments)
+    found = only(results)
+    assert answered(results) == list(range(30))
+    assert (found.unseen_request_bytes, found.unseen_response_bytes) == (0, 0)
+
+
+def test_a_hole_that_the_peer_acknowledged_past_is_a_gap_as_ever():
+    frames = talked(range(20)).close().segments
+    lost = [frame for i, frame in enumerate(frames) if i != 21]
+    assert only(follow(lost)).unseen_request_bytes == len(frames[21].payload)
+
+
+def test_a_hole_at_the_end_of_a_capture_hides_nothing_behind_it():
+    """Nothing says what the peer has: what came is read."""
+    frames = talked(range(20)).request(request(FETCH, 12, 20, bytes(40))).request(request(FETCH, 12, 21)).segments
+    results = follow(frames[:-2] + frames[-1:])
+    assert [row[2][3] for row in told(results)] == [*range(20), 21]
+
+
+def again(**options):
+    return talked(range(100, 110), Talk(client_seq=55, server_seq=66, ts_ns=2 * 10**18, **options).open())
+
+
+@pytest.mark.parametrize(("each", "stored"), [(None, False), (1, True)])
+@pytest.mark.parametrize(
+    "order", [(0, 1, 2), (1, 0, 2), (0, 2, 1), (0, 0, 1, 2), (0, 1), (1, 2)], ids=lambda order: "".join(map(str, order))
+)
+def test_ports_that_are_used_again_are_another_connection_once_the_other_side_answers(order, each, stored):
+    """No FIN was seen of the first; SYN, SYN-ACK and ACK come in any order, or one of them is lost."""
+    first, second = talked(range(10)).segments, again().segments
+    start = second[0].ts_ns
+    hands = [replace(second[k], ts_ns=start + 1000 * i) for i, k in enumerate(order)]
+    results = follow(first + hands + second[3:], each, stored)
+    assert answered(results) == [*range(10), *range(100, 110)]
+    found = sorted(facts(results).values(), key=lambda connection: connection.started_ns)
+    assert [connection.started_ns for connection in found] == [first[0].ts_ns, start]
+    assert [connection.frames for connection in found] == [len(first), len(hands) + len(second) - 3]
+    assert [connection.role_by for connection in found] == ["syn", "syn"]
+
+
+def test_a_syn_whose_answer_was_lost_begins_a_connection_when_the_server_acknowledges_its_numbers():
+    first, second = talked(range(10)).segments, again().segments
+    results = follow([*first, second[0], *second[2:]])
+    assert answered(results)[:10] == list(range(10))
+    assert answered(results)[-8:] == list(range(102, 110))
+
+
+def test_a_syn_that_is_not_answered_in_time_is_forgotten():
+    """A server answers at once; an acknowledgement of such numbers a minute later is of something else."""
+    first = talked(range(10)).segments
+    second = again().segments
+    late = [replace(frame, ts_ns=frame.ts_ns + 60 * SECOND) for frame in second[1:]]
+    results = follow([*first, second[0], *late])
+    assert answered(results)[:10] == list(range(10))
+
+
+def test_a_connection_that_ends_gives_way_to_a_syn_at_once():
+    first, second = talked(range(10)).close().segments, again().segments
+    soon = [replace(frame, ts_ns=first[-1].ts_ns + 1000 + i) for i, frame in enumerate(second)]
+    for frames in (first, [*first[:-3], replace(first[-3], flags=RST)]):
+        results = follow(frames + soon)
+        assert answered(results) == [*range(10), *range(100, 110)]
+        assert len(facts(results)) == 2
