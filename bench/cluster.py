@@ -195,7 +195,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archive", type=Path, help="an environment packed of this very code; made anew otherwise")
     parser.add_argument("--store", type=Path, help="gunicorn with moto beside it; both are installed otherwise")
-    parser.add_argument("--tables", choices=("parquet", "delta"), default="parquet")
+    parser.add_argument("--tables", choices=("delta",), default="delta")
     given = parser.parse_args()
     os.environ.update(KEYS)
     began = time.monotonic()
