@@ -38,6 +38,7 @@ from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
 SERVERS: Subject = ("server",)
+AGENTS: Subject = ("agent",)
 EMPTY: Any = {"agents": {}, "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
 
 
@@ -98,8 +99,10 @@ class Judge:
 
     @property
     def oldest_ns(self) -> int:
-        """The horizon: what was said last before it is counted as late, not judged."""
-        return self.watermark_ns - self.settings.horizon_s * 1_000_000_000
+        """The horizon: a claim that was last seen before it is counted as late, not judged. Agents of which all files
+        are known are waited for, so another agent's fast clock makes none of their frames late.
+        """
+        return self.agents.passed_ns - self.settings.horizon_s * 1_000_000_000
 
     def hear(self, said: agent_marks.Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""
@@ -109,6 +112,8 @@ class Judge:
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
         """The agent has shown everything up to this capture time, in every bucket."""
         self.agents.progress(agent, last_ts_ns, ended=ended)
+        if ended:
+            self.ledger.touched.add(AGENTS)
 
     @property
     def watermark_ns(self) -> int:
@@ -240,7 +245,7 @@ class Judge:
         def raised(subject: Subject, error: Exception) -> None:
             self.failures.add(failure(AGEING, (AGEING, *subject), error))
 
-        return age(self.ledger, self.oldest_ns, raised)
+        return age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000, raised)
 
     def beside(self, subjects: set[Subject]) -> set[Subject]:
         """Subjects with those that look at them."""
