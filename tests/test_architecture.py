@@ -27,8 +27,8 @@ MAY_IMPORT = {
 INSIDE = {
     "streaming/store": set(),
     "streaming/steps": {"streaming/store"},
-    "streaming/spark": {"streaming/steps", "streaming/store"},
-    "streaming/run": {"streaming/spark", "streaming/steps", "streaming/store"},
+    "streaming/spark": {"streaming/steps", "streaming/store", "streaming/checkpoint.py"},
+    "streaming/run": {"streaming/spark", "streaming/steps", "streaming/store", "streaming/checkpoint.py"},
     "capture/link": {"capture"},
     "capture/source": {"capture/link", "capture"},
     "capture/tls": {"capture"},
