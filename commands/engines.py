@@ -13,9 +13,11 @@ from pathlib import Path
 AUTO, SPARK, LOCAL = "auto", "spark", "local"
 ENGINES = (AUTO, SPARK, LOCAL)
 
-SPARK_FROM_BYTES = {2: 4 << 30}
+SPARK_FROM_BYTES: dict[int, int] = {}
 """By number of cores: bytes of input from which Spark is faster. More cores than listed count as the most listed, fewer
-never use Spark. Measured on 22 November 2026 with `python -m bench.engines` (docs/performance.md)."""
+never use Spark. Empty: on two cores there is no such size. 23 November 2026, `python -m bench.engines`, processor time
+of captures of records: 100 MB locally 2.2 s, by Spark 20.0; 1 GB 7.6 and 29.2. So each further GB costs 6 s locally and
+10 s by Spark; docs/compare.md has older figures."""
 FRAMES_TO_CAPTURE = 20
 """Frames files are that much smaller than the capture that they were made from: they hold no records."""
 

@@ -31,6 +31,9 @@ ROLL_BYTES = 4 << 20
 BATCH_BYTES = 12 << 20
 """Of payload read at a time. Twice as much is a tenth faster and holds 60 MB more, while the query runs beside it."""
 
+FILES_TOGETHER = 4
+"""Files of frames that a local replay checks together where so many wait: each check of a batch states what the batches
+before it stated. 23 November 2026: 100 MB of small messages 8.2 -> 5.5 s of CPU; 8 files gain little more for 60 MB."""
 FEW_BYTES = 8 << 20
 """Of captures: they are read in this process, which has loaded all that takes. Another begins with half a second."""
 
@@ -80,12 +83,14 @@ class Frames:
     def all_folders(self) -> list[Path]:
         return [*self.folders, *([self.reading.out] if self.reading is not None else [])]
 
-    def appearing(self, on_progress: Any = None) -> Iterator[Path]:
-        """Those that are on their way, once each. Stop where a pcap cannot be read."""
+    def appearing(self, on_progress: Any = None, most: int = 1) -> Iterator[list[Path]]:
+        """Those that are still written: files that are whole by now together, at most so many. Stop if a capture
+        cannot be read.
+        """
         from wirecheck.capture.agent.reading import ReadingError
 
         try:
-            yield from self.reading.files(on_progress) if self.reading is not None else ()
+            yield from self.reading.waiting(most, on_progress) if self.reading is not None else ()
         except ReadingError as error:
             raise Stop(str(error)) from error
 
@@ -269,8 +274,8 @@ def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
         from wirecheck.streaming.run.local_replay import LocalReplay
 
         run = LocalReplay(settings)
-        for file in frames.appearing(advance):
-            run.judge([file])
+        for files in frames.appearing(advance, FILES_TOGETHER):
+            run.judge(files)
     return run
 
 

@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self
 
@@ -74,8 +74,10 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def row(cells: Iterable[tuple[str, str]], *, paint: bool, columns: int | None = None) -> str:
+def row(cells: Sequence[tuple[str, str]], *, paint: bool, columns: int | None = None) -> str:
     """Cells (text, role) as one row, harmless, and the same words with paint and without; where it ends, it hangs."""
+    if not paint and columns is None and (line := "  ".join(text for text, _ in cells)).isprintable():
+        return line  # as almost all are
     told = [(str(inside(text)), role) for text, role in cells]
     lines = [told] if columns is None or sum(len(text) + 2 for text, _ in told) - 2 <= columns else hung(told, columns)
     return f"\n{HANGING}".join("  ".join(painted(*cell) if paint else cell[0] for cell in line) for line in lines)

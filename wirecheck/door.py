@@ -29,7 +29,7 @@ COMMANDS = (
     "completion",
 )
 
-COLLECT_RARELY = 50_000, 10, 10
+COLLECT_RARELY = 200_000, 10, 10
 """What is imported and read at a start stays: searching it for garbage again and again is a tenth of a replay."""
 
 

@@ -17,13 +17,12 @@ import pyarrow.compute as pc
 
 from wirecheck.capture import frames
 from wirecheck.capture.agent.plain_trim import TlsTrim
-from wirecheck.capture.agent.spool import ROLL_BYTES, Spool, kept_lengths
 from wirecheck.capture.source.merge import inputs_in_order, merged
 from wirecheck.capture.source.pcap import CaptureFile, InputError
 from wirecheck.capture.source.rows import BATCH_BYTES
 from wirecheck.capture.tls.growing_key_log import GrowingKeyLogs
 from wirecheck.capture.tls.key_log import KeyLog, Secrets
-from wirecheck.capture.trim.trimmer import Trim
+from wirecheck.decode.collector_pause import collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,13 +118,14 @@ class _Capture:
         return rows
 
 
+@collector_paused()
 def write_frames(
     inputs: Sequence[Path],
     out: Path,
     cluster: str,
     agent: str = OFFLINE,
     *,
-    roll_bytes: int = ROLL_BYTES,
+    roll_bytes: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     on_file: Callable[[Path], None] | None = None,
     batch_bytes: int = BATCH_BYTES,
@@ -140,9 +140,12 @@ def write_frames(
 
     Raises NothingReadableError, KeyLogError, or OSError when it cannot write (FolderInUseError is one).
     """
+    from wirecheck.capture.agent.spool import ROLL_BYTES, Spool  # looking at a capture needs neither of these
+    from wirecheck.capture.trim.trimmer import Trim
+
     stamp = frames.Stamp(cluster, agent)
     capture = _Capture(inputs, stamp, batch_bytes, key_logs)
-    spool = Spool(out, stamp, roll_bytes)
+    spool = Spool(out, stamp, roll_bytes or ROLL_BYTES)
 
     def appeared(path: Path, _seconds: float) -> None:
         spool.files.append(path)
@@ -163,6 +166,8 @@ def write_frames(
 
 
 def _trimmed(every: Iterator[pa.RecordBatch], trim: TlsTrim, summary: Summary) -> Iterator[pa.RecordBatch]:
+    from wirecheck.capture.agent.spool import kept_lengths
+
     wire_bytes = kept_bytes = 0
     for rows in _all_of(every, trim):
         wire_bytes += int(rows.column("payload_len").to_numpy().sum())

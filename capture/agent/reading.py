@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -71,18 +72,40 @@ class Reading:
 
         Raises ReadingError.
         """
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            match json.loads(line):
+        for together in self.waiting(1, on_progress):
+            yield from together
+
+    def waiting(self, most: int, on_progress: Callable[[int, int], None] | None = None) -> Iterator[list[Path]]:
+        """The same files; those that are whole by now come together, at most so many. Only the first is waited for."""
+        whole: list[Path] = []
+        for line in self._lines():
+            match json.loads(line or b"null"):
                 case {"file": name}:
-                    yield Path(name)
+                    whole.append(Path(name))
                 case {"read": [done, total]} if on_progress is not None:
                     on_progress(done, total)
                 case {"wrong": text}:
                     raise ReadingError(text)
                 case {"all": _}:
+                    yield from [whole] if whole else ()
                     return
+            if whole and (line is None or len(whole) == most):
+                yield whole
+                whole = []
         raise ReadingError(f"{self.out}: {_ended(self._process.wait())}")
+
+    def _lines(self) -> Iterator[bytes | None]:
+        """Lines as the process writes them; None before each wait for more."""
+        assert self._process.stdout is not None
+        handle, begun = self._process.stdout.fileno(), b""
+        while True:
+            if not select.select([handle], [], [], 0)[0]:
+                yield None
+            data = os.read(handle, 1 << 16)
+            if not data:
+                return
+            *lines, begun = (begun + data).split(b"\n")
+            yield from lines
 
 
 def _ended(code: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from tests.commands.conftest import EXAMPLE, ROOT
 from wirecheck.commands import engines
 
-TWO_CORES = min(engines.SPARK_FROM_BYTES.values())
+TWO_CORES = 1 << 30
 
 
 @pytest.fixture
@@ -29,6 +29,8 @@ def sized(tmp_path):
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
+    """A machine of two cores on which Spark was measured to be faster from a GB on."""
+    monkeypatch.setattr(engines, "SPARK_FROM_BYTES", {2: TWO_CORES})
     monkeypatch.setattr(engines, "cores", lambda: 2)
 
 
@@ -56,6 +58,11 @@ def test_without_spark_auto_is_local(sized, monkeypatch):
 def test_fewer_cores_than_measured_never_take_spark_and_more_count_as_the_most_measured(monkeypatch):
     monkeypatch.setattr(engines, "SPARK_FROM_BYTES", {2: 10, 8: 5})
     assert [engines.spark_from(cores) for cores in (1, 2, 4, 8, 64)] == [float("inf"), 10, 10, 5, 5]
+
+
+def test_where_no_size_is_listed_auto_is_local(sized, monkeypatch):
+    monkeypatch.setattr(engines, "SPARK_FROM_BYTES", {})
+    assert engines.engine_for("auto", [sized(1 << 40)]) == "local"
 
 
 @pytest.mark.parametrize("engine", ["local", "spark"])

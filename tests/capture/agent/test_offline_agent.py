@@ -1,10 +1,12 @@
 """Captures into folders: order, overlap, marks, rolling, and what a crash leaves."""
 
+import gc
 import itertools
 import random
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -222,3 +224,9 @@ def test_where_a_file_ends_depends_on_its_rows_alone(written, tmp_path):
         write_frames([path], tmp_path / name, "prod", roll_bytes=3000, batch_bytes=window)
     sizes = [[pq.read_metadata(f).num_rows for f in sorted((tmp_path / n).glob("*.parquet"))] for n in "ab"]
     assert sizes[0] == sizes[1]
+
+
+def test_the_collector_of_cycles_is_paused_while_a_capture_is_read(tmp_path):
+    seen, example = [], Path(__file__).resolve().parents[3] / "examples/zk39-inconsistent-id/capture.pcap.gz"
+    write_frames([example], tmp_path / "frames", "prod", on_progress=lambda *_: seen.append(gc.isenabled()))
+    assert (set(seen), gc.isenabled()) == ({False}, True)

@@ -1,6 +1,7 @@
 """Captures read in another process: the same files, each when it is whole, and nothing left behind."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -116,3 +117,38 @@ def alive(pid):
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
+
+
+def told_by(script, *arguments):
+    """A reading whose process says what a script prints."""
+    found = Reading.__new__(Reading)
+    found.out = Path("frames")
+    found._process = subprocess.Popen([sys.executable, "-c", script, *map(str, arguments)], stdout=subprocess.PIPE)
+    return found
+
+
+@pytest.mark.parametrize(("most", "together"), [(4, [4, 1, 1]), (2, [2, 2, 1, 1]), (1, [1] * 6)])
+def test_files_that_wait_come_together_and_none_is_waited_for(most, together, tmp_path):
+    """Five are there at once; the sixth comes only once the others were taken."""
+    script = (
+        "import json, os, sys, time\n"
+        "print(*(json.dumps({'file': str(n)}) for n in range(5)), sep='\\n', flush=True)\n"
+        "while not os.path.exists(sys.argv[1]): time.sleep(0.02)\n"
+        "print(json.dumps({'file': '5'}), json.dumps({'all': True}), sep='\\n', flush=True)\n"
+    )
+    with told_by(script, tmp_path / "go") as found:
+        await_that(lambda: select.select([found._process.stdout], [], [], 0)[0], None, "the first lines")
+        time.sleep(0.2)
+        counts, names = [], []
+        for files in found.waiting(most):
+            counts.append(len(files))
+            names += [file.name for file in files]
+            if len(names) == 5:
+                (tmp_path / "go").touch()
+    assert (names, counts) == (list("012345"), together)
+
+
+def test_a_process_that_ends_without_a_word_is_an_error():
+    found = told_by('print(\'{"file": "a"}\')')
+    with found, pytest.raises(ReadingError, match="ended with code 0"):
+        list(found.waiting(4))

@@ -1,7 +1,7 @@
-"""Python's collector of cycles, held off while a batch is judged.
+"""Python's collector of cycles, paused while a batch is read or checked.
 
-Knows: that a batch makes hundreds of thousands of claims that all live until it ends, so that each look through them
-frees nothing and takes longer the more there are. Does not know claims.
+Knows: that a batch makes hundreds of thousands of objects that all live until it ends, so that each look through them
+frees nothing and takes longer the more there are. Does not know what they are.
 Rule: what a batch leaves behind in cycles is collected once, at its end; nothing here changes a result.
 """
 
