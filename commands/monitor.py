@@ -70,7 +70,6 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     "--checkpoint", metavar="DIR", callback=options.place_or_uri, shell_complete=completion.path,
     help="What is remembered between starts.  [default: OUT/_checkpoint]",
 )  # fmt: skip
-@click.option("--moved", is_flag=True, help="Frames, results or checkpoint lie elsewhere than before: go on there.")
 @click.option("--once", is_flag=True, help="Judge what is there and end.")
 @click.option("--interval", type=duration, default="2s", show_default=True, help="A batch at most this often.")
 @click.option("--max-batch-bytes", type=size, default="32M", show_default=True, help="Frames files of one batch.")
@@ -91,8 +90,8 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
 @click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
 @click.option(
-    "--tables", type=click.Choice(("parquet", "delta")), default="parquet", show_default=True,
-    help="Of which kind the result tables are; delta: see docs/tables.md.",
+    "--tables", type=click.Choice(("parquet", "delta")),
+    help="Format of the result tables.  [default: parquet on disk, delta on object stores]",
 )  # fmt: skip
 @click.option("--exchanges", is_flag=True, help="Also write one row per exchange.")
 @click.option(
@@ -134,11 +133,11 @@ def front(plan: "Plan", agents: "list[Agent]") -> str:
     """The page for people: what stands in the tables now. Raises LookupError where no batch is written yet."""
     from wirecheck.dashboards.report.page import Attached, page
     from wirecheck.judge.checks import catalogue
-    from wirecheck.streaming.run import manifest
+    from wirecheck.streaming import checkpoint
     from wirecheck.streaming.store.run_result import Result
 
-    run = manifest.run_of(plan.checkpoint)
-    if run is None:
+    run = checkpoint.run_of(plan.checkpoint)
+    if run is None or checkpoint.committed(plan.checkpoint) < 0:
         raise LookupError("no batch is written")
     found = Result.read(plan.out, run)
     result = found.json()

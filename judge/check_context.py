@@ -5,22 +5,25 @@ Rule: a check asks `passed` and never compares with the watermark itself; so a v
 An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
+from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import SORTING, Failure, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
+from wirecheck.judge.topology.log_lives import LogLives, lives_of
 from wirecheck.judge.topology.strangers import Strangers
 
 CONTROL = "control"
+OF_LOG = ("log_order", "log_epoch", "log_diverged")
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
 
@@ -52,9 +55,11 @@ class CheckContext:
         """Subjects that wait for the watermark, with the earliest time they wait for."""
         self.pending: set[Subject] = set()
         """Subjects that wait for the high watermark of the metadata log, or watch what lies in other subjects."""
-        self.logs: dict[int, LogOrder] = {}
+        self.logs: dict[tuple[int, int], LogOrder] = {}
+        """By group and life of its metadata log."""
+        self.log_lives: dict[int, LogLives] = {}
         self.known_senders: dict[int, set[str]] = {}
-        self.agents: Mapping[str, tuple[int, bool]] = {}
+        self.agents = AgentFrontiers({}, settings.agent_silent_s)
         """How far each agent has shown its traffic, and whether it has ended."""
         self.subject: Subject = ()
         self.failed: list[Failure] = []
@@ -183,18 +188,39 @@ class CheckContext:
             yield group, said
 
     def fate(self, claim: Claim, group: Group) -> int:
-        """Whether an entry of the metadata log stands."""
+        """Whether an entry of the metadata log stands in the life in which it was written."""
         offset, epoch = np.array([claim.peak["offset"]]), np.array([claim.peak["epoch"]])
-        return int(self.log(group).standing(offset, epoch)[0])
+        return int(self.log(group, self.lives(group).born(claim)).standing(offset, epoch)[0])
 
-    def log(self, group: Group) -> LogOrder:
-        """What is known of the order of a cluster's metadata log."""
-        if id(group) not in self.logs:
-            order = self.logs[id(group)] = LogOrder()
-            for claim in self.ledger.claims("log_order", "server"):
-                if any(other is group for other, _ in self.clusters.parts(claim)):
+    def log(self, group: Group, life: int) -> LogOrder:
+        """What is known of the order of a cluster's metadata log in one of its lives."""
+        if (id(group), life) not in self.logs:
+            order = self.logs[id(group), life] = LogOrder()
+            for claim in self.of_log(group):
+                if claim.kind == "log_order":
                     order.merge(order_of(claim))
-        return self.logs[id(group)]
+                elif claim.kind == "log_diverged" and claim["diverging_epoch"] < claim["epoch"]:
+                    order.diverged(claim["diverging_epoch"], claim["end_offset"])
+            lives = self.lives(group)
+            if lives.current:  # offsets of one life say nothing of another
+                order.starts, order.ends = lives.starts(life), {}
+        return self.logs[id(group), life]
+
+    def lives(self, group: Group) -> LogLives:
+        """The lives of a cluster's metadata log."""
+        if id(group) not in self.log_lives:
+            self.log_lives[id(group)] = lives_of(self.of_log(group))
+        return self.log_lives[id(group)]
+
+    def of_log(self, group: Group) -> Iterator[Claim]:
+        for kind in OF_LOG:
+            for claim in self.ledger.claims(kind, "server"):
+                yield from (part for other, part in self.clusters.parts(claim) if other is group)
+
+    def life_facts(self) -> list[tuple[str, tuple[object, ...]]]:
+        """Which log has more than one life, and since when."""
+        every = ((group.endpoints[0], self.lives(group).facts()) for group in self.clusters.groups)
+        return sorted((endpoint, facts) for endpoint, facts in every if facts)
 
     def broker(self, claim: Claim) -> int | None:
         """The broker that made, or received, a claim."""

@@ -2,12 +2,13 @@
 
 Knows: which sources bind an id to a name and how strong each is, when an id was born, whether a deletion lies between
 two ids. Does not know which of this is worth a finding.
-Rule: an id is a topic's identity for ever and is never reused; the order of ids is the order of the metadata log where
-it is known, else that in which one broker or the controllers told them, else that of their first sightings; by the last
-alone none is called the other's successor while both are told. An id that only an error answer or a request named is
-never bound.
+Rule: an id is a topic's identity for ever and is never reused; the order of ids is that of the lives of the metadata
+log, in one life the order of the log where it is known, else that in which one broker or the controllers told them,
+else that of their first sightings; by the last alone none is called the other's successor while both are told. An id
+that only an error answer or a request named is never bound.
 """
 
+from collections.abc import Iterator
 from functools import cached_property, cmp_to_key
 from itertools import pairwise
 
@@ -47,8 +48,23 @@ class History:
     @cached_property
     def offset(self) -> int | None:
         """Where the metadata log created it; None where the log was not seen to."""
-        offsets: list[int] = [claim.peak["offset"] for claim in self.bindings if "offset" in claim.peak]
+        offsets: list[int] = [claim.peak["offset"] for claim in self.logged]
         return min(offsets, default=None)
+
+    @cached_property
+    def logged(self) -> list[Claim]:
+        """Its records in the metadata log."""
+        return [claim for claim in self.bindings if "offset" in claim.peak]
+
+    @cached_property
+    def life(self) -> int:
+        """The last life of the metadata log in which it has the name: by its records, else by who named it last."""
+        lives, grace_ns = self.context.lives(self.group), self.context.settings.broker_grace_ns
+        if not lives.current:
+            return 0
+        if self.logged:
+            return max(map(lives.last, self.logged))
+        return lives.at(self.last.last_word.ts_ns - grace_ns)
 
     @cached_property
     def partitions(self) -> list[Claim]:
@@ -105,6 +121,11 @@ class Topic:
         found.sort(key=lambda history: (history.born_ns, history.topic_id))
         return sorted(found, key=cmp_to_key(stated_order)) if len(found) > 1 else found
 
+    @property
+    def changes(self) -> Iterator[tuple[History, History]]:
+        """One id and the next, both of one life of the metadata log: across lives nothing is compared."""
+        return ((old, new) for old, new in pairwise(self.histories) if old.life == new.life)
+
     def successor(self, history: History) -> History | None:
         """The id that took its place, if one is known to have."""
         for old, new in pairwise(self.histories):
@@ -123,7 +144,8 @@ class Topic:
 
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""
-        return len(self.histories) > 1 and self.follows(*self.histories[-2:])
+        old, new = self.histories[-2:] if len(self.histories) > 1 else (None, None)
+        return old is not None and new is not None and old.life == new.life and self.follows(old, new)
 
     @cached_property
     def without_id(self) -> list[Claim]:
@@ -131,14 +153,23 @@ class Topic:
         return [claim for claim in self.bindings if claim["topic_id"] in {None, ZERO}]
 
     def ended(self, history: History) -> Claim | None:
-        """The deletion that ended an id, if one was seen."""
+        """The deletion that ended an id, or the end of its life of the log, if one was seen; a deletion that the log
+        lost is taken back.
+        """
         later = [other.born_ns for other in self.histories if other.born_ns > history.born_ns]
         until = min(later, default=1 << 63) + SKEW_NS
+        lives = self.context.lives(self.group)
         removed = self.context.claims("deletion", self.group, "id", history.topic_id)
+        removed = [claim for claim in removed if lives.of(claim) >= history.life]
+        if not removed and history.life < lives.current:
+            began = lives.lives[history.life + 1].began
+            removed = [began] if began is not None else []
         by_name = [
             claim
             for claim in self.deletions
-            if claim["topic_id"] is None and any(history.born_ns < ts_ns <= until for ts_ns in times(claim))
+            if claim["topic_id"] is None
+            and any(history.born_ns < ts_ns <= until for ts_ns in times(claim))
+            and lives.of(claim) >= history.life
         ]
         return min(removed or by_name, key=lambda claim: claim.first, default=None)
 
@@ -162,6 +193,8 @@ def times(claim: Claim) -> tuple[int, int]:
 
 def stated_order(one: History, other: History) -> int:
     """Below zero if one id came before the other, above if after, 0 if nobody who told both tells."""
+    if one.life != other.life:
+        return one.life - other.life
     if one.offset is not None and other.offset is not None:
         return one.offset - other.offset
     mine, theirs = one.since, other.since

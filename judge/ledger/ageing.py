@@ -34,6 +34,8 @@ LASTING = {
     "carries",
     "advertised",
     "log_order",
+    "log_epoch",
+    "log_diverged",
     "mark",
 }
 AGEING_SPACES = [space for space in SPACES if space != "connection"]

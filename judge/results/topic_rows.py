@@ -25,7 +25,7 @@ def topics_of_name(subject: Subject, context: CheckContext) -> Iterator[ResultRo
             state = "replaced" if replaced else "deleted" if topic.deleted(history) else "current"
             earlier = [other.topic_id for other in topic.histories if topic.successor(other) is not None]
             ended = topic.ended(history)
-            ended_ns = ended.last_word.ts_ns if ended and ended["topic_id"] else 0
+            ended_ns = ended.last_word.ts_ns if ended and ended.kind == "deletion" and ended["topic_id"] else 0
             yield topic_row(
                 group,
                 name,

@@ -20,8 +20,8 @@ from threading import Lock
 
 from pyarrow import fs
 
+from wirecheck.streaming.checkpoint import BatchFiles, Position
 from wirecheck.streaming.steps.quarantine import whose
-from wirecheck.streaming.store.batch_files import BatchFiles, Position
 from wirecheck.streaming.store.storage import at, is_local, local
 
 LIST_S = 5.0

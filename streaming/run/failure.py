@@ -1,21 +1,31 @@
 """Why a monitor's query failed, in one line with the way out.
 
-Knows: which of Spark's words mean that its state cannot be read, that a disk is full, or that a worker died. Which line
-of a long failure says what happened is `replay.reason`'s affair.
+Knows: which of Spark's words mean that its state cannot be read, that a disk is full, that a worker died, or that the
+machine was too busy; and which line of a long failure says what happened.
 Rule: the next start repeats the batch that failed; so every line says what to fix before it, or that nothing will.
 """
 
 import re
+from collections.abc import Callable
 
-from wirecheck.streaming.run.manifest import FIX
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming import StreamingQuery
+
+from wirecheck.streaming.checkpoint import NEW, newest_files
 from wirecheck.streaming.run.plan import Plan
-from wirecheck.streaming.run.replay import reason
 
 STATE = (
     "CANNOT_LOAD_STATE_STORE",
     "STREAMING_STATEFUL_OPERATOR",
     "STREAMING_CHECKPOINT",
     "MALFORMED_LOG_FILE",
+    "Failed to read log file",
+    "Failed to read the operator metadata",
+    "com.fasterxml.jackson",  # Spark's reader of its own logs, and how it begins what it reports
+    "Unexpected end-of-input",
+    "Unexpected character (",
+    "Unrecognized token",
+    "CheckpointDamaged",
     "/_stateSchema/",
     "block checksum mismatch",  # RocksDB, of a file that it had opened
     "Corruption: ",
@@ -26,6 +36,35 @@ DIED = ("Python worker exited unexpectedly", "Python worker crashed", "Python wo
 NOISE = re.compile(r"\s*SQLSTATE: \w+|^\s*\[[A-Z_.]+\] ")
 OF_STORE = re.compile(r"PySparkRuntimeError: Error [^:\n]*: ([^\n]*?)(?: +in /[^\n]*)?$", re.MULTILINE)
 """What RocksDB said to a worker; where its working copy is helps nobody."""
+
+
+RAISED = re.compile(  # Java's last words, and those of our Python among them
+    r"^\s*(?:Caused by: |: )?(?P<java>(?:org|java|scala)\.)?(?:\w+\.)*"
+    r"(?!Py4J|Python)(?P<name>\w*(?:Error|Exception|Mismatch|Damaged)): (?P<said>\S.*)$",
+    re.MULTILINE,
+)
+STREAM = re.compile(r"^\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
+TOO_BUSY, RETRIES = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET"), 4
+"""Spark gives each bare Python it starts ten seconds, and no setting says otherwise (until 4.3 at least)."""
+
+
+def retried(run: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """A query that continues from its checkpoint, again if the machine was too busy for Spark's timeout."""
+    for _ in range(RETRIES):
+        try:
+            return run()
+        except PySparkException as failure:
+            if not any(words in str(failure) for words in TOO_BUSY):
+                raise
+    return run()
+
+
+def reason(text: str) -> str:
+    """The line of a long Spark failure that a person can use: what our Python raised, else Java's own last word."""
+    told = [match.groupdict("") for match in RAISED.finditer(text)]
+    ours = [f"{line['name']}: {line['said']}" for line in told if not line["java"] and "Spark" not in line["name"]]
+    theirs = [line["said"] for line in told if line["java"]]
+    return STREAM.sub("", (ours or theirs or [text.strip().splitlines()[0]])[-1])
 
 
 def worker_died(text: str) -> bool:
@@ -39,9 +78,11 @@ def in_one_line(text: str, plan: Plan) -> str:
         return f"the query failed: {full}; make room for {plan.out} and {plan.checkpoint}, and start again"
     of_store = OF_STORE.search(text)
     if worker_died(text):
-        fix = "give it more memory, or move the files of that batch away, and start again"
-        return f"the query failed: a worker died twice over one batch, and no file of it kills on its own; {fix}"
+        names = newest_files(plan.checkpoint)
+        files = f"{names[0]} to {names[-1]}" if len(names) > 1 else "".join(names)
+        fix = f"give it more memory, or move the files of that batch ({files}) away, and start again"
+        return f"the query failed: a worker died twice over one batch; {fix}"
     said = NOISE.sub("", of_store[1] if of_store else reason(text)).strip().rstrip(".")
     if not said or any(words in text for words in STATE):  # Java has no words for a file that ends too soon
-        return f"{plan.checkpoint}: cannot be gone on with (Spark's state: {said or 'damaged'}); {FIX}"
+        return f"{plan.checkpoint}: Spark cannot use it ({said or 'no reason given'}); {NEW}"
     return f"the query failed: {said}; fix that and start again: it goes on where it stopped"

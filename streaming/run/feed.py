@@ -1,7 +1,7 @@
 """Says of each batch, before it runs, which files of frames it is made of; waits until there are some.
 
 Knows: that Spark numbers its batches, asks for one at a time, and asks again for one that was not committed. What waits
-is `arrivals.py`'s affair, how it is written down `batch_files.py`'s.
+is `arrivals.py`'s affair, how they are recorded `checkpoint.py`'s.
 Rule: a batch's files are written down before the batch runs, and never again. While it waits all batches
 before are committed; an end leaves the one that waits without files, and the next start asks for it again.
 """
@@ -13,11 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
 
-from wirecheck.streaming.run import manifest
+from wirecheck.streaming import checkpoint
+from wirecheck.streaming.checkpoint import BatchFiles
 from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.plan import Plan
-from wirecheck.streaming.store import batch_files
-from wirecheck.streaming.store.batch_files import BatchFiles
 
 Idle = Callable[[], None]
 IDLE_S = 5.0
@@ -56,11 +55,10 @@ class Feed:
         began_s = time.monotonic()
         batch = None
         with suppress(ValueError):  # a power cut may have left half of it: then no batch was committed with it
-            batch = batch_files.read(self.plan.checkpoint, batch_id)
+            batch = checkpoint.read_files(self.plan.checkpoint, batch_id)
         if batch is None:
             batch = self._next()
-            batch_files.write(self.plan.checkpoint, batch_id, batch)
-            batch_files.forget(self.plan.checkpoint, batch_id)
+            checkpoint.write_files(self.plan.checkpoint, batch_id, batch)
         before = self.arrivals.waiting()
         self.arrivals.consumed(batch)
         after = self.arrivals.waiting()
@@ -108,8 +106,9 @@ class Feed:
 
 def opened(plan: Plan, idle: Idle) -> Feed:
     """What waits behind the last batch that is known. Raises OSError, ValueError and CheckpointRefused."""
-    done = manifest.committed(plan.checkpoint)
-    last = batch_files.read(plan.checkpoint, done) if done >= 0 else None
+    done = checkpoint.committed(plan.checkpoint)
+    with checkpoint.refused(plan.checkpoint, checkpoint.FILES):
+        last = checkpoint.need_files(plan.checkpoint, done) if done >= 0 else None
     arrivals = Arrivals(plan.frames, dict(last.after) if last else {})
     arrivals.look(everywhere=True)
     return Feed(plan, arrivals, idle)

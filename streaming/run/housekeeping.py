@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from wirecheck.streaming.run import manifest
+from wirecheck.streaming.checkpoint import CheckpointRefused, committed, run_of
 from wirecheck.streaming.run.plan import Plan, Say
 from wirecheck.streaming.spark.memory import give_back
 from wirecheck.streaming.store import compaction, result_folder, retention
@@ -51,10 +51,10 @@ def lost(lease: Lease | None) -> bool:
 def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
     """One pass over all tables, as at that time; now, where none is said."""
     try:
-        run = manifest.run_of(plan.checkpoint)
+        run = run_of(plan.checkpoint)
         if run:
             keep_small(plan, run, time.time_ns() / 1e9 if now_s is None else now_s)
-    except (OSError, ValueError, manifest.CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
+    except (OSError, ValueError, CheckpointRefused) as failed:  # a disk that is full, a file that is damaged
         say(
             f"tables were not compacted: {failed if isinstance(failed, ValueError) else why(failed)}; tried again later"
         )
@@ -62,13 +62,13 @@ def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
 
 
 def keep_small(plan: Plan, run: str, now_s: float) -> None:
-    committed = manifest.committed(plan.checkpoint)
+    upto = committed(plan.checkpoint)
     before_s = None if plan.retain_results_s is None else now_s - plan.retain_results_s
-    if plan.tables == result_folder.DELTA:
+    if result_folder.kind_of(plan.out) == result_folder.DELTA:
         from wirecheck.streaming.store import delta_upkeep
 
-        delta_upkeep.keep(plan.out, run, delta_upkeep.Terms(now_s, plan.retain_s, before_s), committed)
+        delta_upkeep.keep(plan.out, run, delta_upkeep.Terms(now_s, plan.retain_s, before_s), upto)
         return
-    compaction.compact(plan.out, run, compaction.Terms(now_s, plan.retain_s), committed)
+    compaction.compact(plan.out, run, compaction.Terms(now_s, plan.retain_s), upto)
     if before_s is not None:
-        retention.retire(plan.out, run, before_s, committed)
+        retention.retire(plan.out, run, before_s, upto)

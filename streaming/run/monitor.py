@@ -9,7 +9,7 @@ read back from the tables that were written.
 import datetime as dt
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,17 +25,15 @@ from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck import extension_modules
 from wirecheck.judge.results import open_rows
-from wirecheck.streaming.run import manifest, older_checkpoints
+from wirecheck.streaming import checkpoint
+from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
-from wirecheck.streaming.run.failure import in_one_line, worker_died
+from wirecheck.streaming.run.failure import in_one_line, retried, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
 from wirecheck.streaming.run.housekeeping import house_kept
-from wirecheck.streaming.run.manifest import CheckpointRefused
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
-from wirecheck.streaming.run.replay import retried
 from wirecheck.streaming.run.resources import exclusive, served, stop_signals, workplace
-from wirecheck.streaming.run.suspects import killers
 from wirecheck.streaming.run.web_server import Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
@@ -54,8 +52,6 @@ LOOK_S = 0.2
 ROUNDS = 25
 """So many looks are 5 s."""
 ENDED = "ended at once; the next start repeats the batch that ran"
-AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
-"""Spark asks for the next batch when one is committed; how long it waits is the feed's affair."""
 STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
 OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
@@ -84,13 +80,15 @@ def begin(settings: Settings, watch: "Watch") -> None:
     job, watch = replace(job, confirmed=fenced(watch.lease)), replace(watch, found=[feed])
     if line := extension_modules.slow():
         say(line)
+    if checkpoint.committed(plan.checkpoint) >= 0 and not watch.page.totals:
+        say(f"{plan.out}: holds no results of this checkpoint (run={job.run}); if --out has changed, move its tables")
     with workplace(plan.checkpoint) as work:
         try:
             spark = open_session(
                 Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=not plan.once, verbose=settings.verbose)
             )
             with house_kept(plan, say, watch.lease):
-                outlive(spark, job, settings, watch)
+                run_with_restarts(spark, job, settings, watch)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
             if watch.stopping.is_set():  # who asked for an end told Java, too: as timeout(1) does
                 raise MonitorError(ENDED) from failure
@@ -103,50 +101,40 @@ def begin(settings: Settings, watch: "Watch") -> None:
             close_session()
 
 
-def outlive(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -> None:
-    """Attend the query; again where a worker died, without the files that kill, or once more as it was."""
-    repeated: set[str] = set()
+def run_with_restarts(spark: SparkSession, job: Job, settings: Settings, watch: "Watch") -> StreamingQuery:
+    """Run the query; a batch over which a worker died is repeated once."""
+    repeated: list[str] | None = None
     while True:
         try:
-            retried(partial(attend, spark, job, settings, watch))
+            return retried(partial(attend, spark, job, settings, watch))
         except PySparkException as failure:
-            names = manifest.listed_last(watch.plan.checkpoint) if worker_died(str(failure)) else []
-            batch = [f"{job.frames}/{name}" for name in names]
-            found = killers(batch, settings)
-            if not found and (not batch or repeated.issuperset(batch)):
+            batch = checkpoint.newest_files(watch.plan.checkpoint)
+            if not worker_died(str(failure)) or batch == repeated:
                 raise
-            repeated.update(batch)
-            watch.say("a worker died: the batch is repeated" + (f" without {', '.join(found)}" if found else ""))
-            if found:
-                settings = replace(settings, set_aside={**settings.set_aside, **found})
-                manifest.remember(watch.plan.checkpoint, settings.set_aside)
-        else:
-            return
+            repeated = batch
+            watch.say("a worker died: the batch is repeated")
 
 
 def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings, Feed]:
     """All that can be refused before Spark starts; the frames are listed once. Raises CheckpointRefused and
     MonitorError.
     """
-    writable(plan.out, plan.tables)
-    facts = manifest.facts(settings, plan)
-    if plan.moved:
-        older_checkpoints.relocate(plan.checkpoint, facts)
-    checkpoint = manifest.claim(plan.checkpoint, facts, moved=plan.moved)
-    manifest.readable(plan.checkpoint)
+    tables = writable(plan.out, plan.tables)
+    opened_checkpoint = checkpoint.open_or_create(plan.checkpoint, checkpoint.meaning(settings))
     with need_frames(plan.frames):
         feed = opened(plan, page.alive)
     agents = present(feed.arrivals, plan)
-    recall(page, plan)
+    restore(page, plan, opened_checkpoint.run)
     page.hear(measured(None, feed.waiting()))  # what waits is shown from the start, not once the query has begun
     frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
-    job = Job(frames, plan.out, checkpoint, AT_ONCE, plan.max_batch_bytes, plan.checkpoint, tables=plan.tables)
-    return job, replace(settings, agents=agents, set_aside=manifest.set_aside(plan.checkpoint)), feed
+    job = Job(frames, plan.out, plan.checkpoint, opened_checkpoint.query, opened_checkpoint.run, tables=tables)
+    return job, replace(settings, agents=agents), feed
 
 
-def writable(out: str, kind: str) -> None:
-    """Raises MonitorError where no tables of this kind can be written."""
+def writable(out: str, wanted: str | None) -> str:
+    """The kind of tables to write there. Raises MonitorError where that cannot be."""
     try:
+        kind = result_folder.kind_for(out, wanted)
         system, folder = at(out)
         system.create_dir(folder, recursive=True)
         if is_local(out):
@@ -157,6 +145,7 @@ def writable(out: str, kind: str) -> None:
     if there not in {None, kind}:
         raise MonitorError(f"{out}: holds {there} tables; go on with --tables {there}, or name another --out")
     result_folder.loaded(kind)
+    return kind
 
 
 def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
@@ -164,10 +153,11 @@ def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
     of each may come, and more agents. Raises MonitorError where another release wrote the frames.
     """
     lost = defaultdict(list)
-    for agent, number in filter(None, map(whose, manifest.listed_last(plan.checkpoint))):
+    for agent, number in filter(None, map(whose, checkpoint.newest_files(plan.checkpoint))):
         if number not in arrivals.there.get(agent, ()):
             lost[agent].append(number)
-    begun = {agent: AgentFiles(first, tuple(lost[agent])) for agent, first in sorted(arrivals.lowest().items())}
+    gone = {agent: tuple(range(number, number + 1) for number in sorted(numbers)) for agent, numbers in lost.items()}
+    begun = {agent: AgentFiles(first, gone.get(agent, ())) for agent, first in sorted(arrivals.lowest().items())}
     folder = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
     try:
         need_format(f"{folder}/{first_of(agent, files)}" for agent, files in begun.items())
@@ -193,10 +183,9 @@ def need_frames(frames: str) -> Iterator[None]:
         raise MonitorError(f"{frames}: {why(wrong)}; let this user read it, or name another --frames") from wrong
 
 
-def recall(page: Page, plan: Plan) -> None:
-    """What an earlier start has told: from the tables, as a reader finds them."""
-    run = manifest.run_of(plan.checkpoint)
-    if run is None:
+def restore(page: Page, plan: Plan, run: str) -> None:
+    """What earlier starts have written: from the tables, as a reader finds them."""
+    if checkpoint.committed(plan.checkpoint) < 0:
         return
     for table in SHOWN:
         held = StandingRows()
@@ -216,13 +205,15 @@ class Watch:
     lease: Lease | None = None
     found: list[Feed] = field(default_factory=list)
     """What waited before Spark was started, for the first run of the query; a later one looks anew."""
+    on_waiting: Callable[[int], None] = lambda _: None
+    """Called about every LOOK_S with the number of files that are not judged yet."""
 
     def batch_written(self, feed: Feed, tables: BatchTables, instead: bool, loads: Loads) -> None:
         """A batch is written; `instead` of other rows that the page may have been told of."""
         feed.judged()
         if instead:
             self.page.forget()
-            recall(self.page, self.plan)
+            restore(self.page, self.plan, checkpoint.run_of(self.plan.checkpoint) or "")
             self.say(
                 "a batch was repeated and says something else: a frames file had gone, or an agent come, meanwhile"
             )
@@ -243,7 +234,6 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
         watched(query, feed, watch)
     finally:
         feed.ending.set()
-    manifest.sum_up(watch.plan.checkpoint)
     return query
 
 
@@ -253,13 +243,13 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
     while not query.awaitTermination(LOOK_S):
         if watch.lease:
             watch.lease.check()
+        watch.on_waiting(feed.waiting()[0])
         progress, busy = query.lastProgress, query.status["isTriggerActive"]
         ended = bool(progress and progress["batchId"] != shown and progress["numInputRows"])
         if ended:
             shown = progress["batchId"]
             batch_s = progress["durationMs"]["triggerExecution"] / 1000 - feed.waited_s.get(shown, 0)
             watch.page.hear(measured(progress, feed.waiting()), batch_s)
-            manifest.sum_up(watch.plan.checkpoint)
         elif rounds % ROUNDS == 0:
             watch.page.hear(measured(progress, feed.waiting()))
             for line in feed.warnings():
@@ -279,7 +269,7 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
 
 def beginning(plan: Plan, page: Page, settings: Settings) -> str:
     """What is read, how far an earlier start has come, and where to look."""
-    done = manifest.committed(plan.checkpoint)
+    done = checkpoint.committed(plan.checkpoint)
     newest_s = max(page.times()["agent_judged_timestamp_seconds"].values(), default=None)
     judged = f", judged up to {dt.datetime.fromtimestamp(newest_s, dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if newest_s else ""
     file, wait = ("file", "waits") if page.query.backlog_files == 1 else ("files", "wait")

@@ -113,9 +113,10 @@ def main() -> None:
     try:
         spark = replay.opened(work, settings)
         files, out = asked.get()
-        job = replay.gathered(files, out, work)
-        query = replay.ended(spark, job, settings, lambda done, total: say(judged=[done, total]))
-        say(run=str(query.id))
+        found = replay.judge(
+            spark, files, settings, work=work, out=out, on_progress=lambda done, total: say(judged=[done, total])
+        )
+        say(run=found.run)
     except replay.ReplayError as wrong:
         say(wrong=str(wrong))
 

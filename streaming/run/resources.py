@@ -17,7 +17,7 @@ from threading import Event
 from types import FrameType
 
 from wirecheck.http_server import serving
-from wirecheck.streaming.run import manifest
+from wirecheck.streaming.checkpoint import lock
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.web_server import Front, is_this_machine, routes
@@ -33,7 +33,7 @@ def exclusive(checkpoint: str, say: Say) -> Iterator[Lease | None]:
     """By this monitor alone: a lock on this machine, a lease on an object store. Raises CheckpointRefused and
     LeaseRefused.
     """
-    handle = manifest.lock(checkpoint)
+    handle = lock(checkpoint)
     try:
         with leased(checkpoint, say) as lease:
             yield lease

@@ -49,21 +49,14 @@ def record_batch(rows: Iterable[Tagged]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pandas(frame(rows), pa.schema(columns), preserve_index=False)
 
 
-def pack_paths(paths: DataFrame, settings: Settings) -> DataFrame:
-    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from packed((path for batch in batches for path in batch.column("path").to_pylist()), settings)
-
-    return paths.mapInArrow(pack, SCHEMA)
-
-
 def pack_batches(ticks: DataFrame, frames: str, checkpoint: str, settings: Settings) -> DataFrame:
     """The files that are written down for a batch, by the numbers Spark counts up from its first batch on."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from wirecheck.streaming.steps.frames_folder import written_down
+        from wirecheck.streaming.checkpoint import present_files
 
         numbers = [divmod(number, PARTS) for batch in batches for number in batch.column("value").to_pylist()]
-        names = (name for number, part in numbers for name in written_down(checkpoint, number, settings)[part::PARTS])
+        names = (name for number, part in numbers for name in present_files(checkpoint, number, settings)[part::PARTS])
         yield from packed((f"{frames}/{name}" for name in names), settings)
 
     return ticks.mapInArrow(pack, SCHEMA)

@@ -6,7 +6,7 @@ Rule: every step's output is one stream of tagged rows (label, bucket, route, ce
 twice: a second use would plan the stateful steps again, with a state of their own.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,33 +18,28 @@ from wirecheck.streaming.spark.operators import (
     follow_buckets,
     judge_labels,
     pack_batches,
-    pack_paths,
 )
-from wirecheck.streaming.spark.sinks import Before, Confirmed, Listener, table_sink
+from wirecheck.streaming.spark.sinks import Before, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store.result_folder import Confirmed
 
-FILES = "path string, modificationTime timestamp, length long, content binary"  # binaryFile's own columns
+AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
+"""Spark asks for the next batch when one is committed; how long it waits, and whether one comes, the caller says."""
 
 
 @dataclass(frozen=True)
 class Job:
     frames: str
-    """Folder (or glob) of frames files, on any file system Spark can list."""
+    """Folder of frames files, a path or a URI."""
     out: Path | str
-    """Folder of the result tables, on any file system of Arrow's."""
-    checkpoint: Path | str
-    """What the query remembers between starts."""
-    trigger: dict[str, object] = field(default_factory=lambda: {"availableNow": True})
-    """{"availableNow": True} for replay, {"processingTime": "2 seconds"} for monitoring."""
-    batch_bytes: int = 16 << 20
-    """Frames files of one micro-batch, together, at least one: bounds memory, and each batch costs a second of its own.
-    Trimmed, it is a GB of capture.
-    """
-    written_down: str = ""
-    """The checkpoint in which the files of each batch are written down before it runs (`batch_files.py`); where it is
-    empty Spark lists the folder and remembers the names of all files it has ever seen.
-    """
+    """Folder of the result tables."""
+    checkpoint: str
+    """Where the files of each batch are recorded before it runs (`checkpoint.py`)."""
+    query: str
+    """Spark's own folder in it."""
+    run: str
+    """Under which ID the result tables are written."""
     confirmed: Confirmed | None = None
     """Asked before each commit whether this is still the one who writes."""
     tables: str = result_folder.PARQUET
@@ -59,21 +54,15 @@ def results(frames: DataFrame, settings: Settings) -> DataFrame:
 
 def frame_rows(spark: SparkSession, job: Job, settings: Settings) -> DataFrame:
     """Stateless: files cut by bucket of connections. Each is read by path, which costs a third of Spark's own Parquet
-    reader; the source says paths only, or no more than that there is a next batch.
+    reader; the source says no more than that there is a next batch.
     """
-    if job.written_down:
-        ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", PARTS)
-        ticks = ticks.option("numPartitions", PARTS).load().select("value")
-        return pack_batches(ticks, job.frames, job.written_down, settings)
-    files = spark.readStream.format("binaryFile").schema(FILES).option("pathGlobFilter", "*.parquet")
-    files = files.option("maxBytesPerTrigger", job.batch_bytes).option("maxFileAge", "3650d")
-    return pack_paths(files.load(job.frames).select("path"), settings)
+    ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", PARTS)
+    ticks = ticks.option("numPartitions", PARTS).load().select("value")
+    return pack_batches(ticks, job.frames, job.checkpoint, settings)
 
 
-def start(
-    spark: SparkSession, job: Job, settings: Settings, listener: Listener | None = None, before: Before | None = None
-) -> StreamingQuery:
+def start(spark: SparkSession, job: Job, settings: Settings, listener: Listener, before: Before) -> StreamingQuery:
     """`listener` is told each batch's tables once they are written, `before` each batch's number before it runs."""
     sink = results(frame_rows(spark, job, settings), settings).writeStream.outputMode("append")
-    sink = sink.option("checkpointLocation", str(job.checkpoint)).trigger(**job.trigger)
-    return sink.foreachBatch(table_sink(job.out, listener, before, job.confirmed, kind=job.tables)).start()
+    sink = sink.option("checkpointLocation", job.query).trigger(**AT_ONCE)
+    return sink.foreachBatch(table_sink(job.out, job.run, listener, before, job.confirmed, kind=job.tables)).start()

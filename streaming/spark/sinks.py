@@ -1,6 +1,6 @@
 """A batch's rows out of the query, onto the disk, and only then into the metrics.
 
-Knows: which run a batch belongs to, and that its tables are written before anybody is told. Knows nothing of how a
+Knows: that its tables are written before anybody is told. Knows nothing of how a
 folder appears (`batches.py`) or of what the rows say.
 Rule: Spark repeats a batch after a crash, and goes on from what the repetition made of it. Mostly these are the same
 rows; where a file has gone or an agent come meanwhile they are not, and then they take the place of the first ones in
@@ -17,6 +17,7 @@ from wirecheck.streaming.spark import task_load
 from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store import batches, result_folder
+from wirecheck.streaming.store.result_folder import Confirmed
 from wirecheck.streaming.store.result_tables import from_ipc
 
 if TYPE_CHECKING:
@@ -24,40 +25,33 @@ if TYPE_CHECKING:
 
     from wirecheck.streaming.store.result_folder import Writer
 
-QUERY_ID = "sql.streaming.queryId"  # Spark's name for the id a checkpoint keeps
 BatchTables = Mapping[str, pa.Table]
 Listener = Callable[[BatchTables, bool, Loads], None]
 Before = Callable[[int], None]
 """Told of a batch before any of it is computed."""
-Confirmed = Callable[[], Mapping[str, int]]
-"""Asked before a batch is written what its entries are to say; raises where it may not be."""
 
 
 def table_sink(
     out: Path | str,
-    listener: Listener | None = None,
-    before: Before | None = None,
+    run: str,
+    listener: Listener,
+    before: Before,
     confirmed: Confirmed | None = None,
     *,
     kind: str = result_folder.PARQUET,
 ) -> "Callable[[DataFrame, int], None]":
     """For foreachBatch: one batch of tagged rows, each to its table."""
-    places: dict[str, Writer] = {}
+    writer: Writer = result_folder.writer(out, run, kind, confirmed)
 
     def write(batch: "DataFrame", batch_id: int) -> None:
-        if before:
-            before(batch_id)
-        run = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+        before(batch_id)
         loads: list[Tagged] = []
         rows = (Tagged(r.label, r.bucket, r.route, bytes(r.cell)) for r in batch.collect())
         rest = task_load.set_aside(rows, loads)
         said = confirmed() if confirmed else {}
         told = by_table(rest)
-        if str(run) not in places:
-            places[str(run)] = result_folder.writer(out, str(run), kind)
-        instead = places[str(run)].write(told, batch_id, said)
-        if listener:
-            listener(told, instead, task_load.loads(loads))
+        instead = writer.write(told, batch_id, said)
+        listener(told, instead, task_load.loads(loads))
 
     return write
 

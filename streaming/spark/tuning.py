@@ -30,7 +30,6 @@ QUERY = {
     "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB": "4",  # it keeps each version of a cell until it is full
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # time is data: a batch without rows changes nothing
     "spark.sql.streaming.minBatchesToRetain": "10",
-    "spark.sql.streaming.fileSource.log.compactInterval": "200",  # the list of all files ever seen is rewritten then
     "spark.sql.session.timeZone": "UTC",
     # few large cells cross to Python, not many rows
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

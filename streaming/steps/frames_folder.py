@@ -7,12 +7,12 @@ Rule: a name that is none of an agent's is refused where nothing else is there, 
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from wirecheck.capture.file_metadata import FormatError
-from wirecheck.streaming.steps.quarantine import NAME, label_of, metadata_of, whose
-from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.store import batch_files
+from wirecheck.streaming.steps.quarantine import NAME, label_of, metadata_of
+from wirecheck.streaming.steps.settings import AgentFiles
 
 
 class FramesError(Exception):
@@ -64,9 +64,14 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
         if name := NAME.fullmatch(file.name):
             numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
     return {
-        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)), max(there))
-        for agent, there in sorted(numbers.items())
+        agent: AgentFiles(min(present), missing_between(present), max(present))
+        for agent, present in sorted(numbers.items())
     }
+
+
+def missing_between(present: Iterable[int]) -> tuple[range, ...]:
+    """The gaps between these numbers. A name may claim any number, so a gap costs the same however long it is."""
+    return tuple(range(one + 1, other) for one, other in pairwise(sorted(present)) if one + 1 < other)
 
 
 def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:
@@ -79,20 +84,6 @@ def labelled_in(agents: dict[str, AgentFiles], files: list[Path]) -> dict[str, A
     """The same, of agents whose files lie in several folders."""
     places = {file.name: str(file) for file in files}
     return {agent: replace(known, label=label_of(places[first_of(agent, known)])) for agent, known in agents.items()}
-
-
-def written_down(checkpoint: str, batch_id: int, settings: Settings) -> list[str]:
-    """The names of a batch's files, without those of which it is known that they have gone since."""
-    said = batch_files.read(checkpoint, batch_id)
-    if said is None:
-        raise FileNotFoundError(f"{batch_files.place(batch_id)} is missing")
-    return [name for name in said.files if not has_gone(name, settings)]
-
-
-def has_gone(name: str, settings: Settings) -> bool:
-    agent, number = whose(name) or (name, 1)
-    known = settings.agents.get(agent)
-    return known is not None and number in known.missing
 
 
 def first_of(agent: str, files: AgentFiles) -> str:

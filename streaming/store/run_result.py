@@ -47,8 +47,6 @@ class Result:
     """Without the rows `others` of topics and clients, which stand for many and describe none."""
     others: tuple[Row, ...] = ()
     """These, each with its table."""
-    batches: tuple[dict[str, int], ...] = ()
-    """Milliseconds of each batch by what Spark did, for measurements."""
 
     @classmethod
     def read(cls, out: Path | str, run: str) -> "Result":

@@ -8,6 +8,7 @@ from tests.judge import (
     cases_control,
     cases_drafts,
     cases_fetching,
+    cases_lives,
     cases_offsets,
     cases_refined,
     cases_sessions,
@@ -22,7 +23,7 @@ from wirecheck.judge.checks import catalogue
 
 MODULES = (
     cases_topic_ids, cases_versions, cases_fetching, cases_sessions, cases_control, cases_drafts, cases_offsets,
-    cases_wire, cases_refined, cases_strangers,
+    cases_wire, cases_refined, cases_strangers, cases_lives,
 )  # fmt: skip
 KINDS = ("fires", "near_miss", "cannot_know")
 CASES = {

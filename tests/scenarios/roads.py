@@ -15,9 +15,10 @@ from typing import Any
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.run import replay
 from wirecheck.streaming.run.local_replay import LocalReplay
-from wirecheck.streaming.spark.pipeline import Job
+from wirecheck.streaming.steps.frames_folder import frames_files
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parents[2]
 HOMES = (ROOT / "tests/scenarios/captures", ROOT / "examples")
@@ -75,7 +76,8 @@ def local(files: list[Path], settings: Settings = Settings()) -> dict[str, Any]:
     return run.result().json()
 
 
-def spark(session: Any, folder: Path, scratch: Path, settings: Settings = Settings(), **job: Any) -> dict[str, Any]:
+def spark(session: Any, folder: Path, scratch: Path, settings: Settings = Settings(), **how: Any) -> dict[str, Any]:
     """Result of the query over a folder of frames."""
     work = scratch / f"query-{next(SERIAL)}"
-    return replay.judge(session, Job(str(folder), work / "tables", work / "checkpoint", **job), settings).json()
+    judged = replay.judge(session, frames_files([folder]), settings, work=work, out=work / "tables", **how)
+    return Result.read(work / "tables", judged.run).json()

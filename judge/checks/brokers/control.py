@@ -78,11 +78,12 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
 
     Source. KIP-101; KIP-320.
     """
-    leaders: dict[tuple[int, int], dict[int, Claim]] = defaultdict(dict)
+    leaders: dict[tuple[int, int, int], dict[int, Claim]] = defaultdict(dict)
     for claim in context.claims("partition", group, *subject):
         if claim["leader"] >= 0 and claim["leader_epoch"] >= 0:
-            leaders[claim["partition"], claim["leader_epoch"]].setdefault(claim["leader"], claim)
-    for (partition, epoch), claims in sorted(leaders.items()):
+            life = context.lives(group).of(claim)
+            leaders[claim["partition"], claim["leader_epoch"], life].setdefault(claim["leader"], claim)
+    for (partition, epoch, _), claims in sorted(leaders.items()):
         if len(claims) > 1:
             yield Evidence(
                 (subject[1], partition, epoch),

@@ -5,7 +5,6 @@ Rule: committed entries only; a broker that stands still while the log does is i
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
@@ -15,6 +14,7 @@ from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import topic_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.log_lives import Life
 
 
 def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -28,7 +28,7 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
     Source. KIP-500; KIP-595; MetadataLoader of Kafka 4.3.
     """
     topic = topic_of(subject[1], group, context)
-    for old, new in pairwise(topic.histories):
+    for old, new in topic.changes:
         logged = [claim for claim in new.bindings if claim["source"] == SOURCE]
         if not logged:
             continue
@@ -112,6 +112,8 @@ def placed(subject: Subject, group: Group, context: CheckContext) -> list[Claim]
 def logged(kind: str, subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
     """The committed records of one kind about an id, one per offset."""
     said = [c for c in context.claims(kind, group, *subject) if "offset" in c.peak and not c["by"].startswith(SNAPSHOT)]
+    last = context.lives(group).last
+    said = [claim for claim in said if last(claim) == max(map(last, said))]
     by_offset = {claim.peak["offset"]: claim for claim in said}
     return [by_offset[offset] for offset in sorted(by_offset)]
 
@@ -151,13 +153,98 @@ def still(broker: int, mine: list[Claim], since: int) -> Evidence:
     )
 
 
+def metadata_log_lost_committed_records(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finds. A leader of the metadata log that tells a follower to truncate below a high watermark that was announced
+    before: records that were committed are gone.
+
+    Why it matters. Topics, partitions and configurations that the lost records created or changed no longer exist for
+    the controller. Brokers that had read further stop with a fatal error.
+
+    When it is innocent. A follower that truncates records above the high watermark loses nothing. A log that was
+    formatted again starts over and takes nothing back from a follower (LOG005).
+
+    Source. KIP-595, KIP-866; KafkaRaftClient and LeaderState of Kafka 4.3.
+    """
+    lost = [life for life in context.lives(group).lives if life.diverged]
+    sides = tuple(side for life in lost for side in sides_of(life))
+    if lost and subject == ("server",):
+        last = lost[-1]
+        yield Evidence(
+            ("metadata log",),
+            sides,
+            topic_ids=ended_with_a_life(group, context),
+            count=sum(claim.count for life in lost for claim in life.diverged),
+            first_ns=min(lost[0].since_ns, lost[0].diverged[0].first.ts_ns),
+            words={
+                "leader": last.diverged[0]["endpoint"],
+                "committed": last.committed,
+                "end": min(claim["end_offset"] for claim in last.diverged),
+                "since": clock(min(last.since_ns, last.diverged[0].first.ts_ns)),
+            },
+        )
+
+
+MOST_NAMES = 10_000
+"""Where there are more, the IDs that ended with a life are not listed."""
+
+
+def ended_with_a_life(group: Group, context: CheckContext) -> tuple[str, ...]:
+    """Topic IDs that only a former life of the log has."""
+    names = sorted(context.ledger.subjects("name"))
+    topics = (topic_of(name, group, context) for _, name in names) if len(names) <= MOST_NAMES else ()
+    current = context.lives(group).current
+    return tuple(sorted(h.topic_id for topic in topics for h in topic.histories if h.life < current))
+
+
+def sides_of(life: Life) -> tuple[Side, ...]:
+    """What a life of the log rests on: what was committed before it, its beginning, and what it took back."""
+    before = () if life.announced is None else (committed(life.announced, life),)
+    began = () if life.began is None else (first_of(life.began),)
+    return (*before, *began, *(first_of(claim) for claim in life.diverged if claim is not life.began))
+
+
+def committed(announced: Claim, life: Life) -> Side:
+    seen = announced.first
+    said = f"{announced['endpoint']} announces high watermark {life.committed} of the metadata log"
+    times = [-v[1] for n, v in announced.peak.items() if n.startswith("at:") and v[0] == life.committed]
+    return Side(seen._replace(ts_ns=min(times)) if times else seen, said)
+
+
+def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finds. The metadata log of a cluster ID begins again, or goes on from an earlier offset, and no follower has to
+    truncate committed records.
+
+    Why it matters. The nodes were formatted again with the same cluster ID, or all of them were restored together: the
+    topics of before are gone or were created again with other IDs. Nothing is compared between the two logs.
+
+    When it is innocent. Always by itself. Clients that keep the IDs of the former log have findings of their own.
+
+    Source. KIP-595; StorageTool of Kafka 4.3.
+    """
+    over = [life for life in context.lives(group).lives[1:] if not life.diverged]
+    if over and subject == ("server",):
+        last = over[-1]
+        yield Evidence(
+            ("metadata log",),
+            tuple(side for life in over for side in sides_of(life)),
+            topic_ids=ended_with_a_life(group, context),
+            count=len(over),
+            first_ns=over[0].since_ns,
+            words={"end": last.base, "committed": last.committed, "since": clock(last.since_ns)},
+        )
+
+
 SAID = 3
 """In so many slots of 10 s a broker must have told the old offset after the log had passed it; it speaks every 2 s."""
 
 
 def at(claim: Claim) -> dict[int, int]:
-    """Offset by slot."""
-    return {int(name[3:]): value for name, value in claim.peak.items() if name.startswith("at:")}
+    """Offset by slot; of the log with the time when it was first seen there."""
+    return {
+        int(name[3:]): value if isinstance(value, int) else value[0]
+        for name, value in claim.peak.items()
+        if name.startswith("at:")
+    }
 
 
 def highest(parts: list[dict[int, int]]) -> dict[int, int]:

@@ -6,7 +6,6 @@ Rule: two words contradict only if both were said again after the grace; a chang
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
@@ -30,7 +29,7 @@ def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContex
     """
     topic = topic_of(subject[1], group, context)
     grace_ns = context.settings.broker_grace_ns
-    for old, new in pairwise(topic.histories):
+    for old, new in topic.changes:
         orders = [claim for claim in old.bindings if claim["source"] in CONTROL]
         again = [claim for claim in orders if claim.last.ts_ns > new.born_ns + grace_ns]
         bound = [claim for claim in new.bindings if claim["source"] in (*CONTROL, "metadata-log")]
@@ -99,7 +98,7 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
     """Brokers that were told an id and go on answering the one before it."""
     grace_ns = context.settings.broker_grace_ns
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
-    for old, new in pairwise(topic.histories):
+    for old, new in topic.changes:
         told = [(c, seen) for c in orders if c["topic_id"] == new.topic_id for seen in (c.first, c.last)]
         still = [
             (answer, order, seen)
@@ -162,7 +161,7 @@ def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckC
     topic = topic_of(subject[1], group, context)
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
     grace_ns = context.settings.broker_grace_ns
-    for old, new in pairwise(topic.histories):
+    for old, new in topic.changes:
         stale = [c for c in answers if c["topic_id"] == old.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
         fresh = [c for c in answers if c["topic_id"] == new.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
         if stale and {claim["endpoint"] for claim in fresh} - {claim["endpoint"] for claim in stale}:

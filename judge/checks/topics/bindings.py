@@ -5,7 +5,6 @@ Rule: what could be a recreation is one; where a gap may hide the deletion nothi
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
@@ -38,7 +37,7 @@ def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iter
     Source. KAFKA-12835, KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
     """
     topic = topic_of(subject[1], group, context)
-    for old, new in pairwise(topic.histories):
+    for old, new in topic.changes:
         if (
             topic.follows(old, new)
             and renumbered(topic, old, new)
@@ -149,7 +148,7 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
     Source. KIP-516; ReplicationControlManager.createTopics of Kafka 4.3.
     """
     topic = topic_of(subject[1], group, context)
-    for created, bound in pairwise(topic.histories):
+    for created, bound in topic.changes:
         only = {claim["source"] for claim in created.bindings} == {"create-topics"}
         soon = bound.born_ns - created.last.last.ts_ns < context.settings.broker_grace_ns
         other = not topic.deletions and "create-topics" not in bound.sources
@@ -201,7 +200,8 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
     """The first DeleteTopics that was answered with success while a name had an id; before version 6 it names none."""
     later = [other.born_ns for other in topic.histories if other.born_ns > history.born_ns]
     until = min(later, default=1 << 63)
-    asked = [claim for claim in topic.deletions if claim["source"] == "delete-topics"]
+    life = topic.context.lives(topic.group).of
+    asked = [c for c in topic.deletions if c["source"] == "delete-topics" and life(c) >= history.life]
     seen = [(claim.first, claim) for claim in asked if claim["topic_id"] == history.topic_id] or [
         (sighting, claim)
         for claim in asked

@@ -15,7 +15,7 @@ from wirecheck.judge.checks.error_streaks import every_run
 from wirecheck.judge.checks.topics.bindings import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import name_of, topic_of
+from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 BROKERS_OWN = {"AlterPartition"}
@@ -126,8 +126,16 @@ def end_of(subject: Subject, group: Group, context: CheckContext) -> tuple[str, 
             if ended is not None and ended.first.ts_ns >= history.born_ns:
                 return name, first_of(ended)
             if successor is not None and not renumbered(topic, history, successor):
-                return name, first_of(successor.first)
+                side = replaced_by(successor, history)
+                return None if side is None else (name, side)
     return None
+
+
+def replaced_by(successor: History, history: History) -> Side | None:
+    """The first word for the ID that took its place: an ID cannot end before it was first seen."""
+    seen = [Side(seen, c.sentence()) for c in successor.bindings for seen in (c.first, c.last_word)]
+    later = [side for side in seen if side.sighting.ts_ns >= history.born_ns]
+    return min(later, key=lambda side: (side.sighting, side.claim), default=None)
 
 
 def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

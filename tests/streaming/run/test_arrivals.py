@@ -6,9 +6,9 @@ import random
 import pytest
 from pyarrow import fs
 
+from wirecheck.streaming.checkpoint import BatchFiles, Position
 from wirecheck.streaming.run import arrivals
 from wirecheck.streaming.run.arrivals import MOST_AWAITED, Arrivals
-from wirecheck.streaming.store.batch_files import BatchFiles, Position
 
 
 @pytest.fixture(params=["disk", "elsewhere"])

@@ -29,14 +29,14 @@ Caused by: java.io.IOException: No space left on device
 
 
 LINES = [
-    (OF_A_STORE, f"out/_checkpoint: cannot be gone on with (Spark's state: Stream is corrupted); {ANEW}"),
-    (OF_ROCKSDB, f"out/_checkpoint: cannot be gone on with (Spark's state: block checksum mismatch); {ANEW}"),
-    (" SQLSTATE: XXKST\n", f"out/_checkpoint: cannot be gone on with (Spark's state: damaged); {ANEW}"),
+    (OF_A_STORE, f"out/_checkpoint: Spark cannot use it (Stream is corrupted); {ANEW}"),
+    (OF_ROCKSDB, f"out/_checkpoint: Spark cannot use it (block checksum mismatch); {ANEW}"),
+    (" SQLSTATE: XXKST\n", f"out/_checkpoint: Spark cannot use it (no reason given); {ANEW}"),
     (OF_A_DISK, "the query failed: No space left on device; make room for out and out/_checkpoint, and start again"),
     ("PermissionError: [Errno 13] No: '/o'", f"the query failed: PermissionError: [Errno 13] No: '/o'; {GO_ON}"),
     (
         "\n: org.apache.spark.SparkException: [MALFORMED_LOG_FILE] Log file was malformed. SQLSTATE: KD002",
-        f"out/_checkpoint: cannot be gone on with (Spark's state: Log file was malformed); {ANEW}",
+        f"out/_checkpoint: Spark cannot use it (Log file was malformed); {ANEW}",
     ),
 ]
 

@@ -6,10 +6,11 @@ from time import monotonic, sleep
 
 import pytest
 
-from wirecheck.streaming.run import feed, manifest
+from wirecheck.streaming import checkpoint
+from wirecheck.streaming.run import feed
 from wirecheck.streaming.run.feed import Ended
 from wirecheck.streaming.run.plan import Plan
-from wirecheck.streaming.store import batch_files
+from wirecheck.streaming.store.storage import local
 
 
 @pytest.fixture
@@ -22,16 +23,16 @@ def plan(tmp_path):
 
 def put(plan, *numbers):
     for number in numbers:
-        (feed.manifest.local(plan.frames) / f"a-{number:010d}.parquet").write_bytes(bytes(10))
+        (local(plan.frames) / f"a-{number:010d}.parquet").write_bytes(bytes(10))
 
 
 def opened(plan, committed, monkeypatch):
-    monkeypatch.setattr(manifest, "committed", lambda _: committed)
+    monkeypatch.setattr(checkpoint, "committed", lambda _: committed)
     return feed.opened(plan, lambda: None)
 
 
 def numbers(plan, batch_id):
-    return [int(name[-18:-8]) for name in batch_files.read(plan.checkpoint, batch_id).files]
+    return [int(name[-18:-8]) for name in checkpoint.read_files(plan.checkpoint, batch_id).files]
 
 
 def test_batches_follow_each_other_and_a_restart_goes_on_behind_the_last(plan, monkeypatch):
@@ -60,7 +61,7 @@ def test_a_batch_that_is_repeated_is_made_of_the_same_files(plan, monkeypatch):
 def test_a_batch_of_which_half_was_written_down_is_chosen_anew(plan, monkeypatch):
     put(plan, 1)
     opened(plan, -1, monkeypatch)(0)
-    (manifest.local(plan.checkpoint) / batch_files.place(0)).write_text("{")
+    (local(plan.checkpoint) / checkpoint.place(0)).write_text("{")
     opened(plan, -1, monkeypatch)(0)
     assert numbers(plan, 0) == [1]
 
@@ -102,7 +103,7 @@ def test_an_end_leaves_a_batch_that_waits_for_the_next_start(plan, once, monkeyp
     source.ending.set()
     with pytest.raises(Ended):
         source(1)
-    assert batch_files.numbers(plan.checkpoint) == [0]
+    assert checkpoint.written_down(plan.checkpoint) == [0]
 
 
 def test_only_the_last_batches_are_kept(plan, monkeypatch):
@@ -111,7 +112,7 @@ def test_only_the_last_batches_are_kept(plan, monkeypatch):
         put(plan, number + 1)
         source.arrivals.look(everywhere=True)
         source(number)
-    assert batch_files.numbers(plan.checkpoint) == list(range(50 - batch_files.KEPT, 50))
+    assert checkpoint.written_down(plan.checkpoint) == list(range(50 - checkpoint.KEPT, 50))
 
 
 def test_an_agent_that_counts_from_one_again_is_said_once(plan, monkeypatch):
@@ -121,7 +122,7 @@ def test_an_agent_that_counts_from_one_again_is_said_once(plan, monkeypatch):
     source = opened(plan, 1, monkeypatch)
     assert list(source.warnings()) == []
     for number in (2, 3):
-        (manifest.local(plan.frames) / f"a-{number:010d}.parquet").unlink()
+        (local(plan.frames) / f"a-{number:010d}.parquet").unlink()
     source = opened(plan, 1, monkeypatch)
     (line,) = source.warnings()
     assert line.startswith("agent a counts its files from 1 again (up to 1, while 3 were read)")

@@ -7,7 +7,7 @@ from time import monotonic
 
 import pytest
 
-from wirecheck.streaming.run import housekeeping, manifest
+from wirecheck.streaming.run import housekeeping
 from wirecheck.streaming.run.housekeeping import house_kept
 from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.store.batches import Folders, write
@@ -17,8 +17,8 @@ from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     plan = Plan(str(tmp_path), str(tmp_path / "out"), str(tmp_path / "checkpoint"), retain_s=0)
-    monkeypatch.setattr(manifest, "run_of", lambda _: "r")
-    monkeypatch.setattr(manifest, "committed", lambda _: 1)
+    monkeypatch.setattr(housekeeping, "run_of", lambda _: "r")
+    monkeypatch.setattr(housekeeping, "committed", lambda _: 1)
     for number in (0, 1):
         rows = [{"id": "a", "revision": number + 1, "withdrawn": False}]
         write(from_ipc(to_ipc("topics", rows)), topics(plan), number)

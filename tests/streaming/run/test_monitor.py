@@ -1,5 +1,6 @@
 """The monitor's life: what it refuses before Spark starts, and that arriving bit by bit changes nothing."""
 
+import json
 import logging
 import os
 import signal
@@ -12,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 
-from wirecheck.streaming.run import manifest, monitor, resources
+from wirecheck.streaming import checkpoint
+from wirecheck.streaming.checkpoint import BatchFiles, Position
+from wirecheck.streaming.run import monitor, resources
 from wirecheck.streaming.run.arrivals import OnDisk
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, attend, prepared, run
@@ -21,8 +24,7 @@ from wirecheck.streaming.spark.session import SparkDidNotStart
 from wirecheck.streaming.steps.frames_folder import agents_of
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
-from wirecheck.streaming.store import batch_files, batches, result_folder
-from wirecheck.streaming.store.batch_files import BatchFiles, Position
+from wirecheck.streaming.store import batches, result_folder
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import Result
 
@@ -66,12 +68,17 @@ def test_a_checkpoint_of_other_settings_is_refused(plan, settings, words):
     assert "start with a new --checkpoint" in refusal(plan, settings)
 
 
-@pytest.mark.parametrize(
-    "fact", ["spark", "follow_state_version", "judge_state_version", "frames", "out", "checkpoint"]
-)
-def test_a_checkpoint_of_other_versions_and_places_is_refused(plan, fact):
-    manifest.claim(plan.checkpoint, manifest.facts(Settings(), plan) | {fact: "0"})
+@pytest.mark.parametrize("fact", ["format", "spark", "follow_state_version", "judge_state_version"])
+def test_a_checkpoint_of_other_versions_is_refused(plan, fact):
+    checkpoint.open_or_create(plan.checkpoint, checkpoint.meaning(Settings()) | {fact: "0"})
     assert f"made with {fact.replace('_', ' ')} 0, this is" in refusal(plan)
+
+
+def test_paths_are_no_part_of_a_checkpoint(plan, tmp_path):
+    """Frames, and results with them, may lie elsewhere at the next start."""
+    prepared(plan, Settings(), Page())
+    (tmp_path / "elsewhere").mkdir()
+    prepared(replace(plan, frames=str(tmp_path / "elsewhere"), out=str(tmp_path / "out-2")), Settings(), Page())
 
 
 def test_a_checkpoint_of_an_unreleased_version_is_refused(plan):
@@ -99,64 +106,41 @@ def test_frames_of_an_unreleased_version_are_refused_in_one_line(plan, frames_fi
     assert set(prepared(plan, Settings(), Page())[1].agents) == {"a", "b"}
 
 
-def test_a_damaged_checkpoint_is_refused(plan):
+def committed(plan, batch_id, run="x"):
+    """A checkpoint whose batches up to this one are committed, of a run."""
     prepared(plan, Settings(), Page())
-    (monitor.local(plan.checkpoint) / "query").mkdir()
-    (monitor.local(plan.checkpoint) / "query" / "metadata").write_text("{")
-    assert "Spark's metadata is damaged" in refusal(plan)
-    (monitor.local(plan.checkpoint) / manifest.NAME).write_text("{")
-    assert "checkpoint.json is damaged" in refusal(plan)
+    folder = monitor.local(plan.checkpoint)
+    kept = json.loads((folder / checkpoint.NAME).read_text())
+    (folder / checkpoint.NAME).write_text(json.dumps(kept | {"run": run}))
+    (folder / "query" / "commits").mkdir(parents=True)
+    (folder / "query" / "commits" / str(batch_id)).write_text("v1\n")
 
 
-def with_state(query):
-    """As Spark keeps it of a step without partitions."""
-    folder = query / "state" / "0" / "_metadata" / "v2"
-    folder.mkdir(parents=True)
-    (folder / "0").write_text('v2\n{"stateStoreInfo":[{"numPartitions":0,"stateSchemaFilePaths":[]}]}')
-
-
-@pytest.mark.parametrize("log", manifest.LOGS)
-@pytest.mark.parametrize("text", ['v1\n{"path":', "", "{}"])
-def test_a_damaged_log_of_sparks_is_refused(plan, log, text):
+@pytest.mark.parametrize("text", ["{", "", "[]", '{"format": 1}'])
+def test_a_damaged_checkpoint_is_refused(plan, text):
     prepared(plan, Settings(), Page())
-    query = monitor.local(plan.checkpoint) / "query"
-    folder = query / log
-    for there in {folder, query / "offsets"}:
-        there.mkdir(parents=True)
-        (there / "6").write_text("v1\n")
-    (query / "commits").mkdir(exist_ok=True)
-    (query / "commits" / "5").write_text("v1\n")
-    (query / "metadata").write_text('{"id": "x"}')
-    with_state(query)
-    for number in (5, 6, 7):
-        batch_files.write(plan.checkpoint, number, BatchFiles())
-    (folder / ".7.crc").touch()
-    prepared(plan, Settings(), Page())
-    (folder / "7").write_text(text)
-    assert f"Spark's {log}/7 is damaged" in refusal(plan)
-    assert "start with a new --checkpoint" in refusal(plan)
+    (monitor.local(plan.checkpoint) / checkpoint.NAME).write_text(text)
+    assert refusal(plan) == f"{plan.checkpoint}: checkpoint.json is damaged; {checkpoint.NEW}"
 
 
-def test_a_log_of_sparks_that_is_gone_is_refused(plan):
-    prepared(plan, Settings(), Page())
-    query = monitor.local(plan.checkpoint) / "query"
-    for log in manifest.LOGS:
-        (query / log).mkdir(parents=True)
-        (query / log / "0").write_text("v1\n")
-    assert "Spark's metadata is missing" in refusal(plan)
-    with_state(query)
-    (query / "metadata").write_text('{"id": "x"}')
-    assert "files/0.json is missing" in refusal(plan)
-    for number in (0, 1):
-        batch_files.write(plan.checkpoint, number, BatchFiles())
-    prepared(plan, Settings(), Page())
-    (query / "offsets" / "0").unlink()
-    assert "Spark's offsets/0 is missing" in refusal(plan)
-    (query / "offsets" / "2").write_text("v1\n")
-    assert "Spark's commits/1 is missing" in refusal(plan)
-    (query / "commits" / "1").write_text("v1\n")
-    (query / "state" / "0" / "_metadata" / "v2" / "0").unlink()
-    assert "Spark's state/0/_metadata/v2 is missing" in refusal(plan)
+def test_batches_whose_files_are_not_known_are_refused(plan):
+    committed(plan, 6)
+    assert refusal(plan) == f"{plan.checkpoint}: files/6.json is missing; {checkpoint.NEW}"
+    (monitor.local(plan.checkpoint) / "files").mkdir()
+    (monitor.local(plan.checkpoint) / "files" / "6.json").write_text('{"files": [], "after": []}')
+    assert refusal(plan) == f"{plan.checkpoint}: files/6.json is damaged; {checkpoint.NEW}"
+
+
+def test_results_that_are_not_there_are_asked_for(plan, monkeypatch):
+    """Later revisions would follow rows that no reader has."""
+    committed(plan, 0)
+    checkpoint.write_files(plan.checkpoint, 0, BatchFiles())
+    monkeypatch.setattr(monitor, "workplace", lambda _: 1 / 0)  # as far as it goes here
+    said = []
+    with pytest.raises(ZeroDivisionError):
+        monitor.begin(Settings(), Watch(plan, Page(), Event(), said.append))
+    line = f"{plan.out}: holds no results of this checkpoint (run=x); if --out has changed, move its tables"
+    assert said[-1:] == [line]
 
 
 def test_a_file_is_no_checkpoint_and_no_folder_of_tables(plan, tmp_path):
@@ -173,19 +157,14 @@ def test_a_file_is_no_checkpoint_and_no_folder_of_tables(plan, tmp_path):
     ("name", "told"),
     [
         ("checkpoint.json", "checkpoint.json"),
-        ("query/metadata", "Spark's metadata"),
-        ("query/offsets/0", "Spark's offsets/0"),
-        ("query/commits", "Spark's commits"),
+        ("files", "files"),
     ],
 )
 def test_what_the_system_does_not_let_read_is_not_called_damaged(plan, name, told):
     """Root may read everything, so what is asked for is of another kind."""
     prepared(plan, Settings(), Page())
     there = monitor.local(plan.checkpoint) / name
-    there.parent.mkdir(parents=True, exist_ok=True)
-    if "query" in name:
-        (monitor.local(plan.checkpoint) / "query" / "metadata").write_text('{"id": "x"}')
-    if told == "Spark's commits":
+    if told == "files":
         there.touch()
     else:
         there.unlink(missing_ok=True)
@@ -226,18 +205,15 @@ def gone_on_with(plan, frames_files, kept, parts):
     folder.mkdir(exist_ok=True)
     for number in range(1, kept + 3):
         (folder / f"a-{number:010d}.parquet").write_bytes(frames_files[0].read_bytes())
-    prepared(plan, Settings(), Page())
-    query = monitor.local(plan.checkpoint) / "query"
-    for log in manifest.LOGS:
-        (query / log).mkdir(parents=True)
-        (query / log / "0").write_text("v1\n")
-    (query / "metadata").write_text('{"id": "x"}')
-    with_state(query)
-    batch_files.write(plan.checkpoint, 0, BatchFiles((f"a-{kept:010d}.parquet",), {"a": Position(1, kept + 1)}))
+    committed(plan, 0)
+    files = BatchFiles((f"a-{kept:010d}.parquet",), {"a": Position(1, kept + 1)})
+    checkpoint.write_files(plan.checkpoint, 0, files)
+    totals = from_ipc(to_ipc("totals", [{"id": "t", "revision": 1, "label": "L", "measure": "frames", "count": 1}]))
+    batches.write_tables({"totals": totals}, plan.out, "x", 0)
     for number in range(parts):
         rows = {"label": "L", "apis": [], "withdrawn": False, "revision": 1}
         part = from_ipc(to_ipc("clients", [{**rows, "id": f"{number}-{n}"} for n in range(3)]))
-        batches.write_tables({"clients": part}, plan.out, "x", number)
+        batches.write_tables({"clients": part}, plan.out, "x", number + 1)
     page, found = Page(), Counter()
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in (
@@ -260,7 +236,7 @@ def test_a_start_costs_what_is_new_and_what_stands_not_what_was(plan, tmp_path, 
     assert gone_on_with(other, frames_files, 300, 2) == small
     assert small["listed"] == 1
     assert small["file"] == 3  # the two that wait, and the first of the agent's
-    assert small["rows"] == 2
+    assert small["rows"] == 3  # two of clients, one of totals
     assert small["numbers"] == len(monitor.SHOWN)
 
 
@@ -285,8 +261,8 @@ def test_a_folder_of_the_other_kind_of_tables_is_refused(plan, asked, there):
 
 
 def test_one_monitor_at_a_time_has_a_checkpoint(plan):
-    handle = manifest.lock(plan.checkpoint)
-    assert "another monitor is at work" in refusal(plan)
+    handle = checkpoint.lock(plan.checkpoint)
+    assert "another monitor is using it" in refusal(plan)
     os.close(handle)
 
 
@@ -372,8 +348,8 @@ def test_frames_that_come_bit_by_bit_with_a_restart_and_poison_between_are_judge
             source = frames_files[0] if file == poison else file
             (folder / file.name).write_bytes(source.read_bytes()[: 1000 if file == poison else None])
             os.utime(folder / file.name, (1_700_000_000 + age,) * 2)
-        page, query = once(spark, plan, said)
-    verdict = Result.read(plan.out, str(query.id)).json()
+        page, _ = once(spark, plan, said)
+    verdict = Result.read(plan.out, checkpoint.run_of(plan.checkpoint)).json()
     (told,) = verdict["coverage"].pop("input_errors")
     assert told.startswith("b-0000000001.parquet: ")
     assert [line for line in said if line.startswith("set aside")] == [f"set aside: {told}"]
@@ -421,22 +397,22 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
     folder, said = monitor.local(plan.frames), []
     for file in frames_files:
         (folder / file.name).write_bytes(file.read_bytes())
-    page, query = once(spark, plan, said)
+    page, _ = once(spark, plan, said)
     assert page.totals["L", "frames", ""] == 12775
     commits = monitor.local(plan.checkpoint) / "query" / "commits"
-    assert manifest.committed(plan.checkpoint) == 0
+    assert checkpoint.committed(plan.checkpoint) == 0
     (commits / "0").unlink()
     (commits.parent / "offsets" / "1").unlink()  # the next one had begun, and waited for files
-    assert manifest.committed(plan.checkpoint) == -1
+    assert checkpoint.committed(plan.checkpoint) == -1
     (folder / frames_files[1].name).unlink()
     (folder / "b-0000000001.parquet").write_bytes(b"not frames")
-    page, query = once(spark, plan, said)
-    loop = Loop(Settings(agents={"a": AgentFiles(1, (2,), 0, "L"), "b": AgentFiles(1, (), 0, "L")}))
+    page, _ = once(spark, plan, said)
+    loop = Loop(Settings(agents={"a": AgentFiles(1, (range(2, 3),), 0, "L"), "b": AgentFiles(1, (), 0, "L")}))
     loop.batch([frames_files[0], *frames_files[2:]])
     loop.batch([folder / "b-0000000001.parquet"])
     expected = loop.result().json()
     assert expected["coverage"]["missing_files"] == 1
-    assert Result.read(plan.out, str(query.id)).json() == expected
+    assert Result.read(plan.out, checkpoint.run_of(plan.checkpoint)).json() == expected
     assert shown(page) == totals_of(expected)
     assert len([line for line in said if line.startswith("a batch was repeated")]) == 1
     again = Page()
@@ -453,52 +429,39 @@ def once(spark, plan, said, settings=Settings()):
 DIED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
 
 
-def with_metadata(plan):
-    folder = monitor.local(plan.checkpoint) / "query"
-    folder.mkdir()
-    (folder / "metadata").write_text('{"id": "x"}')
-
-
-def dying(monkeypatch, plan, found, deaths):
-    """A query whose worker dies so many times over one batch; what each start of it had set aside."""
+def dying(monkeypatch, plan, deaths):
+    """A query whose worker dies so many times over one batch; the starts of it."""
     prepared(plan, Settings(), Page())
-    batch_files.write(plan.checkpoint, 0, BatchFiles(("a-0000000001.parquet",)))
+    names = [f"a-{number:010d}.parquet" for number in (1, 2, 3)]
+    checkpoint.write_files(plan.checkpoint, 0, BatchFiles(tuple(names)))
     starts = []
 
-    def attend(_spark, _job, settings, _watch):
-        starts.append((settings.set_aside, manifest.set_aside(plan.checkpoint)))
+    def attend(*_):
+        starts.append(1)
         if len(starts) <= deaths:
             raise PySparkException(DIED)
 
     monkeypatch.setattr(monitor, "attend", attend)
-    monkeypatch.setattr(monitor, "killers", lambda paths, _: {n: "dies" for n in found if any(n in p for p in paths)})
     return starts
 
 
-def outlived(plan, said):
+def restarted(plan, said):
     job, settings, _ = prepared(plan, Settings(), Page())
-    monitor.outlive(None, job, settings, Watch(plan, Page(), Event(), said.append))
+    monitor.run_with_restarts(None, job, settings, Watch(plan, Page(), Event(), said.append))
 
 
-def test_a_file_that_kills_a_worker_is_remembered_before_the_query_goes_on(plan, monkeypatch):
-    said, name = [], "a-0000000001.parquet"
-    starts = dying(monkeypatch, plan, [name], 1)
-    with_metadata(plan)
-    outlived(plan, said)
-    assert starts == [({}, {}), ({name: "dies"}, {name: "dies"})]
-    assert said == [f"a worker died: the batch is repeated without {name}"]
-    assert prepared(plan, Settings(), Page())[1].set_aside == {name: "dies"}
-    (monitor.local(plan.checkpoint) / manifest.SET_ASIDE).write_text("{")
-    assert "set-aside.json is damaged" in refusal(plan)
-
-
-def test_a_batch_over_which_a_worker_dies_without_a_culprit_is_repeated_once(plan, monkeypatch):
-    starts = dying(monkeypatch, plan, [], 1)
-    with_metadata(plan)
-    outlived(plan, [])
+def test_a_batch_over_which_a_worker_dies_is_repeated_once(plan, monkeypatch):
+    starts, said = dying(monkeypatch, plan, 1), []
+    restarted(plan, said)
     assert len(starts) == 2
-    starts.clear()
-    monkeypatch.setattr(monitor, "attend", lambda *_: (_ for _ in ()).throw(PySparkException(DIED)))
+    assert said == ["a worker died: the batch is repeated"]
+
+
+def test_a_second_death_names_the_files_of_the_batch(plan, monkeypatch):
+    dying(monkeypatch, plan, 2)
     with pytest.raises(PySparkException) as failed:
-        outlived(plan, [])
-    assert "a worker died twice over one batch" in monitor.in_one_line(str(failed.value), plan)
+        restarted(plan, [])
+    assert monitor.in_one_line(str(failed.value), plan) == (
+        "the query failed: a worker died twice over one batch; give it more memory, or move the files of that batch "
+        "(a-0000000001.parquet to a-0000000003.parquet) away, and start again"
+    )

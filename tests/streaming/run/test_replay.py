@@ -3,7 +3,8 @@
 import pytest
 from pyspark.errors import PySparkException
 
-from wirecheck.streaming.run.replay import gather, reason, retried
+from wirecheck.streaming.run.failure import reason, retried
+from wirecheck.streaming.run.replay import gather
 
 
 def test_files_are_gathered_whatever_their_folder_is_called(tmp_path):

@@ -1,0 +1,167 @@
+"""The lives of one cluster's metadata log: where it started over or went back, and which life a record belongs to.
+
+Knows: high watermarks, the beginnings of leader epochs, and leaders' answers that a follower has read further than the
+log goes. Does not know topics.
+Rule: in one life nothing is written below a high watermark that was announced before, an epoch begins once, and no
+follower has read more of the leader's epoch than the leader has. What breaks this begins a new life. A record keeps the
+life in which its leader wrote it, whenever it is read, and lasts until a life begins below it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from wirecheck.judge.claims.claim import Claim
+
+AT, MS, MARGIN_NS = "at:", 1_000_000, 1_000_000_000
+ALWAYS = -(1 << 63)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What may begin a life: the first record of a leader epoch, or an answer that a follower has read too far."""
+
+    written_ns: int
+    """When, by the leaders' clocks."""
+    seen_ns: int
+    """When, by ours: not later than that."""
+    offset: int
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class Life:
+    since_ns: int = ALWAYS
+    written_ns: int = ALWAYS
+    base: int = 0
+    """What lies below is of the life before."""
+    began: Claim | None = None
+    """What showed it first."""
+    committed: int = -1
+    """The highest high watermark of the life before."""
+    announced: Claim | None = None
+    """Who announced it."""
+    diverged: tuple[Claim, ...] = ()
+    """Answers that took committed records back from followers."""
+
+
+FIRST = Life()
+
+
+@dataclass(frozen=True)
+class LogLives:
+    """Lives in their order; a log that nothing is known of has one."""
+
+    lives: tuple[Life, ...] = (FIRST,)
+    epochs: tuple[Claim, ...] = field(default=(), repr=False)
+
+    @property
+    def current(self) -> int:
+        return len(self.lives) - 1
+
+    def facts(self) -> tuple[object, ...]:
+        return tuple((life.since_ns, life.written_ns, life.base) for life in self.lives[1:])
+
+    def at(self, ts_ns: int) -> int:
+        """The life at a time of the capture."""
+        return max(number for number, life in enumerate(self.lives) if life.since_ns <= ts_ns or not number)
+
+    def born(self, claim: Claim) -> int:
+        """The life in which a record was written; by when it was seen if it carries no time."""
+        written_ns = claim.peak.get("written", -1) * MS
+        if written_ns <= 0:
+            return self.at(claim.first.ts_ns)
+        return self.written_at(written_ns)
+
+    def written_at(self, written_ns: int) -> int:
+        return max(number for number, life in enumerate(self.lives) if life.written_ns <= written_ns or not number)
+
+    def last(self, claim: Claim) -> int:
+        """The last life that has a record."""
+        number, offset = self.born(claim), claim.peak["offset"]
+        while number < self.current and offset < self.lives[number + 1].base:
+            number += 1
+        return number
+
+    def of(self, claim: Claim) -> int:
+        """The life that a statement speaks of: a record's own, else that at the time when it was last said."""
+        return self.last(claim) if "offset" in claim.peak else self.at(claim.last.ts_ns)
+
+    def starts(self, number: int) -> dict[int, int]:
+        """By leader epoch where it begins, in one life."""
+        found: dict[int, int] = {}
+        for claim in self.epochs:
+            if self.written_at(claim["written"] * MS) == number:
+                found[claim["epoch"]] = claim["offset"]
+        return found
+
+
+def lives_of(claims: Iterable[Claim]) -> LogLives:
+    """From what servers show of one log: a pure function, whatever the order of the claims."""
+    orders, epochs, diverged = [], [], []
+    for claim in claims:
+        if claim.kind == "log_order":
+            orders.append(claim)
+        elif claim.kind == "log_epoch":
+            epochs.append(claim)
+        elif claim.kind == "log_diverged":
+            diverged.append(claim)
+    return LogLives(tuple(lives(beginnings(epochs, diverged, orders), heights(orders), diverged)), tuple(epochs))
+
+
+def beginnings(epochs: list[Claim], diverged: list[Claim], orders: list[Claim]) -> list[Beginning]:
+    """In the order of their times. The clock of the writer that is furthest ahead counts for all."""
+    ahead_ns = max((order.peak["clock"] for order in orders if "clock" in order.peak), default=0)
+    found = []
+    for claim in epochs:
+        written_ns = claim["written"] * MS
+        seen_ns = min(claim.first.ts_ns, written_ns - ahead_ns) if written_ns > 0 else claim.first.ts_ns
+        found.append(Beginning(written_ns, seen_ns, claim["offset"], claim))
+    for claim in diverged:
+        if claim["diverging_epoch"] >= claim["epoch"] >= 0:
+            seen_ns = claim.first.ts_ns
+            found.append(Beginning(seen_ns + ahead_ns, seen_ns, claim["end_offset"], claim))
+    return sorted(found, key=lambda one: (one.seen_ns, one.offset, repr(one.claim.key)))
+
+
+def heights(orders: list[Claim]) -> list[tuple[int, int, Claim]]:
+    """When each slot's highest high watermark was announced first, and by whom."""
+    return [
+        (-value[1], value[0], claim) for claim in orders for name, value in claim.peak.items() if name.startswith(AT)
+    ]
+
+
+def lives(
+    candidates: list[Beginning], announced: list[tuple[int, int, Claim]], diverged: list[Claim]
+) -> Iterable[Life]:
+    found, begun = [FIRST], dict[int, int]()
+    for one in candidates:
+        since_ns = found[-1].since_ns
+        before = [told for told in announced if since_ns <= told[0] < one.seen_ns - MARGIN_NS]
+        _, committed, order = max(before, key=lambda told: (told[1], -told[0], told[2].key), default=(0, -1, None))
+        epoch = one.claim["epoch"] if one.claim.kind == "log_epoch" else None
+        again = epoch is not None and one.written_ns - begun.get(epoch, one.written_ns) > MARGIN_NS
+        if committed > one.offset or again:
+            found.append(
+                Life(
+                    one.claim.first.ts_ns, one.written_ns, one.offset, one.claim, committed, order,
+                    tuple(taken_back(one, committed, diverged)),
+                )
+            )  # fmt: skip
+            begun.clear()
+        if epoch is not None:
+            begun.setdefault(epoch, one.written_ns)
+    return found
+
+
+SOON_NS = 300 * 1_000_000_000
+"""Followers of a log that went back ask for what it lost at once; a broker that stopped is started again by then."""
+
+
+def taken_back(one: Beginning, committed: int, diverged: list[Claim]) -> Iterable[Claim]:
+    """Answers at the beginning of a life that take from a follower what the life before had committed."""
+    for claim in sorted(diverged, key=lambda claim: claim.first):
+        soon = one.seen_ns - MARGIN_NS <= claim.first.ts_ns <= one.seen_ns + SOON_NS
+        if soon and claim["end_offset"] < committed and claim["diverging_epoch"] >= 0:
+            same = claim["diverging_epoch"] >= claim["epoch"]
+            if same or claim["end_offset"] == one.offset:
+                yield claim

@@ -1,0 +1,118 @@
+"""Cases of the lives of a metadata log (LOG004, LOG005), in bytes."""
+
+import base64
+import struct
+
+from tests.decode.log.batches import Batch, batch, crc32c, record, topic
+from tests.judge.cases_control import id_bytes
+from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, START, S
+
+LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+CONTROL_BATCH = 0x20
+
+
+def at_ms(at):
+    return (START + int(at * S)) // 1_000_000
+
+
+def begins(at, epoch, offset):
+    """The leader's first batch in an epoch: a LeaderChangeMessage."""
+    message = record(struct.pack(">hi", 0, 3) + b"\1\1\0", key=struct.pack(">hh", 0, 2))
+    stamps = {"base_timestamp": at_ms(at), "max_timestamp": at_ms(at)}
+    return Batch([message], base_offset=offset, epoch=epoch, attributes=CONTROL_BATCH, **stamps).bytes()
+
+
+def writes(at, epoch, offset, *records):
+    made = batch(*records, base_offset=offset, epoch=epoch)
+    fields = {"base_timestamp": at_ms(at), "max_timestamp": at_ms(at)}
+    return restamped(made, **fields)
+
+
+def restamped(data, base_timestamp, max_timestamp):
+    """The same batch with other times."""
+    body = data[21:27] + struct.pack(">qq", base_timestamp, max_timestamp) + data[43:]
+    return data[:17] + struct.pack(">I", crc32c(body)) + body
+
+
+def shows(lab, at, high_watermark, *batches, epoch=1, server=B3, diverging=None):
+    """The metadata log as a leader's Fetch answer shows it."""
+    row = {
+        "partitionIndex": 0, "highWatermark": high_watermark, "abortedTransactions": None,
+        "records": base64.b64encode(b"".join(batches)).decode(),
+        "currentLeader": {"leaderId": 3, "leaderEpoch": epoch},
+    }  # fmt: skip
+    if diverging is not None:
+        row["divergingEpoch"] = {"epoch": diverging[0], "endOffset": diverging[1]}
+    answer = {"responses": [{"topicId": LOG_ID, "partitions": [row]}]}
+    lab.talk(server, "raft-client-1", "10.0.0.1").ask(at, "Fetch", 17, {"topics": []}, answer)
+    lab.until = max(lab.until, at)
+
+
+def first_life(lab):
+    """Topics orders and late exist at offsets 5 and 40; 60 is committed."""
+    shows(lab, 1, 10, begins(0, 1, 0), writes(1, 1, 5, topic("orders", id_bytes(ID_1))))
+    shows(lab, 20, 60, writes(20, 1, 40, topic("late", id_bytes(ID_3))))
+    for server in (B1, B2, B3):
+        lab.metadata(21, [("orders", ID_1), ("late", ID_3)], server=server)
+
+
+def formatted_again(lab):
+    first_life(lab)
+    shows(lab, 40, 8, begins(39, 1, 0), writes(40, 1, 4, topic("orders", id_bytes(ID_2))))
+    for at in (41, 100):
+        for server in (B1, B2, B3):
+            lab.metadata(at, [("orders", ID_2)], server=server)
+    lab.fetches(range(42, 120, 2), ID_2, client_id="broker-2-fetcher-0", host="10.0.0.2")
+    lab.until = 120
+
+
+def restored(lab, end=30):
+    first_life(lab)
+    shows(lab, 40, end, epoch=1, diverging=(1, end))
+    shows(lab, 42, end + 2, writes(41, 1, end, topic("other", id_bytes(ID_2))))
+    for at in (45, 100):
+        for server in (B1, B2, B3):
+            lab.metadata(at, [("orders", ID_1)], server=server)
+    lab.until = 120
+
+
+def log004_fires(lab):
+    restored(lab)
+
+
+def log004_fires__in_another_epoch(lab):
+    """A backup of a running controller: its next leader epoch begins below what was committed."""
+    first_life(lab)
+    shows(lab, 40, 30, begins(39, 2, 30), epoch=2, diverging=(1, 30))
+    lab.until = 60
+
+
+def log004_near_miss(lab):
+    """A follower of an earlier leader truncates what was never committed."""
+    first_life(lab)
+    shows(lab, 40, 62, begins(39, 2, 60), epoch=2, diverging=(1, 60))
+    lab.until = 60
+
+
+def log004_cannot_know(lab):
+    """No high watermark was seen before."""
+    shows(lab, 40, 30, epoch=1, diverging=(1, 30))
+    lab.until = 60
+
+
+def log005_fires(lab):
+    formatted_again(lab)
+
+
+def log005_near_miss(lab):
+    """A new node reads the log from its beginning, hours later."""
+    first_life(lab)
+    shows(lab, 7000, 61, begins(0, 1, 0), writes(1, 1, 5, topic("orders", id_bytes(ID_1))))
+    shows(lab, 7001, 61, writes(7001, 1, 60, topic("other", id_bytes(ID_2))))
+
+
+def log005_cannot_know(lab):
+    """Of the first log nothing was captured."""
+    lab.metadata(21, [("orders", ID_1)])
+    shows(lab, 40, 8, begins(39, 1, 0), writes(40, 1, 4, topic("orders", id_bytes(ID_2))))
+    lab.metadata(41, [("orders", ID_2)])
