@@ -22,6 +22,8 @@ from wirecheck.judge.topology.log_lives import LogLives, lives_of
 from wirecheck.judge.topology.strangers import Strangers
 
 CONTROL = "control"
+OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
+"""What an endpoint that leads to two clusters in turn cannot state of either."""
 OF_LOG = ("log_order", "log_epoch", "log_diverged")
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
@@ -172,6 +174,8 @@ class CheckContext:
         if host is not None:
             filed.ungranted.add(host)
         if subject[0] != "host" and not self.hears(claim, host):
+            return
+        if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
             return
         for group, part in self.clusters.parts(claim):
             said = part

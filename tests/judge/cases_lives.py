@@ -116,3 +116,33 @@ def log005_cannot_know(lab):
     lab.metadata(21, [("orders", ID_1)])
     shows(lab, 40, 8, begins(39, 1, 0), writes(40, 1, 4, topic("orders", id_bytes(ID_2))))
     lab.metadata(41, [("orders", ID_2)])
+
+
+OTHER = "other-cluster-id-22-ch"
+
+
+def switched(lab, first=20, second=60):
+    """The address of broker 1 leads to another cluster; a reader keeps an ID of the former one."""
+    for at in (0, first):
+        lab.metadata(at, [("orders", ID_1)], brokers={B1: 1})
+    lab.fetches(range(0, first, 2), ID_1, client_id="reader")
+    lab.fetches(range(second, second + 60, 2), ID_1, 100, client_id="reader")
+    for at in (second + 1, second + 60):
+        lab.metadata(at, [("orders", ID_2)], brokers={B1: 1}, cluster_id=OTHER)
+
+
+def clu004_fires(lab):
+    switched(lab)
+
+
+def clu004_near_miss(lab):
+    """An address that leads to two clusters in turn is CLU001."""
+    for at in range(0, 60, 10):
+        lab.metadata(at, [("orders", ID_1)], brokers={B1: 1})
+        lab.metadata(at + 5, [("orders", ID_2)], brokers={B1: 1}, cluster_id=OTHER)
+
+
+def clu004_cannot_know(lab):
+    """Nothing after the switch states a ClusterId."""
+    lab.metadata(0, [("orders", ID_1)], brokers={B1: 1})
+    lab.fetches(range(60, 120, 2), ID_1, 100, client_id="reader")
