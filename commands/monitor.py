@@ -90,8 +90,8 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
 @click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
 @click.option(
-    "--tables", type=click.Choice(("parquet", "delta")), default="parquet", show_default=True,
-    help="Of which kind the result tables are; delta: see docs/tables.md.",
+    "--tables", type=click.Choice(("parquet", "delta")),
+    help="Format of the result tables.  [default: parquet on disk, delta on object stores]",
 )  # fmt: skip
 @click.option("--exchanges", is_flag=True, help="Also write one row per exchange.")
 @click.option(

@@ -64,7 +64,7 @@ def tidy(plan: Plan, say: Say, now_s: float | None = None) -> None:
 def keep_small(plan: Plan, run: str, now_s: float) -> None:
     upto = committed(plan.checkpoint)
     before_s = None if plan.retain_results_s is None else now_s - plan.retain_results_s
-    if plan.tables == result_folder.DELTA:
+    if result_folder.kind_of(plan.out) == result_folder.DELTA:
         from wirecheck.streaming.store import delta_upkeep
 
         delta_upkeep.keep(plan.out, run, delta_upkeep.Terms(now_s, plan.retain_s, before_s), upto)

@@ -119,7 +119,7 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
     """All that can be refused before Spark starts; the frames are listed once. Raises CheckpointRefused and
     MonitorError.
     """
-    writable(plan.out, plan.tables)
+    tables = writable(plan.out, plan.tables)
     opened_checkpoint = checkpoint.open_or_create(plan.checkpoint, checkpoint.meaning(settings))
     with need_frames(plan.frames):
         feed = opened(plan, page.alive)
@@ -127,13 +127,14 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
     restore(page, plan, opened_checkpoint.run)
     page.hear(measured(None, feed.waiting()))  # what waits is shown from the start, not once the query has begun
     frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
-    job = Job(frames, plan.out, plan.checkpoint, opened_checkpoint.query, opened_checkpoint.run, tables=plan.tables)
+    job = Job(frames, plan.out, plan.checkpoint, opened_checkpoint.query, opened_checkpoint.run, tables=tables)
     return job, replace(settings, agents=agents), feed
 
 
-def writable(out: str, kind: str) -> None:
-    """Raises MonitorError where no tables of this kind can be written."""
+def writable(out: str, wanted: str | None) -> str:
+    """The kind of tables to write there. Raises MonitorError where that cannot be."""
     try:
+        kind = result_folder.kind_for(out, wanted)
         system, folder = at(out)
         system.create_dir(folder, recursive=True)
         if is_local(out):
@@ -144,6 +145,7 @@ def writable(out: str, kind: str) -> None:
     if there not in {None, kind}:
         raise MonitorError(f"{out}: holds {there} tables; go on with --tables {there}, or name another --out")
     result_folder.loaded(kind)
+    return kind
 
 
 def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
@@ -154,7 +156,8 @@ def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
     for agent, number in filter(None, map(whose, checkpoint.newest_files(plan.checkpoint))):
         if number not in arrivals.there.get(agent, ()):
             lost[agent].append(number)
-    begun = {agent: AgentFiles(first, tuple(lost[agent])) for agent, first in sorted(arrivals.lowest().items())}
+    gone = {agent: tuple(range(number, number + 1) for number in sorted(numbers)) for agent, numbers in lost.items()}
+    begun = {agent: AgentFiles(first, gone.get(agent, ())) for agent, first in sorted(arrivals.lowest().items())}
     folder = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
     try:
         need_format(f"{folder}/{first_of(agent, files)}" for agent, files in begun.items())

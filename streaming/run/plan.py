@@ -7,8 +7,6 @@ Rule: one value, made once by whoever asks; a monitor that cannot go on says so 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wirecheck.streaming.store import result_folder
-
 Say = Callable[[str], None]
 """Whoever is told, in lines for a person."""
 
@@ -42,5 +40,5 @@ class Plan:
     """Further names in `Host` to which the page of findings is shown."""
     page: bool = False
     """Show the page for people at an address that is not this machine's own, too."""
-    tables: str = result_folder.PARQUET
-    """Of which kind the result tables are (`result_folder.KINDS`)."""
+    tables: str | None = None
+    """The kind of the result tables (`result_folder.KINDS`); None for what their place has."""

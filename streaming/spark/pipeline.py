@@ -19,9 +19,10 @@ from wirecheck.streaming.spark.operators import (
     judge_labels,
     pack_batches,
 )
-from wirecheck.streaming.spark.sinks import Before, Confirmed, Listener, table_sink
+from wirecheck.streaming.spark.sinks import Before, Listener, table_sink
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store.result_folder import Confirmed
 
 AT_ONCE: dict[str, object] = {"processingTime": "0 seconds"}
 """Spark asks for the next batch when one is committed; how long it waits, and whether one comes, the caller says."""

@@ -17,6 +17,7 @@ from wirecheck.streaming.spark import task_load
 from wirecheck.streaming.spark.task_load import Loads
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store import batches, result_folder
+from wirecheck.streaming.store.result_folder import Confirmed
 from wirecheck.streaming.store.result_tables import from_ipc
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ BatchTables = Mapping[str, pa.Table]
 Listener = Callable[[BatchTables, bool, Loads], None]
 Before = Callable[[int], None]
 """Told of a batch before any of it is computed."""
-Confirmed = Callable[[], Mapping[str, int]]
-"""Asked before a batch is written what its entries are to say; raises where it may not be."""
 
 
 def table_sink(
@@ -42,7 +41,7 @@ def table_sink(
     kind: str = result_folder.PARQUET,
 ) -> "Callable[[DataFrame, int], None]":
     """For foreachBatch: one batch of tagged rows, each to its table."""
-    writer: Writer = result_folder.writer(out, run, kind)
+    writer: Writer = result_folder.writer(out, run, kind, confirmed)
 
     def write(batch: "DataFrame", batch_id: int) -> None:
         before(batch_id)

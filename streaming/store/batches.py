@@ -1,7 +1,7 @@
 """A run's batches of one table, as they lie under TABLE/run=ID: each whole or not at all, read back in order.
 
 Knows: how a batch's rows appear, and give way to others, in one step on this machine's disk: a folder renamed, later
-its file. How on other file systems is `object_batches.py`'s affair. Knows nothing of what rows say.
+its file. Object stores have Delta tables (`delta_tables.py`). Knows nothing of what rows say.
 Rule: a batch is written again only if Spark repeats it, and then what it says now holds: the state goes on from there.
 The same rows change nothing. Nobody else may add a batch.
 """
@@ -9,56 +9,27 @@ The same rows change nothing. Nobody else may add a batch.
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirecheck.streaming.store.object_batches import PART, SPANS, Entries, Fenced, columns_of, shape
-from wirecheck.streaming.store.result_tables import TABLES, schema
-from wirecheck.streaming.store.storage import at, is_local, local
+from wirecheck.streaming.store.result_tables import TABLES
+from wirecheck.streaming.store.storage import local
 
-ATONCE = 8
-"""Tables that are sent to a store beside each other."""
-
-
-class Run(Protocol):
-    """The batches of one table and run."""
-
-    def numbers(self) -> list[int]:
-        """The batches that readers may see, in order."""
-
-    def rows(self, batch_id: int, columns: Iterable[str] | None = None) -> pa.Table | None:
-        """All columns, or those of these that the table has; None where there is no such batch."""
-
-    def put(self, rows: pa.Table, batch_id: int, written_s: float | None = None) -> None:
-        """The batch's rows, instead of any it had; in one step for whoever reads meanwhile. Written now, or then."""
-
-    def written_s(self, batch_id: int) -> float:
-        """When it was first written, in seconds since 1970."""
-
-    def remove(self, batch_id: int) -> None:
-        """A batch without rows."""
-
-    def sweep(self, batch_ids: list[int]) -> None:
-        """What nobody has read since the last sweep of these batches goes."""
-
-    def summary(self) -> bytes | None:
-        """What compaction keeps beside the batches (`spans.py`); None where it has kept nothing."""
-
-    def keep_summary(self, said: bytes) -> None:
-        """Instead of what it kept before, in one step."""
+PART = "part.parquet"
+SPANS = "_spans.json"
+FEW_ROWS = 2_000
 
 
-def run_at(run: Path | str) -> Run:
-    """`run`: the folder TABLE/run=ID, a path or a URI."""
-    return Folders(local(run)) if is_local(run) else Entries(*at(run))
+def run_at(run: Path | str) -> "Folders":
+    """`run`: the folder TABLE/run=ID on this machine's disk."""
+    return Folders(local(run))
 
 
-def write(rows: pa.Table, run: Run, batch_id: int) -> bool:
+def write(rows: pa.Table, run: "Folders", batch_id: int) -> bool:
     """Whether the batch had been written with other rows."""
     before = run.rows(batch_id)
     if before is not None and before.equals(rows):
@@ -67,7 +38,7 @@ def write(rows: pa.Table, run: Run, batch_id: int) -> bool:
     return before is not None
 
 
-def clear(run: Run, batch_id: int) -> bool:
+def clear(run: "Folders", batch_id: int) -> bool:
     """The batch has no rows in this table; whether it had been written with some."""
     before = run.rows(batch_id)
     if before is None or not before.num_rows:
@@ -80,51 +51,16 @@ class Tables:
     """All tables of a run, for the one who writes its batches."""
 
     def __init__(self, out: Path | str, run: str) -> None:
-        self.where = {table: f"{out}/{table}/run={run}" for table in TABLES}
-        self.places: dict[str, Run] = {table: run_at(where) for table, where in self.where.items()}
-        self.newest: dict[str, int] | None = None
-        """By table the last batch that may have been written before; None until that was asked."""
+        self.places = {table: run_at(f"{out}/{table}/run={run}") for table in TABLES}
 
-    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
-        """One batch; whether it had been written with other rows. `said` stands in the entries of a store: under a
-        lease its fence.
-        """
-        if any(isinstance(place, Folders) for place in self.places.values()):
-            instead = [self.write_one(table, rows.get(table), batch_id, {}) for table in TABLES]
-            return any(instead)
-        said = said or {}
-        with ThreadPoolExecutor(ATONCE) as threads:
-            if self.newest is None:
-                self.places = self.under(said)
-                found = threads.map(lambda place: max(place.numbers(), default=-1), self.places.values())
-                self.newest = dict(zip(self.places, found, strict=True))
-                rows = {**self.shut_out(said), **rows}
-            instead = list(threads.map(lambda table: self.write_one(table, rows.get(table), batch_id, said), TABLES))
+    def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:  # noqa: ARG002 - a folder has nowhere to keep it
+        """One batch; whether it had been written with other rows."""
+        instead = [self._write_one(table, rows.get(table), batch_id) for table in TABLES]
         return any(instead)
 
-    def under(self, said: Mapping[str, Any]) -> dict[str, Run]:
-        """As one writes who has a lease, or none."""
-        if "fence" not in said:
-            return self.places
-        return {table: Fenced(where, said["fence"]) for table, where in self.where.items()}
-
-    def shut_out(self, said: Mapping[str, Any]) -> dict[str, pa.Table]:
-        """An earlier owner may be stopped within the batch that we write first: where we have no rows in it, its own
-        would come to stand there when it goes on. None of them takes the place of an entry without any.
-        """
-        assert self.newest is not None
-        if said.get("fence", 0) <= 1:
-            return {}
-        return {table: schema(table).empty_table() for table, newest in self.newest.items() if newest >= 0}
-
-    def write_one(self, table: str, rows: pa.Table | None, batch_id: int, said: Mapping[str, Any]) -> bool:
+    def _write_one(self, table: str, rows: pa.Table | None, batch_id: int) -> bool:
         place = self.places[table]
-        if self.newest is None or batch_id <= self.newest[table] or not isinstance(place, Entries):
-            return clear(place, batch_id) if rows is None else write(rows, place, batch_id)
-        if rows is not None:
-            place.put_first(rows, batch_id, said)
-            self.newest[table] = batch_id
-        return False
+        return clear(place, batch_id) if rows is None else write(rows, place, batch_id)
 
 
 def write_tables(rows: Mapping[str, pa.Table], out: Path | str, run: str, batch_id: int) -> bool:
@@ -137,7 +73,7 @@ def read(run: Path | str, columns: Iterable[str] | None = None) -> Iterator[pa.T
     return every(run_at(run), columns)
 
 
-def every(found: Run, columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
+def every(found: "Folders", columns: Iterable[str] | None = None) -> Iterator[pa.Table]:
     """The rows of a batch that goes meanwhile lie in a later one, which may be younger than our list of them
     (`compaction.py`).
     """
@@ -225,3 +161,17 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def columns_of(file: Any, columns: Iterable[str] | None) -> pa.Table:
+    whole = pq.ParquetFile(file)
+    return whole.read(None if columns is None else [name for name in columns if name in whole.schema_arrow.names])
+
+
+def shape(rows: pa.Table) -> dict[str, Any]:
+    """How they lie in a file. A batch's few rows are less than what may be said of them: without Arrow's copy of the
+    schema (column comments and all; Parquet's own has every type of ours), without statistics and dictionaries a file
+    of 100 rows has a third of the size. Nobody skips parts of so small a file; of a large one they do.
+    """
+    many = rows.num_rows > FEW_ROWS
+    return {"compression": "zstd", "store_schema": False, "write_statistics": many, "use_dictionary": many}

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.streaming.store import spans
-from wirecheck.streaming.store.batches import Run, run_at
+from wirecheck.streaming.store.batches import Folders, run_at
 from wirecheck.streaming.store.result_tables import TABLES, standing
 from wirecheck.streaming.store.retention import BY_FILE
 from wirecheck.streaming.store.spans import Span
@@ -67,7 +67,7 @@ def compact(out: Path | str, run: str, terms: Terms, committed: int) -> None:
             compact_table(place, replace(terms, longest_s=longest_s), committed)
 
 
-def compact_table(run: Run, terms: Terms, committed: int) -> None:
+def compact_table(run: Folders, terms: Terms, committed: int) -> None:
     numbers = [number for number in run.numbers() if number <= committed]
     one = Pass(run, terms, numbers, spans.read(run, numbers))
     one.leave()
@@ -80,7 +80,7 @@ def compact_table(run: Run, terms: Terms, committed: int) -> None:
 class Pass:
     """One table's. `known` is kept with each step, behind what it says."""
 
-    run: Run
+    run: Folders
     terms: Terms
     numbers: list[int]
     known: list[Span]

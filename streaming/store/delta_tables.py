@@ -9,7 +9,7 @@ result table stand four that say where a row comes from (`ORIGIN`).
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -90,14 +90,18 @@ def commit(run: str, batch_id: int, said: Mapping[str, Any]) -> CommitProperties
 class DeltaTables:
     """All tables of a run, for the one who writes its batches."""
 
-    def __init__(self, out: Path | str, run: str) -> None:
-        self.out, self.run = out, run
+    def __init__(self, out: Path | str, run: str, confirmed: Callable[[], Mapping[str, int]] | None = None) -> None:
+        self.out, self.run, self.confirmed = out, run, confirmed
         self.tables: dict[str, DeltaTable] = {}
         self.open: pa.Table | None = None
         """The findings that stood behind the last batch; None until that was asked."""
 
     def write(self, rows: Mapping[str, pa.Table], batch_id: int, said: Mapping[str, Any] | None = None) -> bool:
-        """One batch; whether it had been written with other rows."""
+        """One batch; whether it had been written with other rows. The first one under a lease that was taken over is
+        committed in every table, with or without rows: an earlier owner that wakes up within it commits nothing more.
+        """
+        if not self.tables and (said or {}).get("fence", 1) > 1:
+            rows = {**{name: schema(name).empty_table() for name in TABLES}, **rows}
         with ThreadPoolExecutor(ATONCE) as threads:
             if not self.tables:
                 names = [*TABLES, NOW]
@@ -125,6 +129,8 @@ class DeltaTables:
             except CommitFailedError:
                 if not left:
                     raise
+                if self.confirmed:  # it was written meanwhile: by whoever keeps it small, or by a later owner
+                    self.confirmed()
                 table.update_incremental()
         return False
 

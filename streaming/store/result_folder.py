@@ -2,11 +2,11 @@
 
 Knows: the two kinds, Parquet files (`batches.py`) and Delta tables (`delta_tables.py`), and how to tell which of them a
 folder holds. Knows nothing of what rows say.
-Rule: a folder holds one kind. Whoever reads asks here, and need not know which; Delta's library is loaded only where
-there is a Delta table to write or to read.
+Rule: a folder on this machine's disk holds one kind, an object store Delta tables only. Readers ask here and need not
+know which; Delta's library is loaded only where there is a Delta table to write or to read.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,10 +16,14 @@ from pyarrow import fs
 from wirecheck.streaming.store import batches, storage
 from wirecheck.streaming.store.batches import Tables
 from wirecheck.streaming.store.result_tables import TABLES
-from wirecheck.streaming.store.storage import at
+from wirecheck.streaming.store.storage import at, is_local
 
 PARQUET, DELTA = "parquet", "delta"
 KINDS = (PARQUET, DELTA)
+
+
+Confirmed = Callable[[], Mapping[str, int]]
+"""What a commit is to say; raises where it may not be made."""
 
 
 class Writer(Protocol):
@@ -29,12 +33,22 @@ class Writer(Protocol):
         """One batch; whether it had been written with other rows. `said` is kept with what it commits."""
 
 
-def writer(out: Path | str, run: str, kind: str) -> Writer:
+def writer(out: Path | str, run: str, kind: str, confirmed: Confirmed | None = None) -> Writer:
+    """`confirmed`: asked again where another process has written meanwhile; raises where it has taken over."""
     if kind == DELTA:
         from wirecheck.streaming.store.delta_tables import DeltaTables
 
-        return DeltaTables(out, run)
+        return DeltaTables(out, run, confirmed)
     return Tables(out, run)
+
+
+def kind_for(out: Path | str, wanted: str | None) -> str:
+    """The kind that was asked for, or that this place has. Raises ValueError where it cannot have that."""
+    if is_local(out):
+        return wanted or PARQUET
+    if wanted == PARQUET:
+        raise ValueError("Parquet tables need a folder on this machine's disk; an object store has --tables delta")
+    return DELTA
 
 
 def loaded(kind: str) -> None:
@@ -66,6 +80,8 @@ def read(out: Path | str, table: str, run: str, columns: Iterable[str] | None = 
         from wirecheck.streaming.store import delta_tables
 
         return delta_tables.read(out, table, run, columns)
+    if not is_local(out):
+        return iter(())
     return batches.read(f"{out}/{table}/run={run}", columns)
 
 

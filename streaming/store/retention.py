@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.streaming.store import spans
-from wirecheck.streaming.store.batches import Run, run_at
+from wirecheck.streaming.store.batches import Folders, run_at
 from wirecheck.streaming.store.standing_rows import StandingRows
 
 BY_FILE = ("coverage", "exchanges")
@@ -31,7 +31,7 @@ def retire(out: Path | str, run: str, before_s: float, committed: int) -> None:
         retire_rows(run_at(f"{out}/{table}/run={run}"), table, before_s, committed)
 
 
-def retire_files(run: Run, before_s: float, committed: int) -> None:
+def retire_files(run: Folders, before_s: float, committed: int) -> None:
     numbers = [number for number in run.numbers() if number <= committed]
     known = spans.read(run, numbers)
     for span in known:
@@ -46,7 +46,7 @@ def retire_files(run: Run, before_s: float, committed: int) -> None:
         run.remove(number)
 
 
-def retire_rows(run: Run, table: str, before_s: float, committed: int) -> None:
+def retire_rows(run: Folders, table: str, before_s: float, committed: int) -> None:
     numbers = [number for number in run.numbers() if number <= committed]
     held = StandingRows()
     for number in numbers:

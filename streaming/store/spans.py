@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from wirecheck.streaming.store.batches import Run
+from wirecheck.streaming.store.batches import Folders
 
 VERSION = 1
 
@@ -30,7 +30,7 @@ class Span:
     """When its rows were put together; None once the files they came from have left."""
 
 
-def read(run: Run, numbers: Sequence[int]) -> list[Span]:
+def read(run: Folders, numbers: Sequence[int]) -> list[Span]:
     """Those whose file is there, in order."""
     there = set(numbers)
     try:
@@ -41,6 +41,6 @@ def read(run: Run, numbers: Sequence[int]) -> list[Span]:
     return [span for span in known if span.last in there]
 
 
-def keep(run: Run, known: Sequence[Span]) -> None:
+def keep(run: Folders, known: Sequence[Span]) -> None:
     said = {"version": VERSION, "spans": [asdict(span) for span in known]}
     run.keep_summary(json.dumps(said).encode())

@@ -3,19 +3,15 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import fs
 
-from wirecheck.streaming.store import batches, object_batches
-from wirecheck.streaming.store.batches import Entries, Folders, clear, write
-from wirecheck.streaming.store.object_batches import FEW_ROWS
+from wirecheck.streaming.store import batches
+from wirecheck.streaming.store.batches import FEW_ROWS, Folders, clear, write
 from wirecheck.streaming.store.result_tables import TABLES, schema
 
 
-@pytest.fixture(params=["folders", "entries"])
-def run(request, tmp_path):
-    if request.param == "folders":
-        return Folders(tmp_path / "t/run=r")
-    return Entries(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "t/run=r")
+@pytest.fixture
+def run(tmp_path):
+    return Folders(tmp_path / "t/run=r")
 
 
 def table(*ids):
@@ -75,8 +71,8 @@ def test_a_batch_that_goes_is_gone(run, tmp_path):
 def test_a_crash_at_any_write_leaves_the_old_rows_or_the_new(run, monkeypatch):
     write(table("old"), run, 0)
     seen = []
-    for module, name in ((object_batches, "put"), (batches, "sync"), (object_batches, "as_parquet")):
-        step = getattr(module, name)
+    for name in ("sync", "shape"):
+        step = getattr(batches, name)
 
         def watched(*arguments, step=step):
             seen.append(ids(run))
@@ -84,36 +80,10 @@ def test_a_crash_at_any_write_leaves_the_old_rows_or_the_new(run, monkeypatch):
             seen.append(ids(run))
             return done
 
-        monkeypatch.setattr(module, name, watched)
+        monkeypatch.setattr(batches, name, watched)
     write(table("new"), run, 0)
     assert len(seen) >= 4
     assert all(moment in ([["old"]], [["new"]]) for moment in seen)
-
-
-def test_a_file_that_no_entry_names_is_not_read_and_goes_with_the_next_sweep(tmp_path):
-    run = Entries(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "t/run=r")
-    write(table("a"), run, 0)
-    write(table("b"), run, 0)
-    (tmp_path / "t/run=r/batch_id=2").mkdir()
-    (tmp_path / "t/run=r/batch_id=2/part.parquet").write_bytes(b"no entry: a crash came before it")
-    assert ids(run) == [["b"]]
-    assert len(list((tmp_path / "t/run=r/batch_id=0").iterdir())) == 2
-    run.sweep(run.numbers())
-    assert ids(run) == [["b"]]
-    assert len(list((tmp_path / "t/run=r/batch_id=0").iterdir())) == 1
-    write(table("c"), run, 2)
-    assert ids(run) == [["b"], ["c"]]
-
-
-def test_a_reader_whose_file_was_swept_away_asks_the_entry_again(tmp_path, monkeypatch):
-    run = Entries(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "t/run=r")
-    write(table("a"), run, 0)
-    old = run.entry(0)
-    write(table("b"), run, 0)
-    run.sweep([0])
-    said = iter([old, run.entry(0)])
-    monkeypatch.setattr(run, "entry", lambda _number: next(said))
-    assert run.rows(0)["id"].to_pylist() == ["b"]
 
 
 def test_a_link_in_the_place_of_what_is_being_written_is_not_followed(tmp_path):

@@ -1,18 +1,15 @@
 """At every moment of a compaction, and after any crash, a reader finds each row that stands; on any file system."""
 
-import json
 import os
 import random
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from pyarrow import fs
 
 from wirecheck.streaming.store import batches, compaction, spans
-from wirecheck.streaming.store.batches import Entries, Folders, write
+from wirecheck.streaming.store.batches import Folders, write
 from wirecheck.streaming.store.compaction import HOUR_S, PATIENCE_S, Terms
-from wirecheck.streaming.store.object_batches import COMMITS
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
 BEGUN = 1000 * HOUR_S
@@ -30,22 +27,16 @@ def rows_of(*told):
 
 def tell(run, number, told, written_s):
     write(rows_of(*told), run, number)
-    said = f"{COMMITS}/{number}.json" if isinstance(run, Entries) else f"batch_id={number}/part.parquet"
-    folder = run.folder if isinstance(run, Folders) else run.place_on_disk
-    os.utime(folder / said, (written_s, written_s))
+    os.utime(run.part(number), (written_s, written_s))
 
 
-def made(kind, folder):
-    if kind == "folders":
-        return Folders(folder / "topics/run=r")
-    run = Entries(fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()), "topics/run=r")
-    run.place_on_disk = folder / "topics/run=r"
-    return run
+def made(folder):
+    return Folders(folder / "topics/run=r")
 
 
-@pytest.fixture(params=["folders", "entries"])
-def run(request, tmp_path):
-    run = made(request.param, tmp_path)
+@pytest.fixture
+def run(tmp_path):
+    run = made(tmp_path)
     for number, told in enumerate(TOLD):
         tell(run, number, told, BEGUN + number)
     return run
@@ -167,11 +158,10 @@ class CutError(Exception):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kind", ["folders", "entries"])
-def test_a_reader_and_a_crash_between_any_two_steps_find_every_row_that_stands(kind, seed, tmp_path, monkeypatch):
+def test_a_reader_and_a_crash_between_any_two_steps_find_every_row_that_stands(seed, tmp_path, monkeypatch):
     """Batches of four hours of which some withdraw; each pass is cut off at every one of its steps and begun anew."""
     chance = random.Random(seed)
-    run = made(kind, tmp_path)
+    run = made(tmp_path)
     terms = Terms(BEGUN, chance.choice([0, HOUR_S]), chance.choice([10, 1000]), chance.choice([3, 100]))
     expected: dict[str, int] = {}
     revisions: dict[str, int] = {}
@@ -213,10 +203,9 @@ def test_a_reader_and_a_crash_between_any_two_steps_find_every_row_that_stands(k
     assert cuts > 10
 
 
-@pytest.mark.parametrize("kind", ["folders", "entries"])
-def test_a_reader_that_is_slower_than_the_patience_misses_nothing(kind, tmp_path):
+def test_a_reader_that_is_slower_than_the_patience_misses_nothing(tmp_path):
     """It has listed eight batches and read one when their rows go into one it has not listed."""
-    run = made(kind, tmp_path)
+    run = made(tmp_path)
     for number in range(8):
         tell(run, number, [(f"{number}", 1)], BEGUN + number)
     reading = batches.every(run)
@@ -245,10 +234,3 @@ def test_a_column_that_a_later_release_adds_is_null_before_it(run):
     assert dict(zip(run.rows(4)["id"].to_pylist(), run.rows(4)["more"].to_pylist(), strict=True)) == {
         **dict.fromkeys("dbac"), "x": 7,
     }  # fmt: skip
-
-
-def test_an_entry_says_what_a_reader_of_any_kind_needs(tmp_path):
-    run = Entries(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "t/run=r")
-    write(pa.table({"id": ["a"]}), run, 7)
-    said = json.loads((tmp_path / f"t/run=r/{COMMITS}/7.json").read_text())
-    assert (said["batch_id"], said["files"], said["rows"]) == (7, ["batch_id=7/part.parquet"], 1)

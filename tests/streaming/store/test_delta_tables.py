@@ -111,10 +111,10 @@ def test_a_repeated_batch_changes_nothing_and_says_whether_it_says_otherwise(tmp
 def test_a_batch_is_a_commit_a_table_with_the_runs_txn_and_what_it_is_told_to_say(tmp_path):
     writer = DeltaTables(tmp_path, "r")
     for number in range(3):
-        writer.write({"topics": rows("topics", topic("a", number + 1))}, number, {"fence": 7})
+        writer.write({"topics": rows("topics", topic("a", number + 1))}, number, {"fence": 1})
     table = DeltaTable(str(tmp_path / "topics"))
     assert (table.version(), table.transaction_version("r"), table.transaction_version("q")) == (3, 2, None)
-    assert table.history(1)[0]["wirecheck.fence"] == "7"
+    assert table.history(1)[0]["wirecheck.fence"] == "1"
     assert table.metadata().partition_columns == ["date"]
     assert DeltaTable(str(tmp_path / "clients")).version() == 0  # there, for whoever asks for it
 
@@ -164,6 +164,38 @@ def test_on_an_object_store_as_on_a_disk(tmp_path, monkeypatch):
         writer.write({"topics": rows("topics", topic("z", 9))}, 9)
         asked = store.count()
     assert asked["PUT"] == 2
+
+
+class Lost(Exception):  # noqa: N818 - as a lease says it
+    pass
+
+
+def test_an_owner_that_slept_while_another_took_over_commits_nothing_more(tmp_path):
+    """It wakes up between its lease and its commit, in a batch in which the later owner has other rows, or none."""
+
+    def lost():
+        raise Lost
+
+    first = DeltaTables(tmp_path, "r", lost)
+    first.write(said(3, 0), 0, {"fence": 1})
+    later = DeltaTables(tmp_path, "r", lambda: {"fence": 2})
+    later.write({"topics": rows("topics", topic("a", 7))}, 1, {"fence": 2})
+    before = {name: every(tmp_path, name) for name in TABLES}
+    for name in ("topics", "findings"):
+        line = topic("stale", 8) if name == "topics" else finding("stale", 8)
+        with pytest.raises(Lost):
+            first.write({name: rows(name, line)}, 1, {"fence": 1})
+    assert {name: every(tmp_path, name) for name in TABLES} == before
+
+
+@pytest.mark.parametrize(("wanted", "kind"), [(None, DELTA), (DELTA, DELTA), (PARQUET, None)])
+def test_an_object_store_has_delta_tables_only(wanted, kind, tmp_path):
+    if kind:
+        assert result_folder.kind_for("s3://bucket/verdicts", wanted) == kind
+    else:
+        with pytest.raises(ValueError, match="an object store has --tables delta"):
+            result_folder.kind_for("s3://bucket/verdicts", wanted)
+    assert result_folder.kind_for(tmp_path, wanted) == (wanted or PARQUET)
 
 
 @pytest.mark.parametrize(
