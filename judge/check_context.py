@@ -213,7 +213,8 @@ class CheckContext:
     def lives(self, group: Group) -> LogLives:
         """The lives of a cluster's metadata log."""
         if id(group) not in self.log_lives:
-            self.log_lives[id(group)] = lives_of(self.of_log(group))
+            mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
+            self.log_lives[id(group)] = LogLives() if mixed else lives_of(self.of_log(group))
         return self.log_lives[id(group)]
 
     def of_log(self, group: Group) -> Iterator[Claim]:

@@ -17,6 +17,7 @@ from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, unknown
 from wirecheck.judge.topology.joined_nodes import Joined
 from wirecheck.judge.topology.membership import Membership, Node, Nodes, carried
+from wirecheck.judge.topology.shared_ids import taken_apart, twins
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
@@ -81,6 +82,10 @@ class Clusters:
         """Endpoints that state several ClusterIds in turn."""
         spans = self.from_birth(self.spans_of(everything))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
+        self.twins = twins(by_kind)
+        """Endpoints that lead two metadata logs of one ClusterId at one time."""
+        if self.twins:
+            stated = taken_apart(stated, by_kind, self.twins)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
