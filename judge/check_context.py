@@ -5,7 +5,7 @@ Rule: a check asks `passed` and never compares with the watermark itself; so a v
 An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.failures import SORTING, Failure, failure
+from wirecheck.judge.failures import SORTING, Failure, Failures, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
@@ -66,7 +66,7 @@ class CheckContext:
         self.subject: Subject = ()
         self.failed: list[Failure] = []
         """What raised about the subject in hand."""
-        self.failures: Iterable[Failure] = ()
+        self.failures = Failures()
         """All that cannot be judged now."""
         self.filed: dict[Subject, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}
