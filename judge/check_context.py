@@ -23,6 +23,8 @@ from wirecheck.judge.topology.log_lives import LogLives, lives_of
 from wirecheck.judge.topology.strangers import Strangers
 
 CONTROL = "control"
+OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
+"""What an endpoint that leads to two clusters in turn cannot state of either."""
 OF_LOG = ("log_order", "log_epoch", "log_diverged")
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
@@ -174,6 +176,8 @@ class CheckContext:
             filed.ungranted.add(host)
         if subject[0] != "host" and not self.hears(claim, host):
             return
+        if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
+            return
         for group, part in self.clusters.parts(claim):
             said = part
             if ordered(part):
@@ -209,7 +213,8 @@ class CheckContext:
     def lives(self, group: Group) -> LogLives:
         """The lives of a cluster's metadata log."""
         if id(group) not in self.log_lives:
-            self.log_lives[id(group)] = lives_of(self.of_log(group))
+            mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
+            self.log_lives[id(group)] = LogLives() if mixed else lives_of(self.of_log(group))
         return self.log_lives[id(group)]
 
     def of_log(self, group: Group) -> Iterator[Claim]:
