@@ -2,7 +2,7 @@
 
 Knows: how Parquet gives such a file cheaply, what every column of an honest one holds, and how large one can be.
 Refuses to know: what is done with a file that is none (streaming sets it aside, commands name it), TCP, Kafka.
-Rule: whoever reads frames reads them here, and gets rows that jitted code may index by without looking again: no NULL
+Rule: whoever reads frames reads them here, and gets rows that compiled code may index by without looking again: no NULL
 where the contract has none, numbers in their range, texts that are UTF-8, and payloads whose kept bytes and left-out
 spans add up to their length. A file that breaks any of it is none of frames, as a whole: an agent writes no such row.
 Not everything can be known before Parquet unpacks a page: its header may say up to 2 GB (thrift int32), and that much
