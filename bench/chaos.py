@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import paced_monitor
+from bench.contained import ContainedError, nothing_contained_in
 from bench.traffic import write_capture
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.store.run_result import Result
@@ -80,7 +81,11 @@ class Monitor:
                 lines = page.read().decode().splitlines()
         except (urllib.error.URLError, OSError):
             return {}
-        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+        found = {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+        contained = {name: n for name, n in found.items() if name.startswith("wirecheck_check_failures_total") and n}
+        if contained:
+            raise ContainedError(f"{contained}")
+        return found
 
     def need_life(self) -> None:
         """One that ended is not waited for."""
@@ -136,7 +141,9 @@ def ended(monitor: Monitor, files: int, last: Callable[[], None] = lambda: None)
     page = {name: value for name, value in monitor.scraped().items() if PROMISED.match(name)}
     if monitor.stop():
         raise RuntimeError("SIGTERM: it ended with an error")
-    return Result.latest(monitor.folder / "out").json(), page
+    result = Result.latest(monitor.folder / "out").json()
+    nothing_contained_in(result["findings"])
+    return result, page
 
 
 def disturbed(

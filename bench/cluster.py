@@ -23,6 +23,7 @@ import pyspark
 from pyspark.find_spark_home import _find_spark_home
 
 from bench.chaos import CAPTURES, Monitor
+from bench.contained import nothing_contained_in
 from bench.s3_store import KEYS, SERVER, Store
 from tools import archive as archives
 from wirecheck.capture.agent.counts import Counts
@@ -230,6 +231,7 @@ def main() -> int:
 
 def told(given: argparse.Namespace, found: Result, expected: Result, more: dict, began: float) -> int:
     mine, theirs = found.json(), expected.json()
+    nothing_contained_in(mine["findings"])
     same = {part: mine[part] == theirs[part] for part in theirs}
     same |= {f"table {name}": in_order(found.rows[name]) == in_order(expected.rows[name]) for name in TABLES}
     summary = {"spark": pyspark.__version__, "hadoop": hadoop(), "store": SERVER, "tables": given.tables, **more}

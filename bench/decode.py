@@ -2,7 +2,6 @@
 
 Knows two messages that make up most of a cluster's structured traffic: Fetch v13 requests (10 topics x 10 partitions)
 and Metadata v12 responses (1000 topics x 12 partitions). We build every column; kio builds its entities.
-tshark, on what it reads of both, and the first use are in dissect.py.
 Rule: both sides are warmed up, and every figure is the CPU time of the fastest round of one second.
 """
 
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench import dissect
 from wirecheck.decode.columns import tables
 from wirecheck.decode.message import decode
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, Messages, pack
@@ -69,8 +67,7 @@ def measure() -> list[dict]:
             {"name": f"decode {name} to columns", "value": ours, "unit": unit, "peer": "kio 0.6.5",
              "peer_value": theirs, "ratio": ratio, "bar": f">= {bar}x", "met": ratio >= bar if ratio else None}
         )  # fmt: skip
-    rows.append(field_rate(fetches))
-    return rows + dissect.measure()
+    return [*rows, field_rate(fetches)]
 
 
 def whole(batch: list[bytes], side: int) -> Messages:

@@ -4,26 +4,24 @@ Knows: the bars, and what both days of a monitor's month came to (`month_run.py`
 Rule: what is compared are the second day and the last one, of as many batches each, each with a start before it, so
 that Java has compiled as much.
 MONTH_DAYS=30 is the whole claim; what is printed says how many days it was. The verdict must be the plain loop's over
-the same files, a day's in one batch. What both days left behind is then measured side by side (`month_states.py`).
+the same files, a day's in one batch.
 """
 
 import json
-import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import month_states
+from bench.contained import nothing_contained_in
 from bench.month_run import DAYS, Month
-from bench.month_states import WITHIN
 from bench.month_traffic import Traffic, planted
 from bench.replay import barred, row
 from wirecheck.streaming.store.run_result import Result
 
 PARTS = frozenset(f"CPU per batch, {name}" for name in ("driver", "java", "workers"))
 """Of all together; the driver's grows with the time that somebody waits, too."""
-FILES_BAR, RESTART_BAR_S = 1500, 20
+FILES_BAR, RESTART_BAR_S, WITHIN = 1500, 20, 1.1
 
 
 def measure() -> list[dict]:
@@ -33,10 +31,8 @@ def measure() -> list[dict]:
         month = Month(folder, Traffic(folder))
         month.run()
         told, expected = Result.latest(month.out).json(), month.undisturbed()
-        shutil.rmtree(folder / "frames")
-        states = {number: folder / f"day{number}" for number in (2, DAYS)}
-        beside = month_states.rows(states, month.traffic) if DAYS > 2 else ()
-        return [*rows(month, told, expected), *beside]
+        nothing_contained_in(told["findings"])
+        return [*rows(month, told, expected)]
 
 
 def rows(month: Month, told: dict, expected: dict) -> Iterator[dict]:

@@ -1,16 +1,13 @@
 """A monitor through a month of capture time: its days as they were measured, its starts, and what it leaves behind.
 
-Knows: the traffic of `month_traffic.py`, when the monitor ends and begins again, and on the first day an earlier
-release where MONTH_OLDER is the command that runs one (`PYTHON -m wirecheck`). Time is the files', as fast as they are
-judged. Refuses to know: what is made of the figures (`month.py`), and how the job works.
+Knows: the traffic of `month_traffic.py`, and when the monitor ends and begins again. Time is the files', as fast as
+they are judged. Refuses to know: what is made of the figures (`month.py`), and how the job works.
 Rule: compaction goes by the wall clock, which does not run a month here: the tables' files get the time of their
 capture, and the monitor's own passes come once a step (`paced_monitor.py`).
 """
 
 import json
 import os
-import shlex
-import shutil
 import signal
 import statistics
 import sys
@@ -31,7 +28,6 @@ from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.store.result_tables import TABLES
 
 DAYS = int(os.environ.get("MONTH_DAYS", "4"))
-OLDER = tuple(shlex.split(os.environ.get("MONTH_OLDER", "")))
 NEWEST_S = 2 * 3600
 KEPT_STEPS = 8
 """Frames files that an agent keeps."""
@@ -83,40 +79,35 @@ class Month:
     def clock(self) -> Path:
         return self.folder / "clock"
 
-    def started(self, *others: str, older: bool = False) -> Monitor:
+    def started(self, *others: str) -> Monitor:
         began = time.monotonic()
         ours = (sys.executable, "-m", "bench.paced_monitor", str(self.clock))
         switches = ("--retain", "1h", "--max-batch-bytes", "16M", *others)
-        monitor = Monitor(self.folder, self.metrics_port, *switches, command=OLDER if older else ours)
+        monitor = Monitor(self.folder, self.metrics_port, *switches, command=ours)
         took_s = monitor.ready() - began
         self.starts_s.append((took_s, cpu_s(monitor)["all"]))
         return monitor
 
     def run(self) -> None:
-        older = bool(OLDER)
-        monitor = self.started(older=older)
+        monitor = self.started()
         ends = {DAYS // 3: signal.SIGTERM, 2 * DAYS // 3: signal.SIGKILL, 1: signal.SIGKILL, DAYS - 1: signal.SIGTERM}
         for number, steps in groupby(plan(DAYS), key=lambda step: step.day):
             if number and number in ends:
                 monitor.process.send_signal(ends[number])
                 monitor.process.wait(PATIENCE_S)
-                older = False
                 monitor = self.started()
-            self.days.append(self.day(list(steps), monitor, keeps_house=not older))
-            if number in {1, DAYS - 1}:
-                self.leave(self.folder / f"day{number + 1}")
+            self.days.append(self.day(list(steps), monitor))
             print(f"day {number + 1}: {json.dumps(self.days[-1].summary())}", file=sys.stderr, flush=True)
         monitor.stop()
         monitor = self.started()  # at the month's end
         monitor.stop()
 
-    def day(self, steps: list[Step], monitor: Monitor, *, keeps_house: bool) -> Day:
+    def day(self, steps: list[Step], monitor: Monitor) -> Day:
         day, began = Day(), time.monotonic()
         for step in steps:
             self.step(step, monitor, day)
             self.dated(step)
-            if keeps_house:
-                day.compaction_s += self.compacted(step)
+            day.compaction_s += self.compacted(step)
         day.wall_s = time.monotonic() - began
         self.weigh(day, monitor, steps[-1].end_s)
         return day
@@ -130,11 +121,6 @@ class Month:
         for agent in AGENTS:
             gone = file_of(agent, replace(step, number=step.number - KEPT_STEPS))
             (self.folder / "frames" / gone).unlink(missing_ok=True)
-
-    def leave(self, folder: Path) -> None:
-        """What is there now, as a kill would leave it: everything is judged, and nothing comes."""
-        for name in ("frames", "out"):
-            shutil.copytree(self.folder / name, folder / name)
 
     def weigh(self, day: Day, monitor: Monitor, now_s: float) -> None:
         day.memory_mb = memory(monitor)

@@ -1,7 +1,6 @@
 """Replay: a capture from pcap to verdict by both engines, Spark's start included, beside tshark dissecting the file.
 
-Knows: synthesised captures (bench/traffic.py) of 90 % records and of small messages, the command as a user runs it, and
-from inside one run by Spark where the time goes, by cause.
+Knows: synthesised captures (bench/traffic.py) of 90 % records and of small messages, and the command as a user runs it.
 Refuses to know: Spark's or tshark's tuning. tshark is told to print some fields of Kafka messages, the least that makes
 it dissect them all. Runs are in turn, on a warm file cache; memory is that of all processes a command started.
 Rule: what a further GB costs is the difference of two runs, ours between 1 GB and BENCH_GB (2; 10 for the whole claim),
@@ -19,45 +18,13 @@ import threading
 import time
 from pathlib import Path
 
+from bench.contained import nothing_contained_in
 from bench.traffic import write_capture
 
 TINY, SMALL, LARGE = 1_000_000, 100_000_000, 1_000_000_000
 FURTHER = int(os.environ.get("BENCH_GB", "2")) * LARGE
 CONNECTIONS = 200
 TSHARK = ["-Y", "kafka", "-T", "fields", "-e", "frame.number", "-e", "kafka.api_key", "-e", "kafka.correlation_id"]
-_PHASES = """
-import json, sys, time
-from pathlib import Path
-began = time.perf_counter()
-from wirecheck.capture.agent.offline_agent import write_frames
-from wirecheck.streaming.run import replay
-from wirecheck.streaming.spark.session import close_session
-pcap, work = Path(sys.argv[1]), Path(sys.argv[2])
-marks = {}
-def mark(name):
-    global began
-    marks[name] = time.perf_counter() - began
-    began = time.perf_counter()
-mark("imports")
-write_frames([pcap], work / "frames", "bench")
-mark("pcap to frames")
-settings = replay.Settings()
-spark = replay.opened(work, settings)
-mark("Java and the session")
-spark.range(1).mapInArrow(lambda batches: batches, "id long").collect()
-mark("the first Python worker")
-files = sorted((work / "frames").glob("*.parquet"))
-judged = replay.judge(spark, files, settings, work=work / "judged", out=work / "out")
-mark("query")
-batches = [batch["durationMs"] for batch in judged.query.recentProgress]
-batch_s = sum(batch["triggerExecution"] for batch in batches) / 1000
-marks |= {"query: before and behind its batches": marks["query"] - batch_s}
-marks |= {"query: planning": sum(batch["queryPlanning"] for batch in batches) / 1000}
-marks |= {"query: steps and sink": sum(batch["addBatch"] for batch in batches) / 1000}
-close_session()
-mark("stop")
-print(json.dumps([marks, batches]))
-"""
 ENGINES = ("local", "spark")
 
 
@@ -68,7 +35,7 @@ def measure() -> list[dict]:
         for size, mix in ((TINY, "records"), (SMALL, "records"), (SMALL, "small"), (LARGE, "records")):
             pcap = folder / "capture.pcap"
             write_capture(pcap, size, mix, CONNECTIONS)
-            rows += compared(pcap, f"{size // 1_000_000} MB of {mix}", size, folder)
+            rows += compared(pcap, f"{size // 1_000_000} MB of {mix}", size)
         return [*rows, *slope(folder / "capture.pcap", rows)]
 
 
@@ -103,7 +70,7 @@ def ours(pcap: Path, engine: str) -> list[str]:
     return [*command, "--format", "json", "--fail-on", "never"]
 
 
-def compared(pcap: Path, what: str, size: int, folder: Path) -> list[dict]:
+def compared(pcap: Path, what: str, size: int) -> list[dict]:
     theirs = watched(["tshark", "-r", str(pcap), *TSHARK]) if shutil.which("tshark") else None
     found = []
     for engine in ENGINES:
@@ -118,13 +85,7 @@ def compared(pcap: Path, what: str, size: int, folder: Path) -> list[dict]:
             spent |= {"peer_value": theirs[0], "ratio": theirs[0] / spent_s, "bar": bar, "met": met}
             held |= {"peer_value": theirs[1]}
         found += [spent, held]
-    shutil.rmtree(folder / "work", ignore_errors=True)
-    inside = subprocess.run(
-        [sys.executable, "-c", _PHASES, str(pcap), str(folder / "work")], check=True, capture_output=True, text=True
-    )
-    phases, batches = json.loads(inside.stdout)
-    print(f"{what}: {phases}, batches: {batches}", file=sys.stderr)
-    return found + [row(f"replay spark, {what}: {phase}", spent, "s", peer=None) for phase, spent in phases.items()]
+    return found
 
 
 def bar_of(engine: str, what: str, size: int) -> float | None:
@@ -138,7 +99,7 @@ def watched(command: list[str]) -> tuple[float, float]:
     """Wall time in seconds, and the most memory in MB that the command and all it started held at a time."""
     peak = 0.0
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     done = threading.Event()
 
     def watch() -> None:
@@ -148,12 +109,15 @@ def watched(command: list[str]) -> tuple[float, float]:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    _, said = process.communicate()
+    out, said = process.communicate()
     done.set()
     watcher.join()
     if process.returncode:
         raise RuntimeError(f"{command}: {said.decode()}")
-    return time.perf_counter() - began, peak
+    took_s = time.perf_counter() - began
+    if command[-1] == "never":  # one of ours, in JSON
+        nothing_contained_in(json.loads(out)["findings"])
+    return took_s, peak
 
 
 def family(root: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 Knows: how Parquet gives such a file cheaply, what every column of an honest one holds, and how large one can be.
 Refuses to know: what is done with a file that is none (streaming sets it aside, commands name it), TCP, Kafka.
-Rule: whoever reads frames reads them here, and gets rows that jitted code may index by without looking again: no NULL
+Rule: whoever reads frames reads them here, and gets rows that compiled code may index by without looking again: no NULL
 where the contract has none, numbers in their range, texts that are UTF-8, and payloads whose kept bytes and left-out
 spans add up to their length. A file that breaks any of it is none of frames, as a whole: an agent writes no such row.
 Not everything can be known before Parquet unpacks a page: its header may say up to 2 GB (thrift int32), and that much
@@ -12,6 +12,8 @@ may be taken for a moment.
 from __future__ import annotations
 
 import socket
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +26,6 @@ from wirecheck.capture.frames import NotFramesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -47,6 +48,7 @@ def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None)
     Raises NotFramesError, or OSError where the disk or network fails.
     """
     wanted = list(columns) if columns is not None else frames.FRAMES.names
+    _is_regular(path)
     try:
         of_itself, table = _read(path, wanted)
         look(table, wanted)
@@ -73,6 +75,12 @@ def of_itself(path: Path | str | pa.NativeFile) -> FileMetadata:
             return file_metadata.metadata_of(file.metadata.metadata)
     except pa.ArrowException as wrong:
         raise NotFramesError(next(iter(str(wrong).splitlines()), "no Parquet")) from wrong
+
+
+def _is_regular(path: Path | str | pa.NativeFile) -> None:
+    """Opening a FIFO waits until another process writes to it. Raises NotFramesError, or OSError."""
+    if not isinstance(path, pa.NativeFile) and not stat.S_ISREG(Path(path).stat().st_mode):
+        raise NotFramesError("not a regular file")
 
 
 def _read(path: Path | str | pa.NativeFile, wanted: list[str]) -> tuple[FileMetadata, pa.Table]:

@@ -101,23 +101,28 @@ def written(files: list[Path], broken: list[str], *, some: bool = True) -> "Iter
 
 
 def opened(path: Path, wrong: list[str], columns: list[str] | None = None) -> "pa.Table | None":
-    """A file of frames, or columns of it; None where it is none, and `wrong` says why. Stop where the disk fails."""
+    """A file of frames, or columns of it (agent and file_seq among them); None where it is not one, or not the one
+    that its name says, and then `wrong` has the reason. Stop where the disk fails.
+    """
     from wirecheck.capture import frames, frames_file
+    from wirecheck.streaming.steps.quarantine import check_name
 
     try:
-        return frames_file.read(path, columns)
+        table = frames_file.read(path, columns)
+        check_name(path.name, table)
     except frames.NotFramesError as error:
         wrong.append(f"{path}: {error}")
+        return None
     except OSError as error:
         raise Stop(f"{path}: {error.strerror or error}") from error
-    return None
+    return table
 
 
 def beginning(path: Path, wrong: list[str]) -> int | None:
     """When a file of frames begins; marks at its edges count as frames do. None where it is none."""
     import pyarrow.compute as pc
 
-    table = opened(path, wrong, ["ts_ns"])
+    table = opened(path, wrong, ["ts_ns", "agent", "file_seq"])
     return None if table is None else int(pc.min(table["ts_ns"]).as_py() or 0)
 
 

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from bench.hostile import ACK, ANSWERED, ASKED, START_NS, Frames, opened, request
 from fuzz.damage import damaged
 from fuzz.files import BUILD
+from fuzz.hostile import ACK, ANSWERED, ASKED, START_NS, Frames, opened, request
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent

@@ -68,6 +68,11 @@ class AgentFrontiers(dict[str, Frontier]):
         """Whether the capture has ended, as far as anybody has said."""
         return (bool(self) or not self.expected) and self.passed().over
 
+    @property
+    def absent(self) -> frozenset[str]:
+        """Agents of which files were expected and nothing arrived, once all others have ended."""
+        return self.awaited - self.keys() if all(one.ended for one in self.values()) else frozenset()
+
     def passed(self) -> "Passed":
         if self._passed is None or self._passed.awaited is not self.awaited:
             waited = [self.get(agent, Frontier(0, ended=False)) for agent in self.awaited]

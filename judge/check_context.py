@@ -5,13 +5,14 @@ Rule: a check asks `passed` and never compares with the watermark itself; so a v
 An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
+from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.failures import SORTING, Failure, failure
@@ -58,7 +59,7 @@ class CheckContext:
         """By group and life of its metadata log."""
         self.log_lives: dict[int, LogLives] = {}
         self.known_senders: dict[int, set[str]] = {}
-        self.agents: Mapping[str, tuple[int, bool]] = {}
+        self.agents = AgentFrontiers({}, settings.agent_silent_s)
         """How far each agent has shown its traffic, and whether it has ended."""
         self.subject: Subject = ()
         self.failed: list[Failure] = []

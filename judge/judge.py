@@ -38,6 +38,7 @@ from wirecheck.judge.topology.strangers import Strangers
 
 MAIN, SNAPSHOTS, BEYOND = "main", "snapshots", "beyond"
 SERVERS: Subject = ("server",)
+AGENTS: Subject = ("agent",)
 EMPTY: Any = {"agents": {}, "pending": [], "late": 0, "aged_ns": 0, "strangers": None}
 
 
@@ -62,6 +63,7 @@ class Judge:
         main = self.stored(MAIN) or EMPTY
         self.agents = AgentFrontiers(main["agents"], self.settings.agent_silent_s)
         self.due = Agenda(self.stored)
+        self.recounts = Agenda(self.stored, "agenda-recounts")
         self.pending: set[Subject] = {tuple(subject) for subject in main["pending"]}
         self.late: int = main["late"]
         self.aged_ns: int = main["aged_ns"]
@@ -69,7 +71,7 @@ class Judge:
         self.snapshots = Snapshots(self.stored(SNAPSHOTS))
         self.failures = Failures(main.get("failing", ()))
         self.settlement = Settlement(self.ledger, self.failures, self.emitted, self.due)
-        self.pace = RowPace(self.agents, self.due, self.settlement)
+        self.pace = RowPace(self.agents, self.due, self.recounts, self.settlement)
         self.without: str | None = None
         """The endpoint that had to be left out to tell who belongs together."""
         self.strangers = Strangers(self.ledger, main["strangers"])
@@ -97,8 +99,10 @@ class Judge:
 
     @property
     def oldest_ns(self) -> int:
-        """The horizon: what was said last before it is counted as late, not judged."""
-        return self.watermark_ns - self.settings.horizon_s * 1_000_000_000
+        """The horizon: a claim that was last seen before it is counted as late, not judged. Agents of which all files
+        are known are waited for, so another agent's fast clock makes none of their frames late.
+        """
+        return self.agents.passed_ns - self.settings.horizon_s * 1_000_000_000
 
     def hear(self, said: agent_marks.Marks) -> None:
         """What an agent says about itself: frames skipped or dropped, input it could not read."""
@@ -108,6 +112,8 @@ class Judge:
     def progress(self, agent: str, last_ts_ns: int, ended: bool) -> None:
         """The agent has shown everything up to this capture time, in every bucket."""
         self.agents.progress(agent, last_ts_ns, ended=ended)
+        if ended:
+            self.ledger.touched.add(AGENTS)
 
     @property
     def watermark_ns(self) -> int:
@@ -117,8 +123,9 @@ class Judge:
         """The revisions of rows that are new or have changed since the last call."""
         left = [row for subject in self.room.crowd() for row in self.left(subject)]
         lessened = self.room.lessen()
+        self.repeated()
         settled = self.settled(self.pace.ripe())
-        unsaid = self.strange(self.ledger.touched)
+        unsaid = self.strange(self.ledger.touched | self.pace.recounted)
         before, without, context = self.clusters, self.without, self.context()
         lives, self.lives = self.lives, context.life_facts()
         moved = self.clusters.moved(before) or self.without != without or lives != self.lives
@@ -132,24 +139,35 @@ class Judge:
         changed = list(self.judged(subjects, context, forget=lessened))
         self.settlement.leave(settled)
         changed += self.aged()
+        self.pace.before_ns = self.watermark_ns
         others = self.overflow.rows(self.label, self.clusters.unknown.cluster)
         return [*left, *changed, *(EmittedRow(*row) for row in others)]
 
     def settled(self, ripe: set[Subject]) -> set[Subject]:
         """Connections that settle with this batch; what they add to sums is added."""
         lacking = {one for one in ripe if one[0] == CONNECTION and not self.due.due[one]}
-        self.settlement.take_account(self.ledger.touched, lacking)
-        early = bounds.too_many_connections(self.ledger, self.settings.most_connections)
+        early = {*bounds.too_many_connections(self.ledger, self.settings.most_connections)}
+        self.settlement.take_account(self.ledger.touched | self.pace.hurried | early, lacking)
         if early:
             self.overflow.left["connection"] += len(early)
         passed_ns = self.agents.passed_ns
-        found = {one for one in ripe if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | {*early}
+        found = {one for one in ripe if one[0] == CONNECTION and self.settlement.settled(one, passed_ns)} | early
         self.settlement.settle(found)
         return found
+
+    def repeated(self) -> None:
+        """Subjects of which nothing new was stated wait for their slot."""
+        for subject in self.ledger.repeated - self.ledger.touched:
+            if subject[0] == CONNECTION and self.settlement.over(subject):
+                self.ledger.touched.add(subject)  # its last rows were told
+            elif subject[0] != "host" or self.strangers.doubted(subject[1]):
+                self.pace.repeats(subject)
+        self.ledger.repeated.clear()
 
     def left(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that there is no room for are withdrawn."""
         self.due.drop(subject)
+        self.recounts.drop(subject)
         self.pending.discard(subject)
         for name, number, body in self.room.withdraw(subject):
             table, _, key = name.partition("|")
@@ -227,16 +245,18 @@ class Judge:
         def raised(subject: Subject, error: Exception) -> None:
             self.failures.add(failure(AGEING, (AGEING, *subject), error))
 
-        return age(self.ledger, self.oldest_ns, raised)
+        return age(self.ledger, self.watermark_ns - self.settings.horizon_s * 1_000_000_000, raised)
 
     def beside(self, subjects: set[Subject]) -> set[Subject]:
         """Subjects with those that look at them."""
         return subjects | {near for subject in subjects for near in evaluate.neighbours(subject, self.ledger)}
 
     def dirty(self) -> set[Subject]:
-        """Subjects that were touched, whose time has come, or that look at one that was touched."""
-        logged = self.pending if SERVERS in self.ledger.touched else set()
-        return self.beside(self.ledger.touched | self.pace.hurried | logged)
+        """Subjects of which something is new, whose time has come, or that look at one of these."""
+        found = self.ledger.touched | self.pace.hurried | self.pace.recounted
+        if SERVERS in found or self.agents.over:
+            found |= self.pending
+        return self.beside(found)
 
     def re_evaluate(self, subject: Subject, context: CheckContext, *, forget: bool = False) -> Iterator[EmittedRow]:
         """Judge one subject again and compare with its rows of before; what nothing makes any more is withdrawn, or,
@@ -244,6 +264,7 @@ class Judge:
         """
         context.subject = subject
         self.due.drop(subject)
+        self.recounts.drop(subject)
         self.pending.discard(subject)
         context.failed = []
         known = self.emitted.rows(subject)
@@ -284,7 +305,12 @@ class Judge:
             "strangers": self.strangers.state(),
         }
         ledger = self.ledger.shards()
-        states: dict[str, Any] = {MAIN: main, BEYOND: self.overflow.state(), **self.due.changed_shards()}
+        states: dict[str, Any] = {
+            MAIN: main,
+            BEYOND: self.overflow.state(),
+            **self.due.changed_shards(),
+            **self.recounts.changed_shards(),
+        }
         states |= self.emitted.changed_shards()
         if self.snapshots.changed:
             states[SNAPSHOTS], self.snapshots.changed = self.snapshots.state(), False

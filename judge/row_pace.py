@@ -1,5 +1,8 @@
-"""When rows are told: most of them with the batch that changes them; those that grow with every message once a minute,
-and so findings of which only the count, the last time and later evidence have changed.
+"""When subjects are checked again, and when rows are told.
+
+News is checked with the batch that brings it; where only counts and times have changed, once in SLOT_NS. Rows are told
+with the batch that changes them; those that grow with every message once a minute, and so findings of which only the
+count, the last time and later evidence have changed.
 
 Knows: which subjects have news that cannot wait, and until when the others wait. Does not know what a row says.
 Rule: a row that was held back is told within EVERY_NS of capture time, when its connection ends, and when the capture
@@ -11,8 +14,8 @@ import zlib
 from typing import Any
 
 from wirecheck.judge.agent_frontiers import AgentFrontiers
-from wirecheck.judge.checks.evaluate import UNHURRIED
-from wirecheck.judge.claims.claim import Subject
+from wirecheck.judge.checks.evaluate import ROWS, UNHURRIED, codes_of
+from wirecheck.judge.claims.claim import SLOT_NS, Subject
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import Revision, table_of
 from wirecheck.judge.results.result_table import ResultRow
@@ -21,19 +24,36 @@ from wirecheck.judge.settlement import Settlement
 
 SECOND_NS = 1_000_000_000
 EVERY_NS = 60 * SECOND_NS
+NEVER_NS = 1 << 63
 
 
 class RowPace:
-    def __init__(self, agents: AgentFrontiers, due: Agenda, settlement: Settlement) -> None:
-        self.agents, self.due, self.settlement = agents, due, settlement
+    def __init__(self, agents: AgentFrontiers, due: Agenda, recounts: Agenda, settlement: Settlement) -> None:
+        self.agents, self.due, self.recounts, self.settlement = agents, due, recounts, settlement
         self.hurried: set[Subject] = set()
         """Subjects of which every row is told now."""
+        self.recounted: set[Subject] = set()
+        """Subjects of which only counts and times have changed, and that are checked again now."""
+        self.before_ns = agents.watermark_ns
+        """The watermark of the batch before: a slot that has passed since then is looked at now."""
 
     def ripe(self) -> set[Subject]:
         """The subjects whose time has come."""
         found = self.due.ripe(self.agents.watermark_ns, connection=self.agents.passed_ns)
-        self.hurried = {*self.due.due} if self.agents.over else found
+        over, recounts = self.agents.over, self.recounts
+        self.recounted = {*recounts.due} if over else recounts.ripe(self.agents.watermark_ns)
+        self.hurried = {*self.due.due} | self.recounted if over else found
         return found
+
+    def repeats(self, subject: Subject) -> None:
+        """Something was stated of it again: its counts and times are looked at once a slot; those of a connection only
+        stand in a row that is told once a minute.
+        """
+        if subject[0] == CONNECTION:
+            if self.due.due.get(subject, NEVER_NS) > self.now_ns(subject) + EVERY_NS:
+                self.waits(subject)
+        elif subject not in self.recounts and (ROWS[subject[0]] or codes_of(subject[0])):
+            self.recounts.wait(subject, next_ns(subject, self.before_ns, SLOT_NS))
 
     def later(self, subject: Subject, known: Any) -> str | None:
         """The table whose rows of a subject are told another time. `known`: its rows of before."""
@@ -65,9 +85,13 @@ class RowPace:
 
     def waits(self, subject: Subject) -> None:
         """Until its second of the minute."""
-        now_ns = self.now_ns(subject)
-        phase_ns = zlib.crc32("\0".join(subject).encode(errors="surrogatepass")) % 60 * SECOND_NS
-        self.due.wait(subject, now_ns - (now_ns - phase_ns) % EVERY_NS + EVERY_NS)
+        self.due.wait(subject, next_ns(subject, self.now_ns(subject), EVERY_NS))
 
     def now_ns(self, subject: Subject) -> int:
         return self.agents.passed_ns if subject[0] == CONNECTION else self.agents.watermark_ns
+
+
+def next_ns(subject: Subject, now_ns: int, every_ns: int) -> int:
+    """The next time that is this subject's own of so many."""
+    phase_ns = zlib.crc32("\0".join(subject).encode(errors="surrogatepass")) % (every_ns // SECOND_NS) * SECOND_NS
+    return now_ns - (now_ns - phase_ns) % every_ns + every_ns

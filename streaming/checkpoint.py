@@ -235,7 +235,7 @@ def present_files(checkpoint: str, batch_id: int, settings: Settings) -> list[st
 def _has_gone(name: str, settings: Settings) -> bool:
     agent, number = whose(name) or (name, 1)
     known = settings.agents.get(agent)
-    return known is not None and number in known.missing
+    return known is not None and any(number in gap for gap in known.missing)
 
 
 def committed(checkpoint: str) -> int:

@@ -43,6 +43,15 @@ def spark(spark_folder):
 
 
 @pytest.fixture(autouse=True)
+def nothing_was_contained():
+    """A test fails if a judge contained an exception in it, other than those that tests/judge/lab.py plants."""
+    from bench.contained import nothing_contained
+
+    with nothing_contained(planted=" in lab.py:"):
+        yield
+
+
+@pytest.fixture(autouse=True)
 def nobody_leaves_a_spark_behind(spark_folder):
     """One that a command left would serve the next test, from a folder that is gone."""
     yield

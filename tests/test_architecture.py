@@ -88,7 +88,7 @@ BOUNDARIES = {
 }
 FUNCTION_LINES = 50
 WHOLE_LOOPS: set[str] = {"decode/interpret/interpreter.py follow", "decode/interpret/scatter.py put"}
-"""Functions of compiled modules that may be longer, as "decode/machine.py walk": loops that cannot be cut for free."""
+"""Functions of compiled modules that may be longer, as "FILE FUNCTION": loops that cannot be cut for free."""
 SHARED = {"__file__", "__version__", "extension_modules", "http_server"}
 """What every package may import from the one above them. It imports none of them."""
 COMPILED = {ROOT / path for path in extension_modules.listed()}

@@ -25,6 +25,22 @@ def test_every_link_and_file_a_page_names_exists(page):
     assert missing == []
 
 
+SOURCES = [*ROOT.glob("[a-z]*/**/*.py"), ROOT / "setup.py"]
+MODULES = {path.relative_to(ROOT).as_posix() for path in SOURCES if "build" not in path.parts}
+TEXTS = [*sorted(ROOT / name for name in MODULES), *ROOT.glob("*.md"), *ROOT.glob("[a-z]*/**/*.md")]
+
+
+def test_every_module_that_a_docstring_or_page_names_exists():
+    ends = {name[at:] for name in MODULES for at in (0, *(m.end() for m in re.finditer("/", name)))}
+    stale = []
+    for path in TEXTS:
+        text = path.read_text()
+        prose = text if path.suffix == ".md" else "\n".join(re.findall(r'"""(.*?)"""', text, re.DOTALL))
+        named = re.findall(r"(?<![\w./*-])(?:wirecheck/)?((?:\w+/)*[a-z]\w+\.py)\b", prose)
+        stale += [f"{path.relative_to(ROOT)}: {name}" for name in named if name not in ends]
+    assert stale == []
+
+
 def test_the_readme_has_every_folder_in_one_line():
     listing = (ROOT / "README.md").read_text().split("Every folder in one line:\n```\n")[1].split("```")[0]
     listed, above = [], []

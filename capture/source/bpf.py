@@ -1,7 +1,7 @@
 """The kernel's filter for TCP of some ports: classic BPF that is ours, so that an agent needs no libpcap.
 
 Knows: the dozen instructions it takes, as `bpf_asm` writes them, and how the kernel wants them. Refuses to know:
-sockets (live.py), filters in tcpdump's words (libpcap compiles those), what is inside of tunnels.
+sockets (interface.py), filters in tcpdump's words (libpcap compiles those), what is inside of tunnels.
 Rule: it is a sieve. What it cannot decide without a loop goes through, and userspace decides: later fragments, IPv6
 extension headers, more than TAGS tags. A VLAN tag that the kernel took off into metadata (SKF_AD_VLAN_TAG_PRESENT) is
 not among the bytes, neither here nor in the ring: the ether type alone says what follows, with or without it.

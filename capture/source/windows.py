@@ -1,7 +1,7 @@
 """The bytes of a capture file, a window at a time, packed or not, from a disk or a pipe.
 
 Knows: a window that slides over the file, each time with one more piece of it; how a pipe is looked into before it is
-read. Refuses to know: what the bytes mean, and how packed ones are unpacked (codecs.py).
+read. Refuses to know: what the bytes mean, and how packed ones are unpacked (compressed_files.py).
 Rule: memory is one window, whatever the file's size; a window grows only when its reader could consume nothing of it,
 and is otherwise so small that what was read into it is still in the processor's cache when it is looked at. A packed
 file that grows out of all proportion ends there, with a line: memory is flat, but time is not.

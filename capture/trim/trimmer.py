@@ -1,8 +1,8 @@
 """Rows in, the same rows out without records and secrets: nothing that nobody vouches for leaves this place.
 
 Knows: rows leave in the order they came, and for how long and how much they may wait until it is known what they carry.
-Refuses to know: what Kafka's messages are (confidence.py asks decode), how payloads are cut (waiting.py).
-Rule: kept are the bytes of messages that the follower handed out, as far as confidence.py lets them; the sizes of SASL
+Refuses to know: what Kafka's messages are (may_be_kept.py asks decode), how payloads are cut (kept_pieces.py).
+Rule: kept are the bytes of messages that the follower handed out, as far as may_be_kept.py lets them; the sizes of SASL
 tokens that stand between messages; of a message that could wait no longer size and ids; and what shows that TLS is TLS.
 All else is left out: other protocols, bytes between boundaries nobody knows, what came too late or again.
 """

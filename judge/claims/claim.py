@@ -96,19 +96,40 @@ class Claim:
         self.runs = runs or {}
         """Answers over time, by error code and connection."""
 
-    def merge(self, other: "Claim") -> None:
-        self.first = min(self.first, other.first)
+    def merge(self, other: "Claim") -> bool:
+        """Whether anything about it is news: all but greater counts, a later last sighting, another slot of time, and
+        values of which its kind says that they grow.
+        """
+        news = other.first < self.first
+        if news:
+            self.first = other.first
         self.last = max(self.last, other.last)
         self.count += other.count
-        known = len(self.tally) + len(self.peak)
+        tally, peak = self.tally, self.peak
+        known = len(tally) + len(peak)
         for name, count in other.tally.items():
-            self.tally[name] = self.tally.get(name, 0) + count
-        for name, value in other.peak.items():
-            self.peak[name] = max(self.peak[name], value) if name in self.peak else value
-        if len(self.tally) + len(self.peak) > known:
+            before = tally.get(name)
+            if before is None:
+                news = news or is_new(name, tally)
+                tally[name] = count
+            else:
+                tally[name] = before + count
+        members: list[str] = []
+        if other.peak:
+            growing = KINDS[self.kind].growing
+            for name, value in other.peak.items():
+                if name not in peak:
+                    members.append(name)
+                    peak[name] = value
+                elif (found := peak[name]) < value:
+                    peak[name] = value
+                    news = news or is_other(name, found, value, growing)
+        if len(tally) + len(peak) > known:
             self.bound()
         if other.runs:
+            news = news or not other.runs.keys() <= self.runs.keys()
             add_runs(self.runs, other.runs)
+        return news or any(name in self.peak and not name.startswith(AT) for name in members)
 
     def bound(self) -> None:
         """Leave out what is too much: looked for where something is new, which after two hours is seldom."""
@@ -176,6 +197,23 @@ class Claim:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):
                 continue  # a name may read like a reserved id
             yield (space, *("" if key[place] is None else str(key[place]) for place in places))
+
+
+def is_new(name: str, tally: dict[str, int]) -> bool:
+    """Whether a counter is one that was not there before, in no slot of time."""
+    slot, _, error = name.partition(":")
+    if not slot.isdigit():
+        return True
+    if not error or f"{int(slot) - 1}:{error}" in tally:
+        return False
+    return not any(other.endswith(f":{error}") and other.partition(":")[2] == error for other in tally)
+
+
+def is_other(name: str, before: Any, value: Any, growing: frozenset[str]) -> bool:
+    """Whether a peak has another value, and not just a greater or later one; one that begins to grow is news."""
+    if name in growing or name.startswith(AT):
+        return not before
+    return bool(before[-1] != value[-1]) if isinstance(before, list | tuple) else True
 
 
 def add_runs(mine: Runs, others: Runs) -> None:

@@ -19,6 +19,8 @@ class Kind:
     """Where the ledger files it: (space, fields of the subject's key); once per subject it speaks about."""
     sentence: str
     """What one such claim says, from its fields."""
+    growing: frozenset[str] = frozenset()
+    """Peaks that rise with traffic and that no check has to see at once: a greater value is no news."""
 
     @cached_property
     def at(self) -> dict[str, int]:
@@ -34,8 +36,9 @@ class Kind:
         )
 
 
-def kind(fields: str, subjects: str, sentence: str) -> Kind:
-    return Kind(tuple(fields.split()), tuple(tuple(subject.split(":")) for subject in subjects.split()), sentence)
+def kind(fields: str, subjects: str, sentence: str, *, growing: str = "") -> Kind:
+    filed = tuple(tuple(subject.split(":")) for subject in subjects.split())
+    return Kind(tuple(fields.split()), filed, sentence, frozenset(growing.split()))
 
 
 STATED: Mapping[str, Kind] = {
@@ -90,20 +93,30 @@ STATED: Mapping[str, Kind] = {
         "controller {by} orders partition {partition} of topic id {topic_id}",
     ),
     "partition_use": kind(
-        "topic_id client_id host endpoint", "id:topic_id", "{client_id} fetches partitions of {topic_id}"
+        "topic_id client_id host endpoint",
+        "id:topic_id",
+        "{client_id} fetches partitions of {topic_id}",
+        growing="latest",
     ),
-    "use": kind("topic_id api client_id host endpoint", "id:topic_id", "{client_id} uses the id in {api}"),
+    "use": kind(
+        "topic_id api client_id host endpoint", "id:topic_id", "{client_id} uses the id in {api}", growing="used"
+    ),
     "deletions": kind("endpoint", "server:", "topics are deleted"),
     # who leads and follows
     "serves": kind(
-        "name topic_id partition endpoint", "name:name id:topic_id", "{endpoint} serves partition {partition}"
+        "name topic_id partition endpoint",
+        "name:name id:topic_id",
+        "{endpoint} serves partition {partition}",
+        growing="latest",
     ),
     "denies": kind(
         "name topic_id partition endpoint api error",
         "name:name id:topic_id",
         "{endpoint} answers {api} for partition {partition} with {error}",
     ),
-    "follower": kind("broker endpoint client_id host", "follower:broker", "broker {broker} fetches from {endpoint}"),
+    "follower": kind(
+        "broker endpoint client_id host", "follower:broker", "broker {broker} fetches from {endpoint}", growing="full"
+    ),
     # by the leaders' port: of brokers by brokers there are too many to count each by time
     "fetch_versions": kind("broker host port", "server:", "broker {broker} at {host} fetches from brokers"),
     "follows": kind(
@@ -124,7 +137,7 @@ STATED: Mapping[str, Kind] = {
     "registered": kind("endpoint address node", "server:", "{endpoint} holds that node {node} is at {address}"),
     "carries": kind("endpoint", "server:", "{endpoint} speaks of topic ids"),
     "names": kind("endpoint", "server:", "{endpoint} tells the ids of topics"),
-    "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log"),
+    "log_order": kind("endpoint", "server:", "{endpoint} shows the metadata log", growing="high_watermark"),
     "log_epoch": kind(
         "endpoint epoch offset written",
         "server:",
@@ -190,6 +203,7 @@ STATED: Mapping[str, Kind] = {
         "name topic_id group partition endpoint",
         "name:name id:topic_id",
         "group {group} commits offsets of partition {partition} of {name} {topic_id}",
+        growing="committed",
     ),
     "offset_gone": kind(
         "topic_id group partition endpoint",
@@ -200,6 +214,7 @@ STATED: Mapping[str, Kind] = {
         "topic_id partition endpoint",
         "id:topic_id",
         "{endpoint} shows how far partition {partition} of {topic_id} goes",
+        growing="highest latest",
     ),
     "fenced": kind(
         "client_id host endpoint name topic_id partition error",
@@ -231,7 +246,10 @@ STATED: Mapping[str, Kind] = {
     "told": kind("client_id host endpoint", "client:client_id:host", "{endpoint} tells {client_id} of topics"),
     # what was seen and read
     "connection": kind(
-        "host endpoint client started_ns", "connection:endpoint:client:started_ns", "connection {client}>{endpoint}"
+        "host endpoint client started_ns",
+        "connection:endpoint:client:started_ns",
+        "connection {client}>{endpoint}",
+        growing="frames payload_bytes requests responses overhead_bytes unseen_bytes",
     ),
     "gap": kind(
         "host endpoint client started_ns ts_ns side bytes",
@@ -291,7 +309,10 @@ KINDS: Mapping[str, Kind] = {
     **STATED,
     **{
         f"{UNANSWERED}{name}": Kind(
-            (*STATED[name].fields, "host"), STATED[name].subjects, f"{{host}}, unanswered: {STATED[name].sentence}"
+            (*STATED[name].fields, "host"),
+            STATED[name].subjects,
+            f"{{host}}, unanswered: {STATED[name].sentence}",
+            STATED[name].growing,
         )
         for name in (*ORDERED, "address", "carries")
     },

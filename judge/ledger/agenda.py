@@ -14,11 +14,12 @@ SHARDS, SLOT_NS = 8, 16_000_000_000
 
 
 class Agenda:
-    """`stored`: a shard's state by name; None where there is none."""
+    """`stored`: a shard's state by name; None where there is none. `name`: before the numbers of its shards."""
 
-    def __init__(self, stored: Callable[[str], Any]) -> None:
+    def __init__(self, stored: Callable[[str], Any], name: str = "agenda") -> None:
+        self.names = [f"{name}-{number}" for number in range(SHARDS)]
         self.shards: list[dict[Subject, int]] = [
-            {tuple(subject): due_ns for subject, due_ns in stored(name_of(number)) or ()} for number in range(SHARDS)
+            {tuple(subject): due_ns for subject, due_ns in stored(name) or ()} for name in self.names
         ]
         self.due: dict[Subject, int] = {subject: due for shard in self.shards for subject, due in shard.items()}
         self.changed: set[int] = set()
@@ -51,14 +52,10 @@ class Agenda:
 
     def changed_shards(self) -> dict[str, Any]:
         """Since the last call."""
-        changed = {name_of(number): [*self.shards[number].items()] for number in sorted(self.changed)}
+        changed = {self.names[number]: [*self.shards[number].items()] for number in sorted(self.changed)}
         self.changed.clear()
         return changed
 
 
 def shard_of(due_ns: int) -> int:
     return due_ns // SLOT_NS % SHARDS
-
-
-def name_of(number: int) -> str:
-    return f"agenda-{number}"

@@ -42,7 +42,9 @@ class Ledger:
         self.loaded: dict[str, Shard] = {}
         self.changed: set[str] = set()
         self.touched: set[Subject] = set()
-        """Subjects that have changed since they were last judged."""
+        """Subjects of which something new was stated since they were last judged."""
+        self.repeated: set[Subject] = set()
+        """Subjects of which something was stated again: counts and times have changed."""
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.identity
@@ -52,10 +54,12 @@ class Ledger:
             known = claims.get(identity)
             if known is None:
                 claims[identity] = claim.copy()
+                self.touched.add(subject)
+            elif known.merge(claim):
+                self.touched.add(subject)
             else:
-                known.merge(claim)
+                self.repeated.add(subject)
             self.changed.add(name)
-            self.touched.add(subject)
 
     def remove(self, subject: Subject, claims: Iterable[Claim]) -> None:
         """Forget claims about one subject, and the subject with the last of them."""
@@ -77,6 +81,7 @@ class Ledger:
         del self.shard(name)[subject]
         self.changed.add(name)
         self.touched.discard(subject)
+        self.repeated.discard(subject)
 
     def __contains__(self, subject: Subject) -> bool:
         return subject in self.shard(shard_of(subject))

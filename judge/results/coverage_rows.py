@@ -52,12 +52,16 @@ def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
 
 
 def marks(_agents: Subject, context: CheckContext) -> Iterator[ResultRow]:
-    """What agents say about themselves: frames skipped or dropped, input that could not be read."""
+    """What agents report of themselves: frames skipped or dropped, input that could not be read. And agents of which
+    nothing arrived.
+    """
     for claim in context.ledger.claims("mark", "agent"):
         agent, what, source, reason = claim.key
         detail = reason if source is None else f"{source}: {reason}"
         count = claim.tally["count"]
         yield counted(f"{agent}|{what}|{detail}", None, what, count, detail)
+    for agent in sorted(context.agents.absent):
+        yield counted(f"{agent}|absent", None, "input_errors", 1, f"{agent}: its files were expected and none arrived")
 
 
 def counted(identity: str, connection: str | None, measure: str, count: int, detail: str | None) -> ResultRow:

@@ -116,8 +116,10 @@ class Strangers:
 
     def beyond_doubt(self, subjects: Iterable[Subject]) -> set[Subject]:
         """The hosts among them of which nothing odd is to be told, as clients or as servers."""
-        doubted = self.hosts.keys() | self.servers
-        return {subject for subject in subjects if subject[0] == "host" and subject[1] not in doubted}
+        return {subject for subject in subjects if subject[0] == "host" and not self.doubted(subject[1])}
+
+    def doubted(self, host: str) -> bool:
+        return host in self.hosts or host in self.servers
 
     def is_stranger(self, host: str) -> bool:
         known = self.hosts.get(host)

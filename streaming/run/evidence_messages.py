@@ -22,6 +22,7 @@ from wirecheck.capture.frames import NotFramesError
 from wirecheck.decode.envelope import ENVELOPE
 from wirecheck.decode.show import message_lines, message_page
 from wirecheck.decode.show.message_filter import Filter, layers, texts
+from wirecheck.streaming.steps.quarantine import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -128,6 +129,7 @@ def tables(files: Iterable[Path], wanted: Iterable[Exchange]) -> Iterator[pa.Tab
     for file in files:
         try:
             table = frames_file.read(file)
+            check_name(file.name, table)
         except NotFramesError:
             continue
         yield table.filter(pc.and_(pc.is_in(table["src_port"], numbers), pc.is_in(table["dst_port"], numbers)))

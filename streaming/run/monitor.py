@@ -156,7 +156,8 @@ def present(arrivals: Arrivals, plan: Plan) -> dict[str, AgentFiles]:
     for agent, number in filter(None, map(whose, checkpoint.newest_files(plan.checkpoint))):
         if number not in arrivals.there.get(agent, ()):
             lost[agent].append(number)
-    begun = {agent: AgentFiles(first, tuple(lost[agent])) for agent, first in sorted(arrivals.lowest().items())}
+    gone = {agent: tuple(range(number, number + 1) for number in sorted(numbers)) for agent, numbers in lost.items()}
+    begun = {agent: AgentFiles(first, gone.get(agent, ())) for agent, first in sorted(arrivals.lowest().items())}
     folder = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
     try:
         need_format(f"{folder}/{first_of(agent, files)}" for agent, files in begun.items())

@@ -38,7 +38,11 @@ def in_pieces(rows: Iterable[Tagged]) -> Iterator[list[Tagged]]:
 
 
 def hold_little() -> None:
-    """This process returns what is large when it is freed; those it starts are told by their environment."""
+    """This process returns what is large when it is freed; those it starts are told by their environment.
+
+    Arrow's own pool (mimalloc) keeps what its threads freed: after a pass over the tables a driver of 170 MB held 230.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
     with suppress(OSError, AttributeError):  # another C library
         for option, size in zip(AS_IT_COMES, GIVE_BACK_BYTES, strict=True):
             ctypes.CDLL(None).mallopt(option, size)

@@ -36,6 +36,7 @@ KEPT_FRAMES = 200_000
 """Frames of a batch that are held in order to repeat their calls without one that raises."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
+TWICE = "another file of this agent and number was read before it"
 Ints = NDArray[np.int64]
 Call = Callable[[Follower], Exchanges]
 
@@ -105,14 +106,14 @@ class Bucket:
 
     def receive(self, cells: Iterable[bytes]) -> Iterator[Tagged]:
         """All rows that one batch has for this bucket."""
-        turns, missing, late = self.in_order(cells)
+        turns, missing, unread = self.in_order(cells)
         refused, self.passed_ns = self.follower.refused, self.passed()
         self.expect([*self.agents])
         ready: list[FrameFile] = []
         yield from self.exchanges(some_together(self.learned(turns, ready)))
         yield from self.progress(ready)
         yield from self.marks(ready, missing)
-        yield from self.passed_over(late)
+        yield from self.passed_over(unread)
         yield from self.came_late()
         yield from self.set_aside()
         yield from self.not_followed(ready, self.follower.refused - refused)
@@ -185,16 +186,18 @@ class Bucket:
         elif error is not None:
             self.left_out += [(file, f"not followed in bucket {self.number}: {described(error)}") for file in files]
 
-    def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[tuple[str, int]]]:
-        """The files that can be followed now, each agent's in order; the number of files given up per agent; and those
-        that come when later ones have been followed.
+    def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[tuple[str, int, str]]]:
+        """The files that can be followed now, each agent's in order; the number of files given up per agent; and the
+        files that are not followed, each by agent and number with the reason.
         """
-        late: list[tuple[str, int]] = []
+        unread: list[tuple[str, int, str]] = []
         for cell in cells:
             name, number = file_of(cell)
             agent = self.agents.setdefault(name, Agent())
             if number < agent.next_seq:
-                late.append((name, number))
+                unread.append((name, number, TOO_LATE))
+            elif number in agent.held:
+                unread.append((name, number, TWICE))
             else:
                 agent.held[number] = cell
         turns: Turns = {}
@@ -205,7 +208,7 @@ class Bucket:
                 missing[name] = missing.get(name, 0) + (seq - agent.next_seq if agent.next_seq else 0)
                 agent.next_seq = seq + 1
                 turns.setdefault(name, deque()).append(agent.held.pop(seq))
-        return turns, missing, late
+        return turns, missing, unread
 
     def advance(self, file: FrameFile) -> Iterable[Exchanges]:
         agent, known = self.agents[file.agent], self.settings.agents.get(file.agent)
@@ -247,10 +250,10 @@ class Bucket:
             seq = self.agents[name].next_seq - 1
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0), seq)))
 
-    def passed_over(self, late: list[tuple[str, int]]) -> Iterator[Tagged]:
-        """Their frames would come behind what is judged already: they are named instead."""
-        for agent, seq in late if self.number == 0 else ():
-            said = quarantine.marks(file_name(agent, seq), TOO_LATE)
+    def passed_over(self, unread: list[tuple[str, int, str]]) -> Iterator[Tagged]:
+        """Files that are not followed are named instead."""
+        for agent, seq, why in unread if self.number == 0 else ():
+            said = quarantine.marks(file_name(agent, seq), why)
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, said, 0)))
 
     def came_late(self) -> Iterator[Tagged]:
@@ -295,8 +298,8 @@ def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:
     if not agent.held:
         return None
     seq = agent.next_seq or (known.first if known else 1)
-    while known and seq in known.missing:
-        seq += 1
+    for gap in known.missing if known else ():
+        seq = gap.stop if seq in gap else seq
     if seq in agent.held:
         return seq
     soonest = min(agent.held)  # given up is what does not come, and what was gone when this start began

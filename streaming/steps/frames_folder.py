@@ -7,6 +7,7 @@ Rule: a name that is none of an agent's is refused where nothing else is there, 
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from wirecheck.capture.file_metadata import FormatError
@@ -63,9 +64,14 @@ def agents_of(files: list[Path]) -> dict[str, AgentFiles]:
         if name := NAME.fullmatch(file.name):
             numbers.setdefault(name["agent"], set()).add(int(name["seq"]))
     return {
-        agent: AgentFiles(min(there), tuple(sorted(set(range(min(there), max(there))) - there)), max(there))
-        for agent, there in sorted(numbers.items())
+        agent: AgentFiles(min(present), missing_between(present), max(present))
+        for agent, present in sorted(numbers.items())
     }
+
+
+def missing_between(present: Iterable[int]) -> tuple[range, ...]:
+    """The gaps between these numbers. A name may claim any number, so a gap costs the same however long it is."""
+    return tuple(range(one + 1, other) for one, other in pairwise(sorted(present)) if one + 1 < other)
 
 
 def labelled(agents: dict[str, AgentFiles], folder: Path | str) -> dict[str, AgentFiles]:

@@ -79,10 +79,10 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
                 if marks.file_seq:  # what is skipped for want of room is said beside the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
     for frontier in frontiers.common():
-        if not frontier.ts_ns:  # nothing of this agent could be read so far
-            continue
-        judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
-        totals.put("judged_ns", frontier.agent, frontier.ts_ns)
+        if frontier.ts_ns or frontier.ended:  # an agent with no readable file ends, too, and is not waited for
+            judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
+        if frontier.ts_ns:
+            totals.put("judged_ns", frontier.agent, frontier.ts_ns)
     tables = told(judge, totals)
     return tables + passing, {**judge.shards(), FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 

@@ -66,9 +66,23 @@ def pack_files(paths: Iterable[str], settings: Settings) -> Iterator[Iterable[Ta
     """The rows of one file after the other, made as they are taken: a worker holds one file, and one row of it."""
     for path in paths:
         try:
-            yield packed(path, read(path), settings)
+            table = read(path)
+            check_owner(path, table, settings)
+            yield packed(path, table, settings)
         except NotFramesError as wrong:
             yield set_aside(path, str(wrong), settings)
+
+
+def check_owner(path: str, table: pa.Table, settings: Settings) -> None:
+    """Whether the file is its agent's: by its name, and where all files are known, by its label. Raises NotFramesError.
+
+    A number under another label would be awaited under the agent's own until the end.
+    """
+    quarantine.check_name(path, table)
+    known = settings.agents.get(table["agent"][0].as_py())
+    label = table["cluster"][0].as_py()
+    if known and known.last and known.label not in {"", label}:
+        raise NotFramesError(f"its cluster is {label!r}, and that of its agent's first file is {known.label!r}")
 
 
 def packed(path: str, table: pa.Table, settings: Settings) -> Iterator[Tagged]:
@@ -108,8 +122,9 @@ def whole(path: str) -> Any:
 
 def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
     """A file that cannot be read, as every bucket sees it: its number, and what is said instead of its frames."""
-    label = quarantine.label_near(path)
     agent, seq = quarantine.whose(path) or (path.rpartition("/")[2], quarantine.STRANGER)
+    known = settings.agents.get(agent)
+    label = (known.label if known else "") or quarantine.label_of(path)
     cell = file_cell(FrameFile(agent, seq, quarantine.marks(path, reason), None))
     return [Tagged(label, bucket, FRAMES, cell) for bucket in range(settings.buckets)]
 

@@ -1,21 +1,24 @@
 """Files among the frames that cannot be read: set aside, named, and never in the way of the next.
 
-Knows: how a frames file is named, and what a file says in place of its frames: that it was an input error, under the
-label of its neighbours. Knows nothing of Parquet.
+Knows: how a frames file is named, and what stands in place of its frames: that it was an input error, under its own
+label or that of its neighbours. Knows nothing of Parquet.
 Rule: a file that cannot be read keeps its number: the agent's later files are followed at once, and what it held is
-unseen. It stays where it is; the tables name it (coverage, measures input_errors and quarantined_files).
+unseen. It stays where it is; the tables name it (coverage, measures input_errors and quarantined_files). The name
+decides which agent and number a file has; rows that belong to another agent or number are not read.
 """
 
 import re
 from collections.abc import Iterator
 
+import pyarrow as pa
 from pyarrow import fs
 
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.file_metadata import FileMetadata
+from wirecheck.capture.frames import NotFramesError
 from wirecheck.streaming.store.storage import at
 
-NAME = re.compile(r"(?P<agent>.+)-(?P<seq>\d{10})\.parquet")
+NAME = re.compile(r"(?P<agent>.+)-(?P<seq>[0-9]{10})\.parquet")
 STRANGER = 1
 """The number of a file whose name has none: an agent of its own, ended with it."""
 UNKNOWN_LABEL = "unknown"
@@ -26,6 +29,16 @@ def whose(path: str) -> tuple[str, int] | None:
     """Agent and number, by the name."""
     name = NAME.fullmatch(path.rpartition("/")[2])
     return (name["agent"], int(name["seq"])) if name else None
+
+
+def check_name(path: str, table: pa.Table) -> None:
+    """Whether the file's name has the agent and number of its rows. Raises NotFramesError.
+
+    A file of another name would take that agent's place: its frames, or its number.
+    """
+    agent, number = str(table["agent"][0].as_py()), int(table["file_seq"][0].as_py())
+    if whose(path) != (agent, number):
+        raise NotFramesError(f"its name does not match its rows, which are file {number} of agent {agent!r}")
 
 
 def marks(path: str, reason: str) -> tuple[frames.Mark, ...]:
@@ -58,6 +71,8 @@ def label_in(path: str) -> str | None:
 def metadata_of(path: str) -> FileMetadata:
     """What a file of frames says of itself, on any file system. Raises NotFramesError, OSError and ValueError."""
     system, inside = at(path)
+    if not system.get_file_info(inside).is_file:  # opening a FIFO waits for its writer
+        raise NotFramesError("not a regular file")
     with system.open_input_file(inside) as file:
         return frames_file.of_itself(file)
 

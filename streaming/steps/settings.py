@@ -16,8 +16,8 @@ class AgentFiles:
 
     first: int = 1
     """The lowest file_seq: nothing older is waited for."""
-    missing: tuple[int, ...] = ()
-    """Numbers above `first` that nobody will deliver."""
+    missing: tuple[range, ...] = ()
+    """Numbers above `first` of which no file is there, and none will come; in order."""
     last: int = 0
     """The highest file_seq, behind which nothing comes, end mark or not; 0 where more may come."""
     label: str = ""

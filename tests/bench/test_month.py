@@ -11,7 +11,6 @@ import pytest
 from bench import paced_monitor
 from bench.month import rows
 from bench.month_run import Day, Month
-from bench.month_states import as_of, day_after
 from bench.month_traffic import (
     BETWEEN,
     CONNECTIONS,
@@ -21,7 +20,6 @@ from bench.month_traffic import (
     PORTS,
     Traffic,
     begun_anew,
-    file_of,
     plan,
     planted,
     stale,
@@ -109,24 +107,3 @@ def test_a_finding_that_only_one_of_both_made_is_told(tmp_path):
     assert found["findings other than the plain loop's"]["value"] == 2
     assert found["frames counted other than by the plain loop"]["met"]
     assert found["memory of java, last"]["met"]
-
-
-def test_the_day_behind_a_state_goes_on_where_its_files_end_and_its_day(tmp_path):
-    last = [step for step in STEPS if step.day == 1][-1]
-    (tmp_path / "frames").mkdir()
-    (tmp_path / "frames" / file_of("a", last)).touch()
-    found = list(day_after(2, tmp_path))
-    assert len(found) == MEASURED
-    assert (found[0].number, found[0].day) == (last.number + 1, 2)
-    assert last.end_s <= found[0].begin_s < last.end_s + MEASURED
-    assert all(one.end_s == other.begin_s for one, other in itertools.pairwise(found))
-
-
-def test_frames_at_real_speed_have_the_names_of_their_day_and_lose_none(traffic):
-    step = next(step for step in STEPS if step.day == 2)
-    made = as_of(step, traffic.table)
-    assert b"".join(made["payload"].to_pylist()) == traffic.payload(step)
-    assert clients(made) == clients(traffic.frames_of(step))
-    assert made.drop(["payload", "src_ip", "dst_ip", "src_port", "dst_port"]).equals(
-        traffic.table.drop(["payload", "src_ip", "dst_ip", "src_port", "dst_port"])
-    )

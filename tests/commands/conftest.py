@@ -59,6 +59,8 @@ def lying_folder(frames_folder, tmp_path_factory):
         (folder / file.name).symlink_to(file)
     table = frames_file.read(file).cast(frames.FRAMES)
     longer = pa.array([200 << 10] * len(table), pa.int32())
-    place = table.schema.get_field_index("payload_len")
-    frame_files.write(table.set_column(place, "payload_len", longer), folder / "liar-0000000001.parquet")
+    table = table.set_column(table.schema.get_field_index("payload_len"), "payload_len", longer)
+    agent = pa.array(["liar"] * len(table), pa.string())
+    table = table.set_column(table.schema.get_field_index("agent"), "agent", agent)
+    frame_files.write(table, folder / "liar-0000000001.parquet")
     return folder

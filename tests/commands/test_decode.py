@@ -1,6 +1,8 @@
 """`wirecheck decode` as people use it: bytes as tools write them, options that go together, and clear words if not."""
 
 import json
+import os
+import shutil
 import struct
 
 import pytest
@@ -176,11 +178,7 @@ def test_files_of_several_agents_are_read_side_by_side(run, tmp_path):
         pcap.write_bytes(traffic.pcap(packets))
         for part in (slice(0, 20), slice(20, None)):
             pcap.write_bytes(traffic.pcap(packets[part]))
-            write_frames([pcap], tmp_path / f"frames-{agent}-{part.start}", "default", agent)
-        (tmp_path / f"frames-{agent}").mkdir()
-        for number, start in enumerate((0, 20)):
-            (file,) = (tmp_path / f"frames-{agent}-{start}").glob("*.parquet")
-            file.rename(tmp_path / f"frames-{agent}" / f"{agent}-{number:010d}.parquet")
+            write_frames([pcap], tmp_path / f"frames-{agent}", "default", agent)
     lines = told(run("decode", tmp_path / "frames-two", tmp_path / "frames-one", "--format", "json"))
     assert [line["correlation_id"] for line in lines] == list(range(40))
 
@@ -214,12 +212,26 @@ def test_a_file_that_lies_is_named_and_left_out(run, frames_folder, lying_folder
     assert run("decode", frames_folder, *asked, "--strict").exit_code == 0
 
 
+def test_a_renamed_file_and_a_fifo_are_named_and_the_rest_is_read(run, frames_folder, tmp_path):
+    whole = [*frames_folder.glob("*.parquet")]
+    for file in whole:
+        shutil.copy(file, tmp_path / file.name)
+    shutil.copy(whole[0], tmp_path / "evil-0000000001.parquet")
+    os.mkfifo(tmp_path / "zz-0000000001.parquet")
+    asked = ("--api", "LeaderAndIsr", "--format", "json")
+    result = run("decode", tmp_path, *asked)
+    assert told(result) == told(run("decode", frames_folder, *asked))
+    lines = result.stderr.splitlines()
+    assert any("evil-0000000001.parquet: its name does not match its rows" in line for line in lines)
+    assert any("zz-0000000001.parquet: not a regular file; it is skipped" in line for line in lines)
+
+
 def test_a_folder_of_nothing_but_lies_ends_with_2(run, lying_folder, tmp_path):
     for number in (1, 2):
         (tmp_path / f"liar-{number:010d}.parquet").symlink_to(lying_folder / "liar-0000000001.parquet")
     result = run("decode", tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert [line.split(": ")[1] for line in result.stderr.splitlines()] == [
+    assert sorted(line.split(": ")[1] for line in result.stderr.splitlines()) == [
         f"{tmp_path}/liar-000000000{number}.parquet" for number in (1, 2)
     ]
 

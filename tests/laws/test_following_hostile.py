@@ -1,6 +1,6 @@
 """Laws of following hostile traffic: its memory is bounded, its cost per frame is flat, and nobody else pays for it.
 
-The attacks are those of bench/hostile.py, which `make bench ONLY=following` times; here they run against small bounds.
+The attacks are those of fuzz/hostile.py; here they run against small bounds.
 """
 
 import time
@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from bench.hostile import ATTACKS, START_NS, Frames, ordinary
 from fuzz.following import random_order
+from fuzz.hostile import ATTACKS, START_NS, Frames, ordinary
 from tests.decode.connection.conversations import facts, told
 from wirecheck.decode.connection.exchanges import ANSWERED
 from wirecheck.decode.connection.follower import Follower, Limits

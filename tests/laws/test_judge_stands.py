@@ -41,6 +41,11 @@ def claims_of(name, folder):
     return [claim for row in decoded if row.route == CLAIMS for claim in unpack(from_cell(row.cell, Claimed).claims)]
 
 
+@pytest.fixture(autouse=True)
+def nothing_was_contained():
+    """Claims are bent here until checks raise. Which may be contained, each test says."""
+
+
 @pytest.fixture(scope="session")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("claims")

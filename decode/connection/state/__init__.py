@@ -1,1 +1,1 @@
-"""What a follower remembers between calls: its heap, its bytes, and both as a checkpoint."""
+"""What a follower remembers between calls: its connections and their bytes, and both as a checkpoint."""

@@ -407,7 +407,7 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
     (folder / frames_files[1].name).unlink()
     (folder / "b-0000000001.parquet").write_bytes(b"not frames")
     page, _ = once(spark, plan, said)
-    loop = Loop(Settings(agents={"a": AgentFiles(1, (2,), 0, "L"), "b": AgentFiles(1, (), 0, "L")}))
+    loop = Loop(Settings(agents={"a": AgentFiles(1, (range(2, 3),), 0, "L"), "b": AgentFiles(1, (), 0, "L")}))
     loop.batch([frames_files[0], *frames_files[2:]])
     loop.batch([folder / "b-0000000001.parquet"])
     expected = loop.result().json()

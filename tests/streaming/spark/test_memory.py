@@ -1,5 +1,8 @@
 """Rows travel in pieces, so that what a step holds does not grow with a batch."""
 
+import subprocess
+import sys
+
 from wirecheck.streaming.spark.memory import PIECE_BYTES, in_pieces
 from wirecheck.streaming.steps.tagged import EXCHANGES, Tagged
 
@@ -25,3 +28,11 @@ def test_a_piece_is_there_before_the_next_row_is_made():
     pieces = in_pieces(each())
     next(pieces)
     assert made == [0]
+
+
+def test_a_driver_takes_its_tables_from_the_system():
+    """In a process of its own: the pool is one for all."""
+    code = "import pyarrow as pa; from wirecheck.streaming.spark.memory import hold_little; hold_little()"
+    shown = f"{code}; print(pa.default_memory_pool().backend_name)"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert done.stdout == "system\n"

@@ -47,7 +47,7 @@ def test_the_frontier_moves_over_contiguous_files_only():
 
 
 def test_a_replay_knows_where_files_begin_and_which_are_missing():
-    bucket = Bucket("L", 0, Settings(agents={"a": AgentFiles(5, (6, 7))}))
+    bucket = Bucket("L", 0, Settings(agents={"a": AgentFiles(5, (range(6, 8),))}))
     rows = list(bucket.receive([file(8), file(5)]))
     assert fronts(rows) == [Progress("a", 8000, False)]
     assert [marks.missing_files for marks in said(rows)] == [2]
@@ -71,6 +71,18 @@ def test_files_that_were_gone_when_it_started_are_not_waited_for():
     assert (fronts(rows), [marks.missing_files for marks in said(rows)]) == ([Progress("a", 3000, False)], [1])
     rows = list(restored(bucket).receive([file(7)]))
     assert (fronts(rows), [marks.missing_files for marks in said(rows)]) == ([Progress("a", 8000, False)], [3])
+
+
+def test_a_second_file_of_an_agent_and_number_is_named_and_never_replaces_the_first():
+    bucket = Bucket("L", 0, Settings())
+    first, second = file(2, Mark(STARTED, 1)), file(2, Mark(DROPPED, 1, "eth0", 7, "kernel"))
+    early = list(bucket.receive([first, second]))
+    rows = list(bucket.receive([file(1)]))
+    assert fronts(rows) == [Progress("a", 2000, False)]
+    kinds = [mark.kind for marks in said(rows) for mark in marks.marks]
+    assert (STARTED in kinds, DROPPED in kinds) == (True, False)
+    named = [(mark.kind, mark.source) for marks in said(early) for mark in marks.marks]
+    assert named == [(INPUT_ERROR, "a-0000000002.parquet"), (QUARANTINED, "a-0000000002.parquet")]
 
 
 def test_a_file_that_comes_behind_later_ones_is_passed_over_and_named():

@@ -16,7 +16,7 @@ def folder_of(path, *names):
 def test_agents_and_their_missing_files_are_known_beforehand(tmp_path):
     names = ["b-1-0000000003.parquet", "b-1-0000000004.parquet", "b-1-0000000006.parquet", "a-0000000001.parquet"]
     files = frames_files([folder_of(tmp_path / "x", *names, ".b-1-0000000007.parquet.tmp")])
-    assert agents_of(files) == {"a": AgentFiles(1, (), 1), "b-1": AgentFiles(3, (5,), 6)}
+    assert agents_of(files) == {"a": AgentFiles(1, (), 1), "b-1": AgentFiles(3, (range(5, 6),), 6)}
 
 
 @pytest.mark.parametrize(

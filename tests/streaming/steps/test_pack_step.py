@@ -1,5 +1,7 @@
 """Frames files are dealt to buckets whole, and joined again."""
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,7 +10,8 @@ from tests import frame_files
 from wirecheck.capture import frames, frames_file
 from wirecheck.decode.connection.segments import segments
 from wirecheck.streaming.steps import pack_step
-from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
+from wirecheck.streaming.steps.settings import AgentFiles, Settings
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +138,63 @@ def test_a_table_of_something_else_is_named(frames_files, tmp_path, columns, wor
     frame_files.write(table.select(columns) if columns else table, tmp_path / "x.parquet")
     with pytest.raises(pack_step.NotFramesError, match=words):
         pack_step.read(str(tmp_path / "x.parquet"))
+
+
+def stamped(table, path, agent, number, cluster):
+    """The same rows as the file of another agent, number or cluster."""
+    table = table.cast(frames.FRAMES)
+    for name, value in (("agent", agent), ("file_seq", number), ("cluster", cluster)):
+        place = table.schema.get_field_index(name)
+        field = table.schema.field(name)
+        table = table.set_column(place, field, pa.array([value] * len(table), field.type))
+    frame_files.write(table, path)
+    return path
+
+
+def packed(path, settings=Settings(buckets=1)):
+    (rows,) = pack_step.pack_files([str(path)], settings)
+    (row,) = rows
+    return row.label, pack_step.read_file(row.cell)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("evil-0000000001.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
+        ("a-0000000002.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
+        ("a-" + "\u0660" * 9 + "\u0661.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
+        ("notes.parquet", "its name does not match its rows, which are file 1 of agent 'a'"),
+    ],
+)
+def test_a_file_whose_rows_belong_to_another_agent_or_number_is_set_aside_under_its_own_name(
+    table, tmp_path, name, reason
+):
+    label, file = packed(stamped(table, tmp_path / name, "a", 1, "L"))
+    agent, _, number = name.removesuffix(".parquet").rpartition("-")
+    own = (agent, int(number)) if number.isascii() and number.isdecimal() else (name, 1)
+    assert (label, (file.agent, file.file_seq), file.segments) == ("L", own, None)
+    assert [(mark.kind, mark.source, mark.reason) for mark in file.marks][:2] == [
+        (frames.INPUT_ERROR, name, reason), (frames.QUARANTINED, name, reason),
+    ]  # fmt: skip
+
+
+def test_where_all_files_are_known_an_agent_has_one_cluster(table, tmp_path):
+    """Its number is awaited under the cluster of its first file: there it is set aside."""
+    path = stamped(table, tmp_path / "a-0000000002.parquet", "a", 2, "other")
+    known = Settings(buckets=1, agents={"a": AgentFiles(1, (), 2, "L")})
+    label, file = packed(path, known)
+    assert (label, file.agent, file.file_seq, file.segments) == ("L", "a", 2, None)
+    assert file.marks[0].reason == "its cluster is 'other', and that of its agent's first file is 'L'"
+    assert packed(path)[0] == "other"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_fifo_is_named_and_not_opened(table, tmp_path, alone):
+    """Opened, it would wait for its writer for ever."""
+    if not alone:
+        stamped(table, tmp_path / "a-0000000002.parquet", "a", 2, "L")
+    os.mkfifo(tmp_path / "a-0000000001.parquet")
+    label, file = packed(tmp_path / "a-0000000001.parquet")
+    assert (label, file.marks[0].reason) == ("unknown" if alone else "L", "not a regular file")
+    known = labelled_in(agents_of([tmp_path / "a-0000000001.parquet"]), [tmp_path / "a-0000000001.parquet"])
+    assert known["a"].label == label

@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from bench import restarts
 from bench.month_traffic import planted
-from bench.restarts import Ways, compared, of_capture, of_month
+from tests.laws import restarts
+from tests.laws.restarts import Ways, compared, of_capture, of_month
 from tests.scenarios.roads import Scenario
 
 DAYS = range(3, 6)

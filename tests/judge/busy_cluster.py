@@ -1,14 +1,11 @@
-"""Judging: days of a cluster of 100 000 partitions, 1 000 clients and 200 brokers, and a month of a fifth of it.
+"""Claims of a cluster in which every partition has traffic, batch by batch, as days go by.
 
-Knows: how many claims of each kind such a cluster makes when every partition has traffic, and the judge as
-`streaming.steps.judge_step` calls it: made anew for every batch, with its state as bytes in between. Refuses to
-know: bytes on the wire, Spark.
-Rule: capture time goes on by two days a batch, so that whatever ages does; topics are deleted and created again. Time
-is CPU time of one process with everything in it: state read, claims merged, rows told, state written. There is no peer.
+Knows: how many claims of each kind such a cluster makes, and the judge as `streaming.steps.judge_step` calls it: new
+for every batch, with its state as bytes in between. Does not know bytes on the wire, or Spark.
+Rule: capture time advances by two days a batch, so that whatever ages does; topics are deleted and recreated.
 """
 
 import base64
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -24,13 +21,6 @@ BATCHES, STEP_NS = 16, 45 * HOUR_NS
 BEGIN_NS = 1_800_000_000 * SECOND_NS
 TOPICS_OF_CLIENT, ANSWERED, RECREATED = 10, 500, 40
 CLUSTER = "bench-cluster-id-22-chr"
-SCALE = int(os.environ.get("JUDGE_SCALE", "5"))
-"""The month is that of a cluster so many times smaller, so that it takes a minute; at 1 it is the whole cluster's."""
-FEW = 100
-"""Topics that a small batch speaks of, among all there are."""
-GROWTH, FLAT = 1.2, "below 1.2 times the first"
-SETTLED = 2
-"""The first batch that tells nothing of the cluster for the first time."""
 
 
 class Cluster:
@@ -58,14 +48,6 @@ class Cluster:
             yield from self.replicated(topic, end_ns)
         for client in range(self.clients):
             yield from self.client(client, end_ns)
-
-    def few(self, number: int) -> Iterator[Claim]:
-        """A batch that speaks of FEW topics."""
-        end_ns = BEGIN_NS + (number + 1) * STEP_NS
-        yield from self.servers_say(end_ns)
-        for topic in self.random.sample(range(len(self.ids)), FEW):
-            yield from self.answered(topic, end_ns)
-            yield from self.replicated(topic, end_ns)
 
     def seen(self, end_ns: int, server: str, client: str, api: str, version: int) -> Sighting:
         """Somewhere in the last hour."""
@@ -105,9 +87,9 @@ class Cluster:
             server = self.servers[leader]
             for n in (1, 2):
                 broker = (leader + n) % BROKERS
-                name = f"broker-{broker}-fetcher-0"
-                seen = self.seen(end_ns, server, f"10.1.0.{broker}:5000", "Fetch", 17)
-                yield Claim("follows", (self.ids[topic], partition, broker, server, name), seen)
+                name, host = f"broker-{broker}-fetcher-0", f"10.1.0.{broker}"
+                seen = self.seen(end_ns, server, f"{host}:5000", "Fetch", 17)
+                yield Claim("follows", (self.ids[topic], partition, broker, server, name, host), seen)
             peak = {"highest": 9, "latest": seen.ts_ns}
             yield Claim("reaches", (self.ids[topic], partition, server), seen, peak=peak)
 
@@ -124,15 +106,15 @@ class Cluster:
 
 
 def judged(cluster: Cluster, batches: int = BATCHES) -> list[tuple[int, float, int]]:
-    """Per batch: claims, seconds, bytes of state after it; the last one speaks of FEW topics."""
+    """Per batch: claims, seconds, bytes of state after it."""
     shards: dict[str, bytes] = {}
-    told = []
-    for number in range(batches + 1):
-        claims = list(cluster.batch(number) if number < batches else cluster.few(batches - 1))
+    measured = []
+    for number in range(batches):
+        claims = list(cluster.batch(number))
         began = time.process_time()
-        shards |= batch(claims, min(number, batches - 1), shards)
-        told.append((len(claims), time.process_time() - began, sum(map(len, shards.values()))))
-    return told
+        shards |= batch(claims, number, shards)
+        measured.append((len(claims), time.process_time() - began, sum(map(len, shards.values()))))
+    return measured
 
 
 @collector_paused()
@@ -143,28 +125,3 @@ def batch(claims: list[Claim], number: int, shards: dict[str, bytes]) -> dict[st
     judge.progress("agent", BEGIN_NS + (number + 1) * STEP_NS, ended=False)
     judge.rows()
     return judge.shards()
-
-
-def measure() -> list[dict]:
-    *largest, small = judged(Cluster(), SETTLED + 1)
-    steady = judged(Cluster(TOPICS // SCALE, CLIENTS // SCALE))[SETTLED:-1]
-    early, late = steady[: len(steady) // 2], steady[len(steady) // 2 :]
-    seconds = [sum(spent for _, spent, _ in part) / len(part) for part in (early, late)]
-    sizes = [steady[0][2], steady[-1][2]]
-    return [
-        row("judge: claims of the largest batch (all is new)", largest[0][0], "claims"),
-        row("judge: its CPU", largest[0][1], "s"),
-        row("judge: claims of a later one, every partition with traffic", largest[-1][0], "claims"),
-        row("judge: its CPU", largest[-1][1], "s"),
-        row("judge: state after it", largest[-1][2] / 1e6, "MB"),
-        row(f"judge: CPU of a batch that speaks of {FEW} topics, on that state", small[1], "s"),
-        row(f"judge: 1/{SCALE} of it, state in the first days of a month", sizes[0] / 1e6, "MB"),
-        row("judge: state at its end", sizes[1] / 1e6, "MB", bar=FLAT, met=sizes[1] < GROWTH * sizes[0]),
-        row("judge: CPU of a batch, first half", seconds[0], "s"),
-        row("judge: CPU of a batch, second half", seconds[1], "s", bar=FLAT, met=seconds[1] < GROWTH * seconds[0]),
-    ]
-
-
-def row(name: str, value: float, unit: str, *, bar: str | None = None, met: bool | None = None) -> dict:
-    return {"name": name, "value": value, "unit": unit, "peer": None, "peer_value": None, "ratio": None, "bar": bar,
-            "met": met}  # fmt: skip

@@ -1,6 +1,6 @@
 """Captures judged by steps that end and begin again at random borders of batches, beside a replay of each in one go.
 
-    python -m bench.restarts [--seeds 5] [--month 30] CAPTURE...
+    python -m tests.laws.restarts [--seeds 5] [--month 30] CAPTURE...
 
 Knows: a life is a process that has judged nothing before; it reads the state that the one before it wrote, judges some
 batches and ends: between two batches, or, as by kill -9, when a batch's tables are written and its state is not, so
