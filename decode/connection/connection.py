@@ -48,6 +48,7 @@ class Handshake:
         self.client_seq: i64 = UNSET  # sequence number behind SYN; UNSET: there is none
         self.server_seq: i64 = UNSET
         self.ts_ns: i64 = 0  # of its first frame
+        self.agent: i64 = -1  # that showed it
         self.frames: i64 = 0
 
     def forget(self) -> None:

@@ -80,6 +80,7 @@ def take(shared: Shared, connection: Connection, direction: Direction, other: Di
     connection.frames += 1
     connection.last_ns = max(connection.last_ns, ts_ns)
     direction.frames += 1
+    direction.shown_by |= 1
     direction.payload_bytes += length
     connection.remember_acknowledged(ts_ns, bounds.half_slack_ns, bounds.half_slack_frames)
     acknowledged = other.offset_of(frame.ack)

@@ -156,9 +156,18 @@ def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]
 
 
 def _goes_on(connection: Connection, frame: Frame) -> bool:
-    """Whether both sides of a connection have spoken and it is not ending: no SYN alone ends it."""
+    """Whether both sides of a connection have spoken and it is not ending: no SYN alone ends it. An agent that does not
+    show the other side cannot show its answer: it is believed at once.
+    """
     other = connection.direction(1 - frame.side)
-    return connection.due_ns == NEVER and other.frames > 0 and other.stream != UNSEEN
+    return connection.due_ns == NEVER and other.shown_by & _agent_bit(connection, frame) != 0
+
+
+def _agent_bit(connection: Connection, frame: Frame) -> i64:
+    """Which of a connection's two agents shows the frame; 0: neither."""
+    if frame.agent == connection.agent:
+        return 1
+    return 2 if frame.agent == connection.second_agent else 0
 
 
 def _note(again: Handshake, frame: Frame) -> None:
@@ -167,7 +176,7 @@ def _note(again: Handshake, frame: Frame) -> None:
     client_seq = frame.ack if frame.flags & ACK else (frame.seq + 1) & SEQUENCE
     if again.client_seq != client_seq or again.client != client:
         again.forget()
-        again.ts_ns = frame.ts_ns
+        again.ts_ns, again.agent = frame.ts_ns, frame.agent
     again.client, again.client_seq = client, client_seq
     again.server_seq = (frame.seq + 1) & SEQUENCE if frame.flags & ACK else again.server_seq
     again.frames += 1
@@ -187,7 +196,7 @@ def _begins_again(shared: Shared, connection: Connection) -> bool:
     of a SYN that was not seen, or the server acknowledges numbers of the new connection, far from those of the old one.
     """
     frame, again = shared.frame, connection.again
-    if frame.ts_ns - again.ts_ns > shared.bounds.slack_ns:
+    if frame.agent == again.agent and frame.ts_ns - again.ts_ns > shared.bounds.slack_ns:
         again.forget()
         return False
     if frame.flags & ACK == 0 or connection.life != OPEN:
@@ -276,6 +285,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     if frame.agent != connection.agent and connection.second_agent < 0:
         connection.second_agent = frame.agent
     by_second = frame.agent == connection.second_agent
+    direction.shown_by |= _agent_bit(connection, frame)
     shared.output.touch(connection)
     connection.frames += 1
     connection.last_ns = max(connection.last_ns, ts_ns)

@@ -92,7 +92,7 @@ def _connection(row: Numbers, c: Connection) -> None:
 
 def _handshake(row: Numbers, h: Handshake) -> None:
     h.client, h.client_seq, h.server_seq = row.of(h.client), row.of(h.client_seq), row.of(h.server_seq)
-    h.ts_ns, h.frames = row.of(h.ts_ns), row.of(h.frames)
+    h.ts_ns, h.agent, h.frames = row.of(h.ts_ns), row.of(h.agent), row.of(h.frames)
 
 
 def _direction(row: Numbers, d: Direction) -> None:
@@ -100,7 +100,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.newest, d.acknowledged = row.of(d.newest), row.of(d.acknowledged)
     d.shown, d.shown_by_second, d.fin = row.of(d.shown), row.of(d.shown_by_second), row.of(d.fin)
     d.start_seen, d.lacking_ns = row.flag(d.start_seen), row.of(d.lacking_ns)
-    d.frames, d.payload_bytes = row.of(d.frames), row.of(d.payload_bytes)
+    d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
     d.overhead_bytes, d.elastic, d.unsure = row.of(d.overhead_bytes), row.flag(d.elastic), row.flag(d.unsure)
     d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)

@@ -56,6 +56,7 @@ class Direction(Sequence):
         self.lacking_ns: i64 = UNSET  # when the peer last acknowledged less than what came out of order
         self.ordered: Chunks = Chunks()
         self.frames: i64 = 0
+        self.shown_by: i64 = 0  # bits of the connection's agents that have shown it
         self.payload_bytes: i64 = 0
         self.unseen_bytes: i64 = 0
         self.skipped_bytes: i64 = 0
