@@ -23,6 +23,7 @@ LATER_S = 30
 """A consequence that needs its cause to last may begin so much later than it was seen last: brokers' grace."""
 MOST_POSSIBLE = 16
 """So many possible causes are named, as many as a finding has sides."""
+FETCHES = {"Fetch", "ShareFetch"}
 CONTROL = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 BROKER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
 """Client ids of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
@@ -116,6 +117,13 @@ def connections(row: Row) -> frozenset[Any]:
     return frozenset(side["connection"] for side in row["sides"] if side["connection"])
 
 
+def servers(row: Row) -> frozenset[Any]:
+    """Where its last side was seen; of what is about fetches, where the last of those went."""
+    sides = [side for side in row["sides"] if side["api"] in FETCHES] or row["sides"]
+    last = max(sides, key=lambda side: (side.get("time", 0), side["connection"] or ""), default=None)
+    return frozenset({(last["connection"] or "").rpartition(">")[2]}) if last else frozenset()
+
+
 def orders_alone(row: Row) -> frozenset[Any]:
     """Whether it rests on controllers' requests and on nobody's answers."""
     return frozenset({True}) if {side["api"] for side in row["sides"]} <= CONTROL else frozenset()
@@ -143,6 +151,7 @@ KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
     "requester": requesters,
     "connection": connections,
     "request": spoken,
+    "server": servers,
     "orders alone": orders_alone,
     "anything": anything,
 }
