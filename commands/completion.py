@@ -153,11 +153,11 @@ def interface(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[
     return [CompletionItem(name) for _, name in if_nameindex() if name.startswith(begun)]
 
 
-@click.command(short_help="What makes your shell complete all this.")
+@click.command(short_help="Print a shell completion script.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete subcommands, options, their values and files.
+    """Print a completion script for subcommands, options, their values and files.
 
     \b
     Examples:

@@ -17,11 +17,14 @@ Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-@click.command(short_help="What this machine lacks, and how to fix it.")
+@click.command(short_help="Check what this machine lacks, and how to fix it.")
 @options.interfaces("Look at this interface (repeatable).")
 @click.option("--out", type=options.PATH, help="Look at this folder, where frames will go.")
-def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
-    """Look at what capturing and judging need of this machine; exit 1 if something fails.
+@click.option("-v", "--verbose", is_flag=True, help="Also show the details of what is fine.")
+def doctor(interfaces: tuple[str, ...], out: Path | None, *, verbose: bool) -> None:
+    """Check what capturing and replaying need on this machine. Failures and warnings come first.
+
+    Exit status: 0 if nothing fails, 1 if something does.
 
     \b
     Examples:
@@ -30,16 +33,26 @@ def doctor(interfaces: tuple[str, ...], out: Path | None) -> None:
     """
     from wirecheck.capture.agent import agent_requirements as capture_room
 
-    states = [show(line) for line in (of_code(), *capture_room.checks(out, interfaces))]
-    states += [show(line) for line in of_streaming()]
-    sys.exit(FOUND if "fail" in states else 0)
+    lines = [of_code(), *capture_room.checks(out, interfaces)]
+    lines += of_streaming()
+    for line in sorted((line for line in lines if line[1] != "ok"), key=lambda line: line[1] != "fail"):
+        show(line)
+    fine = [line for line in lines if line[1] == "ok"]
+    if verbose:
+        for line in fine:
+            show(line)
+    else:
+        click.echo(f"{mark('ok')}  {', '.join(dict.fromkeys(name for name, *_ in fine))}; details: -v")
+    sys.exit(FOUND if any(state == "fail" for _, state, *_ in lines) else 0)
 
 
-def show(line: Line) -> str:
-    """Print it, and give back its state."""
+def show(line: Line) -> None:
     name, state, said, fix = line
-    click.echo(f"{click.style(f'{state:4}', fg=COLOURS[state])}  {name:14} {said}" + (f"; fix: {fix}" if fix else ""))
-    return state
+    click.echo(f"{mark(state)}  {name:14} {said}" + (f"; fix: {fix}" if fix else ""))
+
+
+def mark(state: str) -> str:
+    return click.style(f"{state:4}", fg=COLOURS[state])
 
 
 def of_code() -> Line:

@@ -51,7 +51,7 @@ def evidence(
 ) -> None:
     """Write the frames behind a finding as pcapng, and prove that they are enough.
 
-    FINDING is a finding's id, as replay prints it (its beginning will do), or the code of a check that found one thing.
+    FINDING is a finding ID (a unique prefix is enough) or a check code that has exactly one finding.
     INPUT is the pcaps or folders of frames it was found in. With --from it is looked up there, and without INPUT the
     pcaps that it names are read. The file opens in Wireshark, its comments name the finding, and `replay FILE`
     finds it again: that was tried before this command says so.

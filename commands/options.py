@@ -61,7 +61,7 @@ def cluster() -> Decorator:
         default="default",
         show_default=True,
         metavar="LABEL",
-        help="Label of the cluster pcaps are of.",
+        help="Label of the cluster that the captures are of.",
     )
 
 
@@ -78,7 +78,7 @@ def keylog() -> Decorator:
         envvar="SSLKEYLOGFILE",
         expose_value=False,
         callback=_keep_key_logs,
-        help="Undo TLS with the secrets in this key log (repeatable).  [default: what $SSLKEYLOGFILE names]",
+        help="Decrypt TLS with this key log file (NSS format; repeatable).  [default: $SSLKEYLOGFILE]",
     )
 
 
@@ -132,7 +132,7 @@ def form(*choices: str) -> Decorator:
         type=click.Choice(kinds),
         default="text",
         show_default=True,
-        help="How to print.",
+        help="Output format.",
     )
 
 
@@ -154,7 +154,7 @@ def interfaces(what: str) -> Decorator:
 
 
 def strict() -> Decorator:
-    return click.option("--strict", is_flag=True, help="Exit with 2 if some of the input could not be read.")
+    return click.option("--strict", is_flag=True, help="Exit with status 2 if part of the input could not be read.")
 
 
 def quiet() -> Decorator:
@@ -165,11 +165,11 @@ def quiet() -> Decorator:
         is_flag=True,
         expose_value=False,
         callback=lambda _ctx, _param, value: be_quiet(quiet=value),
-        help="No progress and no notes on the terminal; what could not be read is told.",
+        help="Hide progress and notes; still print errors.",
     )
 
 
-class Time(click.ParamType[dt.datetime]):
+class TimeOption(click.ParamType[dt.datetime]):
     """RFC 3339, UTC where it says nothing else."""
 
     name = "TIME"
@@ -224,15 +224,15 @@ def choice() -> Decorator:
             multiple=True,
             metavar="NAME",
             shell_complete=completion.topic,
-            help="Only findings about this topic, or id (repeatable).",
+            help="Only findings about this topic name or topic ID (repeatable).",
         ),
         click.option(
             "--allow-missing-topic",
             is_flag=True,
             help="Accept a --topic that was not seen. Without this option it is an error (exit status 2).",
         ),
-        click.option("--since", type=Time(), help="Only findings that lasted until then: 2026-11-21T00:20:03Z."),
-        click.option("--until", type=Time(), help="Only findings that had begun by then."),
+        click.option("--since", type=TimeOption(), help="Only findings still active at or after TIME."),
+        click.option("--until", type=TimeOption(), help="Only findings that began at or before TIME."),
     )
 
     def decorate(command: Any) -> Any:

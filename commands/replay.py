@@ -38,10 +38,10 @@ SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
 
-@click.command(short_help="Judge pcaps, or frames of an agent: the verdict.")
+@click.command(short_help="Check capture files for topic-ID and version problems.")
 @click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR...", shell_complete=completion.path)
-@click.option("--out", type=options.TARGET, help="Keep the result tables (Parquet) in this folder.")
-@click.option("--report", type=options.TARGET, metavar="HTML", help="Write a page for a browser, too: one file.")
+@click.option("--out", type=options.TARGET, help="Write the result tables (Parquet) to this folder.")
+@click.option("--report", type=options.TARGET, metavar="HTML", help="Also write a self-contained HTML report.")
 @options.cluster()
 @options.keylog()
 @options.ports()
@@ -53,14 +53,14 @@ SCHEMA_VERSION = 1
     type=click.Choice(options.FAIL_ON),
     default="violation",
     show_default=True,
-    help="Exit with 1 if something of this kind, or worse, is found.",
+    help="Exit with status 1 if a finding of this kind, or worse, is listed.",
 )
 @options.form("json", "markdown", "junit", "sarif")
 @options.choice()
 @options.strict()
-@click.option("--keep-records", is_flag=True, help="Do not redact records and secrets while judging.")
+@click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet()
-@click.option("-v", "--verbose", is_flag=True, help="Let Spark speak on the terminal.")
+@click.option("-v", "--verbose", is_flag=True, help="Show Spark's log output.")
 def replay(
     inputs: tuple[str, ...],
     form: str,
@@ -72,10 +72,12 @@ def replay(
     allow_missing_topic: bool,
     **choices: Any,
 ) -> None:
-    """Judge pcaps (compressed or not, - for standard input), or folders of an agent's frames, as if captured now.
+    """Check capture files for topic-ID and protocol-version problems.
 
-    Exit codes: 0 nothing listed of --fail-on's kind, 1 something, 2 wrong use, nothing to judge, or (with --strict)
-    something that could not be read, whatever was found in the rest.
+    Reads pcap and pcapng (also compressed), - for standard input, and directories written by `wirecheck capture`.
+
+    Exit status: 0 if no finding is at or above --fail-on, 1 if one is, 2 on usage errors or unreadable input. Input
+    that can be read in part is an error with --strict only.
 
     \b
     Examples:

@@ -25,6 +25,7 @@ from wirecheck.dashboards.verdict import (
     KINDS,
     beyond,
     by_kind,
+    counted,
     heading,
     named_cluster,
     not_read,
@@ -34,15 +35,13 @@ from wirecheck.dashboards.verdict import (
 )
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
-MANY = {"violation": "violations", "anomaly": "anomalies"}
-"""Kinds as they are counted; information and visibility are the same for one and for many."""
 SIDES_SHOWN = 4
 NAMES_SHOWN = 8
 """So many topics or clients of an entry are named, and so many rows of topics listed where there are more."""
 WIDE = 110  # columns from which both forms of an id fit on one line
 READ_ON = (
     "what a code means      wirecheck explain CODE\n"
-    "all that was said      wirecheck decode INPUT --connection IP:PORT --api API\n"
+    "see the messages       wirecheck decode INPUT --connection IP:PORT --api API\n"
     "frames, for a ticket   wirecheck evidence ID INPUT -o FILE.pcapng"
 )
 
@@ -210,7 +209,7 @@ def tally_text(findings: Iterable[Row], coverage: Row, not_listed: int = 0) -> T
         return text.append("none", style="not bold green")
     for kind in KINDS:
         if counts[kind]:
-            text.append(f"{counts[kind]} {MANY.get(kind, kind) if counts[kind] > 1 else kind}  ", style=COLOURS[kind])
+            text.append(f"{counted(kind, counts[kind])}  ", style=COLOURS[kind])
     if not_listed:
         text.append(f"{not_listed:,} not listed, by what was asked for", style="not bold magenta")
     return text
@@ -248,10 +247,10 @@ def next_lines(entry: Row, advised: set[str]) -> Iterator[Text]:
 def finding_lines(entry: Row, told: Mapping[str, Row], axis: Axis) -> Iterator[Text]:
     """What an entry says, and of whom else it says the same."""
     finding = told[entry["findings"][0]]
-    head = Text(f"{entry['code']} {entry['name']}", style=COLOURS[entry["kind"]])
+    head = Text().append(f"{entry['code']} {entry['name']}", style=COLOURS[entry["kind"]])  # only this has a colour
     seen = sum(told[name]["count"] for name in entry["findings"])
-    head.append(f"  {entry['kind']}  x{seen:,}  {clock(finding['first_seen'], axis)}", style="not bold dim")
-    yield head.append(f"  {finding['id']}", style="not bold dim")
+    head.append(f"  {entry['kind']}  x{seen:,}  {clock(finding['first_seen'], axis)}")
+    yield head.append(f"  {finding['id']}")
     yield Text("  " + entry["sentence"], style="bold" if entry["consequences"] else "")
     if entry["consequences"]:
         yield Text("  " + finding["summary"])

@@ -162,7 +162,7 @@ def heading(topic: Row) -> Iterable[tuple[str, Text]]:
     yield "seen", Text(f"{topic['first_seen']} to {topic['last_seen']}")
     yield "internal", Text(f"{word(topic['internal'])}{by(topic['internal_claim'])}")
     operations = topic["authorized_operations"]
-    told = "nobody asked" if operations is None else ", ".join(operations)
+    told = "not requested" if operations is None else ", ".join(operations)
     yield "authorized", Text(f"{told}{by(topic['authorized_operations_claim'])}")
 
 

@@ -40,6 +40,9 @@ class Settings:
     """Claims of one kind about one subject: partitions of the largest topics times their followers, and more."""
     most_findings: int = 10_000
     """Findings of one check that stand; nobody reads more of them than that."""
+    session_timeout_s: int = 9
+    """A broker that is silent for so long loses its registration (broker.session.timeout.ms of a KRaft controller): two
+    processes that use one node ID beside each other for longer are no restart."""
     stuck_answers: int = 10
     """At least so many error answers without a success make a client stuck."""
     stuck_s: int = 30

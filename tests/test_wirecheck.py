@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests import traffic
-from wirecheck.door import COMMANDS, main
+from wirecheck.door import COMMANDS, GROUPS, main
 from wirecheck.streaming.store.run_result import Result
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -269,8 +269,10 @@ def test_a_check_is_found_by_its_name_and_listed_without_one():
 
 
 def test_the_list_of_commands_has_no_sentence_cut_off():
-    lines = run("--help").stdout.partition("Commands:")[2].splitlines()[1:]
+    help_text = run("--help").stdout.partition("Look at captures:")[2]
+    lines = [line for line in help_text.splitlines() if line.strip() and not line.endswith(":")]
     assert [line.split()[0] for line in lines] == list(COMMANDS)
+    assert [group for group in GROUPS if f"{group}:\n" not in run("--help").stdout] == []
     assert [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
 
 

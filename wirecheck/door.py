@@ -14,20 +14,14 @@ import click
 from wirecheck import extension_modules
 from wirecheck.commands.ending import in_one_line, orderly
 
-COMMANDS = (
-    "replay",
-    "findings",
-    "topics",
-    "clients",
-    "changes",
-    "evidence",
-    "capture",
-    "monitor",
-    "decode",
-    "explain",
-    "doctor",
-    "completion",
-)
+GROUPS = {
+    "Look at captures": ("replay", "decode", "topics", "clients", "changes", "explain"),
+    "Prove a finding": ("evidence",),
+    "Watch a cluster": ("capture", "monitor", "findings"),
+    "Set up": ("doctor", "completion"),
+}
+"""Subcommands by what they are for, in the order people need them."""
+COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
 
 COLLECT_RARELY = 200_000, 10, 10
 """What is imported and read at a start stays: searching it for garbage again and again is a tenth of a replay."""
@@ -45,6 +39,14 @@ class Rooms(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:  # noqa: ARG002 - click's shape
         return getattr(import_module(f"wirecheck.commands.{cmd_name}"), cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In groups, each with a heading of its own."""
+        widest = max(map(len, COMMANDS))
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                rows = [(name.ljust(widest), self.get_command(ctx, name).get_short_help_str(100)) for name in commands]
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         from wirecheck.capture.arrow_alone import process_is_ours

@@ -16,7 +16,7 @@ from textwrap import fill
 from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, replicas
+from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, node_ids, replicas
 from wirecheck.judge.checks.clients import fetching, groups, leaders, sessions, versions
 from wirecheck.judge.checks.declared_reads import Reads, reads
 from wirecheck.judge.checks.topics import (
@@ -40,7 +40,7 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic ids", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
     "FET": ("Fetching", (fetching, sessions, leaders)),
-    "CTL": ("Controllers, leaders and replicas", (control, epochs, leadership, replicas)),
+    "CTL": ("Controllers, leaders and replicas", (control, epochs, leadership, node_ids, replicas)),
     "LOG": ("The metadata log", (log_agreement,)),
     "GRP": ("Groups, offsets and producers", (groups,)),
     "ADM": ("Topic administration", (administration,)),

@@ -153,6 +153,19 @@ STATED: Mapping[str, Kind] = {
         "host endpoint end_offset epoch position size", "", "{endpoint} gives {host} a piece of a metadata snapshot"
     ),
     "advertised": kind("endpoint ranges", "server:", "{endpoint} advertises {ranges}"),
+    # of one claim per server: when each API and version was answered last
+    "accepts": kind("endpoint", "server:", "{endpoint} answers requests"),
+    # which process has a node ID, by the epoch that its registration got
+    "registration": kind(
+        "broker incarnation endpoint host address error",
+        "server:",
+        "a process at {host} registers as node {broker}, incarnation {incarnation}, and is answered {error}",
+    ),
+    "broker_epoch": kind(
+        "broker epoch endpoint host error",
+        "server:",
+        "node {broker} sends heartbeats of broker epoch {epoch} to {endpoint}, answered with {error}",
+    ),
     "control": kind(
         "endpoint controller controller_epoch kraft api version error host",
         "server:",

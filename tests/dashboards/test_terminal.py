@@ -8,6 +8,7 @@ from tests.dashboards.results import FINDING, HOSTILE, RESULT, SIDE, TOPIC, host
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards import terminal
 from wirecheck.dashboards.topic_id import hex_id
+from wirecheck.dashboards.verdict import PLURALS
 
 
 def page(result, width=200, every=()):
@@ -131,7 +132,7 @@ def test_what_is_beyond_the_bounds_is_said_with_its_count():
     assert "and 1,234 more clients of C that were seen and are not kept" in lines
     assert not any("not kept" in line for line in before)
     tally = next(line for line in lines if line.startswith("Findings"))
-    assert f"500{1} {more['kind']}" in tally
+    assert f"5,001 {PLURALS[more['kind']]}" in tally
 
 
 def test_a_side_without_an_api_names_none():

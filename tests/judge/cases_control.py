@@ -3,7 +3,7 @@
 import base64
 
 from tests.decode.log.batches import batch, topic
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, NO_ID
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, NO_ID
 
 
 def two_epochs(lab, error, at=20, **late):
@@ -104,6 +104,74 @@ def ctl004_near_miss(lab):
 
 def ctl004_cannot_know(lab):
     heartbeats_answered(lab, 0, range(0, 90, 2))
+
+
+def node_beats(lab, epoch, times, error=0, host="10.0.0.14", broker=4):
+    """Heartbeats of one process of a node."""
+    lab.metadata(0)
+    talk = lab.talk(client_id=f"{broker}", host=host)
+    for at in times:
+        talk.ask(at, "BrokerHeartbeat", 1, {"brokerId": broker, "brokerEpoch": epoch}, {"errorCode": error})
+        lab.until = max(lab.until, at)
+    return talk
+
+
+def registers(lab, incarnation, times, error=0, epoch=-1, host="10.0.0.14", broker=4):
+    talk = lab.talk(client_id=f"{broker}", host=host)
+    listener = {"name": "PLAINTEXT", "host": host, "port": 9092}
+    asked = {"brokerId": broker, "incarnationId": incarnation, "clusterId": CLUSTER, "listeners": [listener]}
+    for at in times:
+        talk.ask(at, "BrokerRegistration", 1, asked, {"errorCode": error, "brokerEpoch": epoch})
+        lab.until = max(lab.until, at)
+
+
+def ctl012_fires(lab):
+    """Refused while the first one lives, registered while that one is paused; then both act."""
+    registers(lab, ID_1, [0], epoch=20)
+    node_beats(lab, 20, range(1, 20, 2))
+    registers(lab, ID_2, range(15, 19), error=101, host="10.0.0.44")
+    registers(lab, ID_2, [30], epoch=90, host="10.0.0.44")
+    node_beats(lab, 90, range(31, 90, 2), host="10.0.0.44")
+    node_beats(lab, 20, range(45, 90, 2), error=77)
+
+
+def ctl012_fires__at_one_address(lab):
+    """Behind one address and with one advertised address: connections tell them apart."""
+    node_beats(lab, 20, range(1, 60, 2), error=77)
+    node_beats(lab, 90, range(11, 60, 2))
+
+
+def ctl012_fires__refused_all_the_time(lab):
+    node_beats(lab, 20, range(1, 60, 2))
+    registers(lab, ID_2, range(10, 60, 2), error=101, host="10.0.0.44")
+
+
+def ctl012_near_miss(lab):
+    """A process is killed and started again at once: refused until the session of the first has ended."""
+    registers(lab, ID_1, [0], epoch=20)
+    node_beats(lab, 20, range(1, 40, 2))
+    registers(lab, ID_2, range(41, 49), error=101)
+    registers(lab, ID_2, [50], epoch=90)
+    node_beats(lab, 90, range(51, 120, 2))
+
+
+def ctl012_near_miss__a_pause(lab):
+    """One process, silent for half a minute; it goes on with the epoch that it has."""
+    node_beats(lab, 20, [*range(1, 20, 2), *range(50, 90, 2)])
+
+
+def ctl012_near_miss__crossed_each_other(lab):
+    """Two captures whose clocks differ by some seconds."""
+    node_beats(lab, 20, range(1, 40, 2))
+    node_beats(lab, 90, range(36, 90, 2))
+
+
+def ctl012_cannot_know(lab):
+    """Their answers were not seen: whether the other is heard at all is not known."""
+    for epoch, since in ((20, 1), (90, 21)):
+        talk = node_beats(lab, epoch, range(since, 90, 2))
+        talk.messages = talk.messages[::2]
+        talk.exchanges = [(number, -1, 3) for number in range(len(talk.messages))]
 
 
 def epochs(lab, *told, source="UpdateMetadata", topic_id=ID_1):

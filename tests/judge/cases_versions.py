@@ -2,7 +2,7 @@
 
 from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID
 from wirecheck.decode import schemas
-from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT
+from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, RESPONSE_UNSEEN
 
 
 def ranges(release, listener="B"):
@@ -16,7 +16,30 @@ def modern(lab, **more):
 
 def ver001_fires(lab):
     modern(lab)
+    for at in (10, 11):
+        lab.talk(client_id="old").refused(at, "Produce", 2)
+
+
+def ver001_near_miss__one_connection(lab):
+    """A broker that is killed closes one connection of each client, with a request open."""
+    modern(lab)
     lab.talk(client_id="old").refused(10, "Produce", 2)
+
+
+def ver001_near_miss__answered_before_it_was_killed(lab):
+    """The ranges are those of the release before its upgrade; it has answered this version since."""
+    lab.versions(0, ranges("3.9.1"))
+    lab.talk(client_id="other").ask(20, "Fetch", 18, {"sessionEpoch": -1}, {"responses": []})
+    for at in (60, 60.1):
+        lab.talk(client_id="new").refused(at, "Fetch", 18)
+
+
+def ver001_cannot_know__ranges_that_were_not_seen(lab):
+    """An answer to ApiVersions is missing from the capture: it may have told the ranges of another release."""
+    lab.versions(0, ranges("3.9.1"))
+    lab.talk(client_id="other").ask(20, "ApiVersions", 3, {}, outcome=RESPONSE_UNSEEN)
+    for at in (60, 60.1):
+        lab.talk(client_id="new").refused(at, "Fetch", 18)
 
 
 def ver001_near_miss(lab):

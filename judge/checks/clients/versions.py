@@ -31,6 +31,8 @@ from wirecheck.judge.topology.releases import (
 
 NEVER_REFUSED = "ApiVersions"
 """Answered in every version, with an error where it is too new (KIP-35): a close is a broker that died."""
+REPEATED = 2
+"""Connections that a server closed on a client: one may have ended for any reason."""
 BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
 """Client ids of brokers' own connections: fetchers, transaction markers, raft."""
 
@@ -44,20 +46,28 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
 
     When it is innocent. A client that closes first was not refused; neither was one whose authentication failed, nor a
     request in flight when a broker shuts down or dies: its version is accepted, and an ApiVersions of any version would
-    have been answered. A server that had not told its ranges by then is not judged.
+    have been answered. One closed connection is not enough. A server that had not told its ranges by then is not
+    judged, nor one that has answered the version since, or may have told other ranges where the capture lacks them.
 
     Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
     refuses 0 to 2 all the same.
     """
     refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
+    closed: set[tuple[str, int]] = set()
     for claim in context.claims("closed_on", group, *subject):
         context.watch()
         if claim["api"] == NEVER_REFUSED or -claim.peak["soonest"] > context.settings.refusal_s * 1_000_000_000:
             continue
         ranges = advertised(claim, group, context)
-        key = key_of(claim["api"])
-        if ranges is not None and not accepts(read(ranges["ranges"]), key, claim["version"]):
+        if (
+            ranges is not None
+            and not took(claim, ranges, group, context)
+            and not unheard(claim, ranges, group, context)
+        ):
             refused.setdefault((claim["api"], claim["version"]), []).append((claim, ranges))
+            closed |= {(seen.connection, seen.ts_ns) for seen in (claim.first, claim.last)}
+    if len({connection for connection, _ in closed}) < REPEATED:
+        return
     for (api, version), pairs in sorted(refused.items()):
         claims = [claim for claim, _ in pairs]
         low, high = read(pairs[0][1]["ranges"]).get(key_of(api), (-1, -1))
@@ -78,6 +88,32 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
                 "range": shown(read(pairs[0][1]["ranges"]), key_of(api)),
             },
         )
+
+
+def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether the server of a claim takes the version: it advertises it, there or to others at the same time, or it has
+    answered it since it told these ranges.
+    """
+    key, version, endpoint = key_of(claim["api"]), claim["version"], claim["endpoint"]
+    beside = [c for c in context.claims("advertised", group, "server") if c["endpoint"] == endpoint]
+    told = [ranges, *(other for other in beside if ranges.first < other.last and other.first < claim.last)]
+    answered = [c for c in context.claims("accepts", group, "server") if c["endpoint"] == endpoint]
+    since = max((c.peak.get(f"{claim['api']}:{version}", 0) for c in answered), default=0)
+    return since >= ranges.first.ts_ns or any(accepts(read(one["ranges"]), key, version) for one in told)
+
+
+def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
+    """Whether the server may have told other ranges before the claim: an answer to ApiVersions, or the beginning of a
+    connection to it, was not seen since it told these.
+    """
+    endpoint = claim["endpoint"]
+    lost = [
+        c
+        for kind in ("unanswered", "midway")
+        for c in context.claims(kind, group, "link", endpoint)
+        if kind == "midway" or (c["api"] == NEVER_REFUSED and c["outcome"] == "response_unseen")
+    ]
+    return any(ranges.last.ts_ns < c.last.ts_ns and c.first.ts_ns <= claim.last.ts_ns for c in lost)
 
 
 def shown(ranges: Ranges, key: int) -> str:

@@ -14,6 +14,7 @@ from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, value_per
 from wirecheck.judge.claims.extract.bindings import numbered, slots
 from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.extract.servers import addresses_of
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
 
 NOT_LEADER, UNKNOWN_LEADER_EPOCH = 6, 75
@@ -37,6 +38,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
             yield from served(batch, tables, api, columns)
     yield from followed(batch)
     yield from heartbeats(batch)
+    yield from registrations(batch)
     for api, path, partitions in BY_TOPIC_ID:
         tables = batch.tables(api, "response")
         if tables:
@@ -118,12 +120,30 @@ def heartbeats(batch: Batch) -> Iterator[Rows]:
     partner = batch.partner(message, RESPONSE)
     error = value_per(partner, answers[""], "error_code", absent=-1)
     fenced = value_per(partner, answers[""], "is_fenced", absent=1)
+    epochs = [Column(header["broker_id"]), Column(header["broker_epoch"]), batch.endpoint(message), batch.host(message)]
+    yield Rows("broker_epoch", [*epochs, Column(error)], message).where(error >= 0)
     good = np.flatnonzero((error == 0) & (fenced == 0))
     slot = batch.slot(message)
     for number in np.unique(slot[good]).tolist():
         rows = good[slot[good] == number]
         key = [Column(header["broker_id"][rows]), batch.endpoint(message[rows])]
         yield Rows("heartbeat", key, message[rows], peak={f"at:{number}": header["current_metadata_offset"][rows]})
+
+
+def registrations(batch: Batch) -> Iterator[Rows]:
+    """Which processes register under which node ID, at which address, and the epoch that each gets."""
+    tables, answers = batch.tables("BrokerRegistration", "request"), batch.tables("BrokerRegistration", "response")
+    if not tables or not answers:
+        return
+    header, listeners = tables[""], tables["listeners"]
+    message, parent = listeners.message, listeners.parent
+    partner = batch.partner(message, RESPONSE)
+    error = value_per(partner, answers[""], "error_code", absent=-1)
+    epoch = value_per(partner, answers[""], "broker_epoch", absent=-1)
+    incarnation = ids(header["incarnation_id"]).take(parent)
+    where = [batch.endpoint(message), batch.host(message), addresses_of(listeners)]
+    key = [Column(header["broker_id"][parent]), incarnation, *where, Column(error)]
+    yield Rows("registration", key, message, peak={"epoch": epoch}).where(error >= 0)
 
 
 def replica_answers(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:

@@ -13,9 +13,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from wirecheck.decode.api_names import key_of
 from wirecheck.decode.columns import Table
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.log.metadata_tables import LogTables
+from wirecheck.decode.message import Status
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, connection_key, value_per
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
@@ -44,6 +46,20 @@ def claims(batch: Batch) -> Iterator[Rows]:
     yield from addresses(batch)
     yield from registrations(batch)
     yield from advertised(batch)
+    yield from answered_versions(batch)
+
+
+def answered_versions(batch: Batch) -> Iterator[Rows]:
+    """Which versions a server answered, and when last; ApiVersions is answered in every version."""
+    messages = batch.decoded.messages
+    good = (messages.side == RESPONSE) & (batch.decoded.status == Status.OK) & (messages.key != key_of("ApiVersions"))
+    every = np.flatnonzero(good)
+    api, version = batch.api(every), batch.version(every)
+    group, sample = grouped([api, Column(version)])
+    for number, row in enumerate(sample.tolist()):
+        rows = every[group == number]
+        peak = {f"{api.value(row)}:{version[row]}": batch.exchanges.ts_ns[rows]}
+        yield Rows("accepts", [batch.endpoint(rows)], rows, peak=peak)
 
 
 def cluster_ids(batch: Batch) -> Iterator[Rows]:

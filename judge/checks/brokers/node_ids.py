@@ -1,0 +1,104 @@
+"""CTL: one node ID, two processes.
+
+Knows: the broker epochs of heartbeats, the registrations that gave them, and how long a controller waits for a silent
+broker. Does not know messages.
+Rule: a process that ends and another that begins is a restart, whatever their epochs are; only two that act beside each
+other, at one controller, for longer than the session timeout are two. Which of two clusters a controller is of is not
+asked here: one controller's word is enough.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.claims.claim import Claim, Sighting, Subject
+from wirecheck.judge.results.finding import Evidence, Side
+from wirecheck.judge.thresholds import SECOND_NS
+from wirecheck.judge.topology.clusters import Group
+
+DUPLICATE_BROKER_REGISTRATION = 101
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process with a node ID, as one controller sees it."""
+
+    first: Sighting
+    last: Sighting
+    accepted_ns: int
+    """When the controller accepted something of it last; 0 for never."""
+    address: str
+    said: str
+
+    @property
+    def text(self) -> str:
+        return f"the process at {self.address or self.first.client} (connection from {self.last.client})"
+
+
+def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finds. Two processes that act under one node ID beside each other for longer than the session timeout: heartbeats
+    of an older broker epoch that go on after those of a newer one began, or registrations that are refused with
+    DUPLICATE_BROKER_REGISTRATION (101) for that long while the registered process goes on.
+
+    Why it matters. The registration goes to whoever asks while the other is silent. Both take writes and follow leaders
+    as the same replica: a leader counts what one of them has as what the other has, and records are lost. A restart of
+    one while the other lives moves the registration and solves nothing.
+
+    When it is innocent. A restart, even one that is refused with 101 until the session of the killed process ends; a
+    pause of one process. A session timeout that was raised far above 9 s.
+
+    Source. KIP-631; ClusterControlManager.registerBroker and BrokerLifecycleManager of Kafka 4.3.
+    """
+    timeout_ns = context.settings.session_timeout_s * SECOND_NS
+    found: dict[int, list[tuple[Process, Process]]] = defaultdict(list)
+    for (broker, _), processes in sorted(by_controller(subject, group, context).items()):
+        for number, early in enumerate(processes):
+            for late in processes[number + 1 :]:
+                both_ns = min(early.last.ts_ns, late.last.ts_ns) - max(early.first.ts_ns, late.first.ts_ns)
+                if both_ns > timeout_ns:
+                    found[broker].append((early, late))
+    for broker, pairs in sorted(found.items()):
+        early, late = max(pairs, key=lambda pair: (min(pair[0].last.ts_ns, pair[1].last.ts_ns), pair[1].first))
+        holder, other = sorted((early, late), key=lambda one: one.accepted_ns, reverse=True)
+        every = [one for pair in pairs for one in pair]
+        yield Evidence(
+            (broker,),
+            tuple(side for one in every for side in (Side(one.first, one.said), Side(one.last, one.said))),
+            brokers=(broker,),
+            count=len(pairs) + 1,
+            first_ns=min(max(one.first.ts_ns for one in pair) for pair in pairs),
+            words={
+                "node": broker,
+                "since": clock(min(max(one.first.ts_ns for one in pair) for pair in pairs)),
+                "holder": holder.text,
+                "other": other.text,
+            },
+        )
+
+
+def by_controller(subject: Subject, group: Group, context: CheckContext) -> dict[tuple[int, str], list[Process]]:
+    """By node ID and controller the processes that spoke to it, by the first word of each."""
+    found: dict[tuple[int, str], list[Process]] = defaultdict(list)
+    registered = context.claims("registration", group, *subject)
+    lives: dict[tuple[int, str, int], list[Claim]] = defaultdict(list)
+    for claim in context.claims("broker_epoch", group, *subject):
+        lives[claim["broker"], claim["endpoint"], claim["epoch"]].append(claim)
+    for (broker, endpoint, epoch), claims in lives.items():
+        good = [c for c in registered if c["broker"] == broker and c["error"] == 0 and c.peak["epoch"] == epoch]
+        addresses = ", ".join(sorted({c["address"] for c in good}))
+        accepted_ns = max((claim.last.ts_ns for claim in claims if claim["error"] == 0), default=0)
+        first, last = min(claim.first for claim in claims), max(claim.last for claim in claims)
+        said = f"node {broker} acts with broker epoch {epoch}"
+        found[broker, endpoint].append(Process(first, last, accepted_ns, addresses, said))
+    refused: dict[tuple[int, str, str], list[Claim]] = defaultdict(list)
+    for claim in registered:
+        if claim["error"] == DUPLICATE_BROKER_REGISTRATION:
+            refused[claim["broker"], claim["endpoint"], claim["incarnation"]].append(claim)
+    for (broker, endpoint, incarnation), claims in refused.items():
+        first, last = min(claim.first for claim in claims), max(claim.last for claim in claims)
+        addresses = ", ".join(sorted({claim["address"] for claim in claims}))
+        said = f"incarnation {incarnation} of node {broker} is refused: DUPLICATE_BROKER_REGISTRATION (101)"
+        found[broker, endpoint].append(Process(first, last, 0, addresses, said))
+    return {place: sorted(found[place], key=lambda one: (one.first, one.last, one.said)) for place in sorted(found)}
