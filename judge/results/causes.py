@@ -29,7 +29,7 @@ BROKER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", 
 """Client ids of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
 
 
-class Rule(NamedTuple):
+class CauseRule(NamedTuple):
     """One line of the table: when findings of one check follow from those of another."""
 
     cause: str
@@ -166,18 +166,18 @@ is enough.
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[CauseRule, ...]:
     lines = (Path(__file__).parents[1] / "checks/causes.tsv").read_text("ascii").splitlines()[1:]
     found = [line.split("\t") for line in lines]
     return tuple(
-        Rule(cause, after, int(rank[0]), rank[1:] == "", span == "while", tuple(relations.split(",")), why)
+        CauseRule(cause, after, int(rank[0]), rank[1:] == "", span == "while", tuple(relations.split(",")), why)
         for cause, after, rank, span, relations, why in found
     )
 
 
 @cache
-def rules_by_consequence() -> Mapping[str, tuple[Rule, ...]]:
-    found: dict[str, list[Rule]] = defaultdict(list)
+def rules_by_consequence() -> Mapping[str, tuple[CauseRule, ...]]:
+    found: dict[str, list[CauseRule]] = defaultdict(list)
     for rule in sorted(rules(), key=lambda rule: rule.rank):
         found[rule.consequence].append(rule)
     return {code: tuple(of_code) for code, of_code in found.items()}
@@ -272,7 +272,7 @@ class Causes:
                 )
         return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
 
-    def fitting(self, rule: Rule, told: OpenFinding) -> Iterator[str]:
+    def fitting(self, rule: CauseRule, told: OpenFinding) -> Iterator[str]:
         """Findings of the rule's cause that stand in its relation to this one, at a time that fits."""
         for keys in product(*(told.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
             for name in self.offers.get((told.place, rule.cause, rule.relations, keys), ()):
