@@ -231,6 +231,20 @@ class CheckContext:
         """The broker that made, or received, a claim."""
         return self.clusters.broker(claim.server(), claim.last.ts_ns)
 
+    def named_at(self, broker: int, host: str, group: Group) -> bool:
+        """Whether the cluster's brokers name this host as that broker's."""
+        return (broker, host) in self.clusters.named_hosts.get(id(group), ())
+
+    def acts_as(self, broker: int, host: str, group: Group) -> bool:
+        """Whether a host is that broker's: brokers name it, or it was granted a fetch with the broker's replica ID. A
+        client ID, or a replica ID that was refused, proves nothing.
+        """
+        self.watch()
+        sessions = self.claims("follower", group, "follower", str(broker))
+        return self.named_at(broker, host, group) or any(
+            session["host"] == host and session.peak.get("granted") == 1 for session in sessions
+        )
+
     def node(self, claim: Claim) -> int | str:
         """The same, or the host where no broker is known there."""
         return self.clusters.node_at(claim.server(), claim.last.ts_ns)

@@ -10,6 +10,7 @@ speaks against the only cluster that is known, it is shown under none (`membersh
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 from wirecheck.judge.claims.claim import Claim
@@ -76,6 +77,8 @@ class Clusters:
             by_kind[said.kind].append(said)
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
+        self.addresses = by_kind["address"]
+        """What servers say of where brokers are."""
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
         self.disputed = disputed(by_kind["cluster_id"])
@@ -161,6 +164,15 @@ class Clusters:
             if host_of(other) == host and (place := self.place(other, ts_ns)) is not None and place.broker is not None
         }
         return brokers.pop() if len(brokers) == 1 else host
+
+    @cached_property
+    def named_hosts(self) -> dict[int, set[tuple[int, str]]]:
+        """By group's identity: broker IDs with the hosts at which the group's servers say they are."""
+        found: dict[int, set[tuple[int, str]]] = defaultdict(set)
+        for claim in self.addresses:
+            group = self.of(claim["endpoint"], claim.last.ts_ns)
+            found[id(group)].add((claim["broker"], host_of(claim["address"])))
+        return found
 
     def place(self, endpoint: str, ts_ns: int) -> Place | None:
         found = None
