@@ -22,7 +22,7 @@ from wirecheck.commands.screen import legible
 from wirecheck.commands.units import duration, size
 
 if TYPE_CHECKING:
-    from wirecheck.streaming.run.metrics_page import Agent
+    from wirecheck.streaming.run.metrics_page import JudgedAgent
     from wirecheck.streaming.run.plan import Plan
 
 
@@ -129,7 +129,7 @@ def monitor(
         raise Stop(str(error)) from error
 
 
-def front(plan: "Plan", agents: "list[Agent]") -> str:
+def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     """The page for people: what stands in the tables now. Raises LookupError where no batch is written yet."""
     from wirecheck.dashboards.report.page import Attached, page
     from wirecheck.judge.checks import catalogue

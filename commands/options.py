@@ -169,7 +169,7 @@ def quiet() -> Decorator:
     )
 
 
-class Time(click.ParamType[dt.datetime]):
+class TimeOption(click.ParamType[dt.datetime]):
     """RFC 3339, UTC where it says nothing else."""
 
     name = "TIME"
@@ -231,8 +231,8 @@ def choice() -> Decorator:
             is_flag=True,
             help="Accept a --topic that was not seen. Without this option it is an error (exit status 2).",
         ),
-        click.option("--since", type=Time(), help="Only findings still active at or after TIME."),
-        click.option("--until", type=Time(), help="Only findings that began at or before TIME."),
+        click.option("--since", type=TimeOption(), help="Only findings still active at or after TIME."),
+        click.option("--until", type=TimeOption(), help="Only findings that began at or before TIME."),
     )
 
     def decorate(command: Any) -> Any:

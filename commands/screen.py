@@ -21,8 +21,12 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-ORDERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
-"""Control characters but tab and newline, and those that turn the direction of text or break its lines."""
+ORDERS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069"
+    "\\ufeff\\ufffe\\uffff\\U000e0000-\\U000e007f]"
+)
+"""Control characters but tab and newline, those that turn the direction of text or break its lines, invisible ones
+(zero width, tags), and what XML forbids."""
 
 
 PIPED_COLUMNS = 160
@@ -129,12 +133,19 @@ def inside(value: Any) -> Any:
 
 def written_out(character: str) -> str:
     code = ord(character)
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def as_json(value: Any) -> str:
     """One line of JSON, with the characters that terminals obey as JSON's own escapes."""
-    return ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return ORDERS.sub(lambda found: in_json(found[0]), json.dumps(value, ensure_ascii=False))
+
+
+def in_json(character: str) -> str:
+    """JSON has four digits: beyond them stand two surrogates."""
+    return f"\\u{ord(character):04x}" if ord(character) <= 0xFFFF else json.dumps(character)[1:-1]
 
 
 def warn_of(others: dict[str, list[dict[str, Any]]]) -> None:

@@ -29,7 +29,7 @@ Row = dict[str, Any]
     metavar="ID",
     help="The same by id: Kafka's base64 (may begin with -) or hex.",
 )
-@click.option("--at", type=options.Time(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
+@click.option("--at", type=options.TimeOption(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
 @options.cluster()
 @options.keylog()
 @options.strict()

@@ -36,7 +36,7 @@ NS_PER_S = 1_000_000_000
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-class Time(NamedTuple):
+class TimeSpan(NamedTuple):
     """A time as precisely as it was said: 00:20:03 is a second long."""
 
     ns: int
@@ -45,7 +45,7 @@ class Time(NamedTuple):
     of_day: bool
 
 
-def time(text: str) -> Time:
+def time(text: str) -> TimeSpan:
     """RFC 3339, UTC where it says nothing else, or a time of day in UTC."""
     of_day = re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d+)?)?Z?", text) is not None
     try:
@@ -58,4 +58,4 @@ def time(text: str) -> Time:
     ns = (since.days * 86_400 + since.seconds) * NS_PER_S + int(f"{fraction:0<9}"[:9])
     minutes = re.search(r"\d\d:\d\d:\d\d", text) is None
     length = 60 * NS_PER_S if minutes else 10 ** max(9 - len(fraction), 0)
-    return Time(ns, ns + length - 1, of_day)
+    return TimeSpan(ns, ns + length - 1, of_day)

@@ -5,6 +5,7 @@ Rule: whatever came from the wire is escaped as the form asks; a form says nothi
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -14,6 +15,8 @@ LEVELS = {"violation": "error", "anomaly": "warning", "information": "note", "vi
 """SARIF 2.1.0, 3.27.10."""
 FAILING = ("violation", "anomaly")
 MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|"})
+ACTIVE = re.compile(r"@|:(?=//)|www(?=\.)", re.IGNORECASE)
+"""Behind which an empty comment stops GitHub's mentions and bare links."""
 SIDES_SHOWN = 8
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -44,8 +47,8 @@ def markdown_lines(result: Row) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """The same text in Markdown, on one line."""
-    return " ".join(text.split()).translate(MARKED)
+    """The same text in Markdown, on one line: @name in it is no mention, and an address no link."""
+    return ACTIVE.sub(lambda found: f"{found[0]}<!-- -->", " ".join(text.split()).translate(MARKED))
 
 
 def junit(result: Row) -> str:

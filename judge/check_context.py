@@ -5,7 +5,7 @@ Rule: a check asks `passed` and never compares with the watermark itself; so a v
 An order whose answer was not seen counts once its sender is known (`counts`), whenever that comes to be known.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.failures import SORTING, Failure, failure
+from wirecheck.judge.failures import SORTING, Failure, Failures, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
@@ -23,6 +23,8 @@ from wirecheck.judge.topology.log_lives import LogLives, lives_of
 from wirecheck.judge.topology.strangers import Strangers
 
 CONTROL = "control"
+OF_A_NAME = frozenset({"binding", "absence", "creation", "deletion", "partition", "unnumbered", "advertised"})
+"""What an endpoint that leads to two clusters in turn cannot state of either."""
 OF_LOG = ("log_order", "log_epoch", "log_diverged")
 STALE_CONTROLLER_EPOCH, NOT_SEEN = 11, -1
 
@@ -64,7 +66,7 @@ class CheckContext:
         self.subject: Subject = ()
         self.failed: list[Failure] = []
         """What raised about the subject in hand."""
-        self.failures: Iterable[Failure] = ()
+        self.failures = Failures()
         """All that cannot be judged now."""
         self.filed: dict[Subject, Filed] = {}
         self.topics: dict[tuple[str, int], Any] = {}
@@ -174,6 +176,8 @@ class CheckContext:
             filed.ungranted.add(host)
         if subject[0] != "host" and not self.hears(claim, host):
             return
+        if claim.kind in OF_A_NAME and claim.server() in self.clusters.disputed:
+            return
         for group, part in self.clusters.parts(claim):
             said = part
             if ordered(part):
@@ -209,7 +213,8 @@ class CheckContext:
     def lives(self, group: Group) -> LogLives:
         """The lives of a cluster's metadata log."""
         if id(group) not in self.log_lives:
-            self.log_lives[id(group)] = lives_of(self.of_log(group))
+            mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
+            self.log_lives[id(group)] = LogLives() if mixed else lives_of(self.of_log(group))
         return self.log_lives[id(group)]
 
     def of_log(self, group: Group) -> Iterator[Claim]:
@@ -225,6 +230,20 @@ class CheckContext:
     def broker(self, claim: Claim) -> int | None:
         """The broker that made, or received, a claim."""
         return self.clusters.broker(claim.server(), claim.last.ts_ns)
+
+    def named_at(self, broker: int, host: str, group: Group) -> bool:
+        """Whether the cluster's brokers name this host as that broker's."""
+        return (broker, host) in self.clusters.named_hosts.get(id(group), ())
+
+    def acts_as(self, broker: int, host: str, group: Group) -> bool:
+        """Whether a host is that broker's: brokers name it, or it was granted a fetch with the broker's replica ID. A
+        client ID, or a replica ID that was refused, proves nothing.
+        """
+        self.watch()
+        sessions = self.claims("follower", group, "follower", str(broker))
+        return self.named_at(broker, host, group) or any(
+            session["host"] == host and session.peak.get("granted") == 1 for session in sessions
+        )
 
     def node(self, claim: Claim) -> int | str:
         """The same, or the host where no broker is known there."""

@@ -73,6 +73,8 @@ class Failures:
             self.stand(Failure(check, tuple(subject), cluster, error, Sighting(*seen) if seen else None))
         self.changed = False
         self.new: list[Failure] = []
+        self.sorted: dict[str, list[Failure]] | None = None
+        """By cluster, until one comes or goes: asked for once per endpoint."""
 
     def add(self, *failed: Failure) -> None:
         for one in failed:
@@ -82,11 +84,12 @@ class Failures:
     def stand(self, one: Failure) -> None:
         if one.subject in self.standing or len(self.standing) < MOST:
             self.standing.setdefault(one.subject, {})[one.check] = one._replace(trace="")
-            self.changed = True
+            self.changed, self.sorted = True, None
 
     def judged(self, subject: Subject, failed: Iterable[Failure]) -> None:
         """A subject was judged again: what failed now is all that fails there."""
-        self.changed |= self.standing.pop(subject, None) is not None
+        if self.standing.pop(subject, None) is not None:
+            self.changed, self.sorted = True, None
         self.add(*failed)
 
     def forget(self, step: str) -> None:
@@ -97,6 +100,13 @@ class Failures:
     def __iter__(self) -> Iterator[Failure]:
         for _, by_check in sorted(self.standing.items()):
             yield from by_check.values()
+
+    def by_cluster(self) -> dict[str, list[Failure]]:
+        if self.sorted is None:
+            self.sorted = {}
+            for one in self:
+                self.sorted.setdefault(one.cluster, []).append(one)
+        return self.sorted
 
     def new_ones(self) -> list[Failure]:
         """What failed since the last call."""

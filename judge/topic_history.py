@@ -206,3 +206,9 @@ def name_of(subject: Subject, group: Group, context: CheckContext) -> str | None
     """The name an id is bound to, by the strongest word for it."""
     told = [claim for claim in context.claims("binding", group, *subject) if claim["source"] in STRENGTH]
     return min(told, key=lambda claim: (STRENGTH[claim["source"]], claim.first))["name"] if told else None
+
+
+def former_name_of(subject: Subject, group: Group, context: CheckContext) -> str | None:
+    """The name an ID has in a cluster that an address of this one led to before."""
+    names = (name_of(subject, former, context) for former in context.clusters.formerly(group))
+    return next((name for name in names if name is not None), None)

@@ -64,10 +64,9 @@ INSIDE = {
 """The walls inside the rooms: which folders, or single modules, of its own room the modules of a folder may
 import, besides their own."""
 SHARED_CLASS_NAMES = {
-    "capture Batch", "capture Payloads", "capture Span", "commands Time", "decode Chunk", "decode Columns",
+    "capture Batch", "capture Payloads", "capture Span", "decode Chunk", "decode Columns",
     "decode Connection", "decode Field", "decode Frame", "decode Message", "decode Reader", "decode Rows",
-    "decode Table", "decode Writer", "judge Column", "judge Rule", "streaming Agent",
-    "streaming Pass", "streaming Terms",
+    "decode Table", "decode Writer", "judge Column",
 }  # fmt: skip
 """Public classes that share a name with another one of their package. This set may only shrink."""
 BOUNDARIES = {

@@ -23,12 +23,13 @@ LATER_S = 30
 """A consequence that needs its cause to last may begin so much later than it was seen last: brokers' grace."""
 MOST_POSSIBLE = 16
 """So many possible causes are named, as many as a finding has sides."""
+FETCHES = {"Fetch", "ShareFetch"}
 CONTROL = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 BROKER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
 """Client ids of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
 
 
-class Rule(NamedTuple):
+class CauseRule(NamedTuple):
     """One line of the table: when findings of one check follow from those of another."""
 
     cause: str
@@ -116,6 +117,13 @@ def connections(row: Row) -> frozenset[Any]:
     return frozenset(side["connection"] for side in row["sides"] if side["connection"])
 
 
+def servers(row: Row) -> frozenset[Any]:
+    """Where its last side was seen; of what is about fetches, where the last of those went."""
+    sides = [side for side in row["sides"] if side["api"] in FETCHES] or row["sides"]
+    last = max(sides, key=lambda side: (side.get("time", 0), side["connection"] or ""), default=None)
+    return frozenset({(last["connection"] or "").rpartition(">")[2]}) if last else frozenset()
+
+
 def orders_alone(row: Row) -> frozenset[Any]:
     """Whether it rests on controllers' requests and on nobody's answers."""
     return frozenset({True}) if {side["api"] for side in row["sides"]} <= CONTROL else frozenset()
@@ -143,6 +151,7 @@ KEYS: Mapping[str, Callable[[Row], frozenset[Any]]] = {
     "requester": requesters,
     "connection": connections,
     "request": spoken,
+    "server": servers,
     "orders alone": orders_alone,
     "anything": anything,
 }
@@ -157,18 +166,18 @@ is enough.
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[CauseRule, ...]:
     lines = (Path(__file__).parents[1] / "checks/causes.tsv").read_text("ascii").splitlines()[1:]
     found = [line.split("\t") for line in lines]
     return tuple(
-        Rule(cause, after, int(rank[0]), rank[1:] == "", span == "while", tuple(relations.split(",")), why)
+        CauseRule(cause, after, int(rank[0]), rank[1:] == "", span == "while", tuple(relations.split(",")), why)
         for cause, after, rank, span, relations, why in found
     )
 
 
 @cache
-def rules_by_consequence() -> Mapping[str, tuple[Rule, ...]]:
-    found: dict[str, list[Rule]] = defaultdict(list)
+def rules_by_consequence() -> Mapping[str, tuple[CauseRule, ...]]:
+    found: dict[str, list[CauseRule]] = defaultdict(list)
     for rule in sorted(rules(), key=lambda rule: rule.rank):
         found[rule.consequence].append(rule)
     return {code: tuple(of_code) for code, of_code in found.items()}
@@ -263,7 +272,7 @@ class Causes:
                 )
         return dict(sorted(found.items())[: MOST_POSSIBLE + 1])
 
-    def fitting(self, rule: Rule, told: OpenFinding) -> Iterator[str]:
+    def fitting(self, rule: CauseRule, told: OpenFinding) -> Iterator[str]:
         """Findings of the rule's cause that stand in its relation to this one, at a time that fits."""
         for keys in product(*(told.keys[ASKED_AS.get(name, name)] for name in rule.relations)):
             for name in self.offers.get((told.place, rule.cause, rule.relations, keys), ()):

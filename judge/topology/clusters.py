@@ -10,12 +10,15 @@ speaks against the only cluster that is known, it is shown under none (`membersh
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.topology.endpoint_history import Connections, births, cut, host_of, is_literal, unknown
+from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, unknown
 from wirecheck.judge.topology.joined_nodes import Joined
 from wirecheck.judge.topology.membership import Membership, Node, Nodes, carried
+from wirecheck.judge.topology.shared_ids import taken_apart, twins
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
@@ -74,10 +77,18 @@ class Clusters:
             by_kind[said.kind].append(said)
         everything = [claim for found in by_kind.values() for claim in found]
         by_kind.pop(FETCHES, None)
+        self.addresses = by_kind["address"]
+        """What servers say of where brokers are."""
         self.unknown = Group(label)
-        self.births = births(by_kind["cluster_id"], by_kind["address"], connections)
+        self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
+        self.disputed = disputed(by_kind["cluster_id"])
+        """Endpoints that state several ClusterIds in turn."""
         spans = self.from_birth(self.spans_of(everything))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
+        self.twins = twins(by_kind)
+        """Endpoints that lead two metadata logs of one ClusterId at one time."""
+        if self.twins:
+            stated = taken_apart(stated, by_kind, self.twins)
         self.membership = Membership(by_kind, self.node, stated)
         apart = self.membership.outsiders | self.membership.beside
         joined = Joined({one: told for one, told in stated.items() if one not in apart}, self.membership.bars)
@@ -114,6 +125,17 @@ class Clusters:
             if spans:
                 group.first_ns, group.last_ns = min(first for first, _ in spans), max(last for _, last in spans)
 
+    def handovers(self) -> Iterator[tuple[str, Place, Place]]:
+        """Endpoints that led to one cluster, then to another, and the places before and after."""
+        for endpoint, places in sorted(self.places.items()):
+            for before, after in pairwise(places):
+                if before.group is not after.group and endpoint not in self.disputed:
+                    yield endpoint, before, after
+
+    def formerly(self, group: Group) -> list[Group]:
+        """Clusters whose addresses lead to this one now."""
+        return [before.group for _, before, after in self.handovers() if after.group is group]
+
     def silent(self, endpoint: str) -> bool:
         """No answer of it was ever seen: the capture shows one direction."""
         return endpoint not in self.answering
@@ -142,6 +164,15 @@ class Clusters:
             if host_of(other) == host and (place := self.place(other, ts_ns)) is not None and place.broker is not None
         }
         return brokers.pop() if len(brokers) == 1 else host
+
+    @cached_property
+    def named_hosts(self) -> dict[int, set[tuple[int, str]]]:
+        """By group's identity: broker IDs with the hosts at which the group's servers say they are."""
+        found: dict[int, set[tuple[int, str]]] = defaultdict(set)
+        for claim in self.addresses:
+            group = self.of(claim["endpoint"], claim.last.ts_ns)
+            found[id(group)].add((claim["broker"], host_of(claim["address"])))
+        return found
 
     def place(self, endpoint: str, ts_ns: int) -> Place | None:
         found = None

@@ -74,6 +74,8 @@ def settled(claims: Iterable[Claim]) -> bool:
     for claim in claims:
         if claim.kind == "cluster_id":
             words["cluster", claim["endpoint"]].add(claim["cluster_id"])
+        elif claim.kind == "log_epoch":
+            words["log", claim["epoch"]].add(claim["written"])
         elif claim.kind.removeprefix(UNANSWERED) == "address":
             words["address", claim["address"]].add(claim["broker"])
     return all(len(found) == 1 for found in words.values())

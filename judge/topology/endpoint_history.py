@@ -38,16 +38,32 @@ def unknown(_endpoint: str) -> Iterable[tuple[int, int]]:
     return ()
 
 
-def births(stated: list[Claim], addresses: list[Claim], connections: Connections = unknown) -> Births:
+def births(
+    stated: list[Claim],
+    addresses: list[Claim],
+    connections: Connections = unknown,
+    advertised: Iterable[Claim] = (),
+) -> Births:
     own = own_statements(stated)
+    ranges: dict[str, list[int]] = defaultdict(list)
+    for claim in advertised:
+        ranges[claim["endpoint"]].append(claim.first.ts_ns)
     also = statements_of_others(addresses, own)
     found: Births = {}
     for endpoint in sorted({*own, *also}):
         every = apart([*own.get(endpoint, []), *also.get(endpoint, [])])
         statements = every if one_after_another(every) and len(every) > 1 else own.get(endpoint, [])
         if statements:
-            found[endpoint] = begins(statements, connections(endpoint) if len(statements) > 1 else ())
+            seen = connections(endpoint) if len(statements) > 1 else ()
+            found[endpoint] = begins(statements, seen, sorted(ranges[endpoint]))
     return found
+
+
+def disputed(stated: list[Claim]) -> set[str]:
+    """Endpoints that state several ClusterIds in turn (CLU001): what they say is of no cluster that is known."""
+    answered = [claim for claim in stated if claim["how"] != ACCEPTED]
+    own = own_statements(answered)
+    return {endpoint for endpoint, statements in own.items() if not one_after_another(statements)}
 
 
 def own_statements(stated: list[Claim]) -> dict[str, list[Statement]]:
@@ -90,8 +106,12 @@ def one_after_another(statements: list[Statement]) -> bool:
     return all(before.last_ns < after.first_ns for before, after in pairwise(statements))
 
 
-def begins(statements: list[Statement], connections: Iterable[tuple[int, int]]) -> list[tuple[int, str]]:
-    """Since when each holds; those that stand side by side since their first statement."""
+def begins(
+    statements: list[Statement], connections: Iterable[tuple[int, int]], ranges: list[int]
+) -> list[tuple[int, str]]:
+    """Since when each holds; those that stand side by side since their first statement. Version ranges that were never
+    advertised before (`ranges`: when each was first) are the later cluster's.
+    """
     found, until_ns, seen = (
         [(statements[0].first_ns, statements[0].cluster_id)],
         statements[0].last_ns,
@@ -99,6 +119,7 @@ def begins(statements: list[Statement], connections: Iterable[tuple[int, int]]) 
     )
     for one in statements[1:]:
         since_ns = begun(until_ns, one.first_ns, seen) if until_ns < one.first_ns else one.first_ns
+        since_ns = min([since_ns, *(ts_ns for ts_ns in ranges if until_ns < ts_ns < since_ns)])
         found.append((since_ns, one.cluster_id))
         until_ns = max(until_ns, one.last_ns)
     return found
@@ -123,9 +144,18 @@ def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
         tally = {name: n for name, n in claim.tally.items() if belongs(name, slot, early=early)}
         peak = {name: value for name, value in claim.peak.items() if belongs(name, slot, early=early)}
         runs = runs_of(claim.runs, at_ns, early=early)
-        count = 1 if early else claim.count - 1
-        parts.append(Claim(claim.kind, claim.key, seen, count=count, tally=tally, peak=peak, runs=runs))
+        parts.append(Claim(claim.kind, claim.key, seen, tally=tally, peak=peak, runs=runs))
+    parts[0].count = early_count(claim, parts[0])
+    parts[1].count = claim.count - parts[0].count
     return parts[0], parts[1]
+
+
+def early_count(claim: Claim, early: Claim) -> int:
+    """How often it was said before: by its slots where they count all of it, else once, which is low."""
+    slots = {name: n for name, n in claim.tally.items() if slot_of(name) is not None}
+    if sum(slots.values()) != claim.count:
+        return 1
+    return min(max(1, sum(n for name, n in slots.items() if name in early.tally)), claim.count - 1)
 
 
 def runs_of(runs: Runs, at_ns: int, *, early: bool) -> Runs:

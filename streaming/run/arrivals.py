@@ -44,7 +44,7 @@ class File:
 
 
 @dataclass
-class Agent:
+class ArrivedFiles:
     """One agent's files."""
 
     position: Position | None = None
@@ -87,7 +87,7 @@ class Arrivals:
     def __init__(self, frames: str, positions: dict[str, Position]) -> None:
         self._lock = Lock()
         self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
-        self._agents = {name: Agent(position) for name, position in positions.items()}
+        self._agents = {name: ArrivedFiles(position) for name, position in positions.items()}
         self._due_s = -math.inf
         self.begun_anew: Mapping[str, tuple[int, int]] = {}
         """Agents whose numbers went back: the last there is, and the next that would be read."""
@@ -142,7 +142,7 @@ class Arrivals:
             else:
                 strangers[file] = {1}  # an agent of its own
         for name, numbers in {**there, **strangers}.items():
-            agent = self._agents.setdefault(name, Agent())
+            agent = self._agents.setdefault(name, ArrivedFiles())
             for number in filter(agent.wants, numbers):
                 file = file_name(name, number)
                 if (found := listed[file] or self._folder.file(file)) is not None:
@@ -197,11 +197,11 @@ class Arrivals:
         """They wait no longer."""
         with self._lock:
             for name, position in batch.after.items():
-                agent = self._agents.setdefault(name, Agent())
+                agent = self._agents.setdefault(name, ArrivedFiles())
                 agent.position = position
             for file in batch.files:
                 name, number = whose(file) or (file, 1)
-                self._agents.setdefault(name, Agent()).waiting.pop(number, None)
+                self._agents.setdefault(name, ArrivedFiles()).waiting.pop(number, None)
 
     def waiting(self) -> tuple[int, int]:
         """Files and bytes."""
@@ -210,7 +210,7 @@ class Arrivals:
         return len(sizes), sum(sizes)
 
 
-def in_turn(agent: Agent) -> list[tuple[int, File]]:
+def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
     """By number, none earlier than those before it; as many as may be in one batch."""
     found, came_s = [], 0.0
     for number in sorted(agent.waiting)[:MOST_OF_ONE]:

@@ -67,8 +67,8 @@ def keep_small(plan: Plan, run: str, now_s: float) -> None:
     if result_folder.kind_of(plan.out) == result_folder.DELTA:
         from wirecheck.streaming.store import delta_upkeep
 
-        delta_upkeep.keep(plan.out, run, delta_upkeep.Terms(now_s, plan.retain_s, before_s), upto)
+        delta_upkeep.keep(plan.out, run, delta_upkeep.UpkeepTerms(now_s, plan.retain_s, before_s), upto)
         return
-    compaction.compact(plan.out, run, compaction.Terms(now_s, plan.retain_s), upto)
+    compaction.compact(plan.out, run, compaction.CompactionTerms(now_s, plan.retain_s), upto)
     if before_s is not None:
         retention.retire(plan.out, run, before_s, upto)

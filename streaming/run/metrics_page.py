@@ -65,7 +65,7 @@ class Query:
     backlog_bytes: int = 0
 
 
-class Agent(NamedTuple):
+class JudgedAgent(NamedTuple):
     """An agent, and the capture time up to which its frames are judged."""
 
     cluster: str
@@ -197,11 +197,11 @@ class Page(Collector):
         with self.lock:
             return {detail: count for (_, measure, detail), count in self.totals.items() if measure == "followed_files"}
 
-    def agents(self) -> list[Agent]:
+    def agents(self) -> list[JudgedAgent]:
         """Whom it judges, and how far."""
         with self.lock:
             judged = self.total("judged_ns")
-        return [Agent(label, name, int(ns)) for (label, name), ns in sorted(judged.items()) if ns]
+        return [JudgedAgent(label, name, int(ns)) for (label, name), ns in sorted(judged.items()) if ns]
 
     def collect(self) -> Iterable[Metric]:
         with self.lock:

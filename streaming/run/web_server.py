@@ -14,9 +14,9 @@ from http import HTTPStatus
 from prometheus_client import CollectorRegistry
 
 from wirecheck.http_server import Answer, Route, metrics, text
-from wirecheck.streaming.run.metrics_page import Agent, Page
+from wirecheck.streaming.run.metrics_page import JudgedAgent, Page
 
-Front = Callable[[list[Agent]], str]
+Front = Callable[[list[JudgedAgent]], str]
 """The page for people, as HTML. Raises OSError or LookupError where there is nothing to show."""
 FRESH_S = 5.0
 """Seconds for which a page is reused; making it reads the tables."""

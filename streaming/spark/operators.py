@@ -45,8 +45,10 @@ def frame(rows: Iterable[Tagged]) -> pd.DataFrame:
 def record_batch(rows: Iterable[Tagged]) -> pa.RecordBatch:
     import pyarrow as pa
 
-    columns = [("label", pa.string()), ("bucket", pa.int32()), ("route", pa.string()), ("cell", pa.binary())]
-    return pa.RecordBatch.from_pandas(frame(rows), pa.schema(columns), preserve_index=False)
+    kinds = pa.string(), pa.int32(), pa.string(), pa.binary()
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=list(Tagged._fields))
 
 
 def pack_batches(ticks: DataFrame, frames: str, checkpoint: str, settings: Settings) -> DataFrame:

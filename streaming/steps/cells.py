@@ -19,17 +19,25 @@ NARROW = np.dtype("u1"), np.dtype("<u2"), np.dtype("<u4")
 MANY = 64  # numbers that are worth a second look
 
 
-def to_cell(value: Any) -> bytes:
-    """One value as bytes."""
+def to_cell(value: Any, name: bytes = b"") -> bytes:
+    """One value as bytes; `name` is a text before it, which can be read alone (`named`)."""
     buffers: list[bytes] = []
     head = json.dumps(described(value, buffers), separators=(",", ":")).encode()
     sizes = [len(head), *(len(b) for b in buffers)]
     preamble = np.array([len(sizes), *sizes], "<i8").tobytes()
     pieces = (part for piece in (head, *buffers) for part in (piece, b"\0" * (-len(piece) % ALIGNMENT)))
-    return b"".join([preamble, *pieces])
+    label = [len(name).to_bytes(ALIGNMENT, "little"), name, b"\0" * (-len(name) % ALIGNMENT)] if name else []
+    return b"".join([*label, preamble, *pieces])
 
 
-def from_cell(cell: bytes, *classes: type) -> Any:
+def named(cell: bytes) -> tuple[bytes, memoryview]:
+    """The name of a cell that has one, and the cell: nothing in it is parsed or copied."""
+    length = int.from_bytes(cell[:ALIGNMENT], "little")
+    end = ALIGNMENT + length
+    return cell[ALIGNMENT:end], memoryview(cell)[end + -length % ALIGNMENT :]
+
+
+def from_cell(cell: bytes | memoryview, *classes: type) -> Any:
     """The value again. `classes`: every dataclass that may occur in it."""
     count = int(np.frombuffer(cell, "<i8", 1)[0])
     sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)

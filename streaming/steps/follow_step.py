@@ -24,14 +24,16 @@ from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, to_cell
-from wirecheck.streaming.steps.follower_calls import Turns, calls, name_of, rounds, some_together
-from wirecheck.streaming.steps.pack_step import FrameFile, read_file
+from wirecheck.streaming.steps.follower_calls import Turns, calls, file_name, name_of, rounds, some_together
+from wirecheck.streaming.steps.pack_step import FrameFile, file_of
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
 
 STATE_VERSION = 1
 MAGIC = f"wirecheck bucket {STATE_VERSION}"
+KEPT_FRAMES = 200_000
+"""Frames of a batch that are held in order to repeat their calls without one that raises."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
 TWICE = "another file of this agent and number was read before it"
@@ -94,6 +96,8 @@ class Bucket:
         """The follower's snapshot, as it was restored."""
         self.done: list[Callable[[Follower], object]] = []
         """What it was called for since."""
+        self.kept_frames = 0
+        """Frames of these calls."""
         self.settled = SettledConnections()
         self.late: Counter[str] = Counter()
         """Frames of settled connections by agent."""
@@ -130,6 +134,7 @@ class Bucket:
             learned, _ = self.call(methodcaller("receive", part))
             if learned is not None:
                 yield learned
+                self.bounded(len(part))
                 continue
             for number in np.unique(whose).tolist():  # one of the files cannot be followed: which?
                 yield from self.tried(methodcaller("receive", part.take(whose == number)), name_of(held[number]))
@@ -167,6 +172,12 @@ class Bucket:
         self.done.append(call)
         return learned, None
 
+    def bounded(self, count: int) -> None:
+        """What was called is kept for so many frames at most; then the follower's snapshot says the same."""
+        self.kept_frames += count
+        if self.kept_frames > KEPT_FRAMES:
+            self.before, self.done, self.kept_frames = self.follower.snapshot(), [], 0
+
     def tried(self, call: Call, *files: str) -> Iterator[Exchanges]:
         """The same; these files are said not to have been followed where it raises."""
         learned, error = self.call(call)
@@ -175,20 +186,20 @@ class Bucket:
         elif error is not None:
             self.left_out += [(file, f"not followed in bucket {self.number}: {described(error)}") for file in files]
 
-    def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[tuple[FrameFile, str]]]:
+    def in_order(self, cells: Iterable[bytes]) -> tuple[Turns, dict[str, int], list[tuple[str, int, str]]]:
         """The files that can be followed now, each agent's in order; the number of files given up per agent; and the
-        files that are not followed, each with the reason.
+        files that are not followed, each by agent and number with the reason.
         """
-        unread: list[tuple[FrameFile, str]] = []
+        unread: list[tuple[str, int, str]] = []
         for cell in cells:
-            file = read_file(cell)
-            agent = self.agents.setdefault(file.agent, Agent())
-            if file.file_seq < agent.next_seq:
-                unread.append((file, TOO_LATE))
-            elif file.file_seq in agent.held:
-                unread.append((file, TWICE))
+            name, number = file_of(cell)
+            agent = self.agents.setdefault(name, Agent())
+            if number < agent.next_seq:
+                unread.append((name, number, TOO_LATE))
+            elif number in agent.held:
+                unread.append((name, number, TWICE))
             else:
-                agent.held[file.file_seq] = cell
+                agent.held[number] = cell
         turns: Turns = {}
         missing: dict[str, int] = {}
         for name in sorted(self.agents):
@@ -239,11 +250,11 @@ class Bucket:
             seq = self.agents[name].next_seq - 1
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(name, said, missing.get(name, 0), seq)))
 
-    def passed_over(self, unread: list[tuple[FrameFile, str]]) -> Iterator[Tagged]:
+    def passed_over(self, unread: list[tuple[str, int, str]]) -> Iterator[Tagged]:
         """Files that are not followed are named instead."""
-        for file, why in unread if self.number == 0 else ():
-            said = quarantine.marks(name_of(file), why)
-            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(file.agent, said, 0)))
+        for agent, seq, why in unread if self.number == 0 else ():
+            said = quarantine.marks(file_name(agent, seq), why)
+            yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, said, 0)))
 
     def came_late(self) -> Iterator[Tagged]:
         """Each bucket says its own, by agent; what has settled by now is remembered for a while."""
@@ -279,7 +290,7 @@ class Bucket:
         self.agents, self.heard, settled = from_cell(known, Agent)
         self.settled = SettledConnections(*settled)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
-        self.before, self.done = follower, []
+        self.before, self.done, self.kept_frames = follower, [], 0
 
 
 def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:

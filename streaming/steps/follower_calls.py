@@ -23,7 +23,11 @@ Turns = dict[str, deque[bytes]]
 
 
 def name_of(file: FrameFile) -> str:
-    return f"{file.agent}-{file.file_seq:010d}.parquet"
+    return file_name(file.agent, file.file_seq)
+
+
+def file_name(agent: str, number: int) -> str:
+    return f"{agent}-{number:010d}.parquet"
 
 
 def calls(files: list[FrameFile]) -> Iterator[tuple[Segments, NDArray[np.int64]]]:

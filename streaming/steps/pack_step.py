@@ -20,7 +20,7 @@ from wirecheck.capture.frames import NotFramesError
 from wirecheck.decode.connection.segments import Segments, segments
 from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
-from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.cells import from_cell, named, to_cell
 from wirecheck.streaming.steps.tagged import FRAMES, Tagged
 from wirecheck.streaming.store.storage import at, is_local, local
 
@@ -46,8 +46,19 @@ class FrameFile:
     """The frames of this bucket's connections; None where the file has none."""
 
 
+def file_cell(file: FrameFile) -> bytes:
+    """What a bucket sees of a file, under agent and number: these are read before the file's turn comes."""
+    return to_cell(file, f"{file.file_seq} {file.agent}".encode())
+
+
+def file_of(cell: bytes) -> tuple[str, int]:
+    """Agent and number; the frames stay packed."""
+    seq, _, agent = named(cell)[0].decode().partition(" ")
+    return agent, int(seq)
+
+
 def read_file(cell: bytes) -> FrameFile:
-    file: FrameFile = from_cell(cell, FrameFile, frames.Mark, Segments)
+    file: FrameFile = from_cell(named(cell)[1], FrameFile, frames.Mark, Segments)
     return file
 
 
@@ -114,7 +125,7 @@ def set_aside(path: str, reason: str, settings: Settings) -> list[Tagged]:
     agent, seq = quarantine.whose(path) or (path.rpartition("/")[2], quarantine.STRANGER)
     known = settings.agents.get(agent)
     label = (known.label if known else "") or quarantine.label_of(path)
-    cell = to_cell(FrameFile(agent, seq, quarantine.marks(path, reason), None))
+    cell = file_cell(FrameFile(agent, seq, quarantine.marks(path, reason), None))
     return [Tagged(label, bucket, FRAMES, cell) for bucket in range(settings.buckets)]
 
 
@@ -127,7 +138,7 @@ def pack(table: pa.Table, settings: Settings) -> Iterator[Tagged]:
     whole = segments(table)
     del table  # the same again, in other words
     for bucket, part in enumerate(deal(whole, settings.buckets)):
-        yield Tagged(label, bucket, FRAMES, to_cell(FrameFile(agent, file_seq, said, part)))
+        yield Tagged(label, bucket, FRAMES, file_cell(FrameFile(agent, file_seq, said, part)))
 
 
 def mark(row: dict[str, Any]) -> frames.Mark:

@@ -37,7 +37,7 @@ TWICE = 2
 
 
 @dataclass(frozen=True)
-class Terms:
+class CompactionTerms:
     """By when what goes."""
 
     now_s: float
@@ -58,7 +58,7 @@ def hour(span: Span) -> float:
     return span.written_s // HOUR_S
 
 
-def compact(out: Path | str, run: str, terms: Terms, committed: int) -> None:
+def compact(out: Path | str, run: str, terms: CompactionTerms, committed: int) -> None:
     """All tables of a run that have revisions. Only batches up to `committed` are touched."""
     for table in TABLES.values():
         if table.revised:
@@ -67,9 +67,9 @@ def compact(out: Path | str, run: str, terms: Terms, committed: int) -> None:
             compact_table(place, replace(terms, longest_s=longest_s), committed)
 
 
-def compact_table(run: Folders, terms: Terms, committed: int) -> None:
+def compact_table(run: Folders, terms: CompactionTerms, committed: int) -> None:
     numbers = [number for number in run.numbers() if number <= committed]
-    one = Pass(run, terms, numbers, spans.read(run, numbers))
+    one = CompactionPass(run, terms, numbers, spans.read(run, numbers))
     one.leave()
     one.gather()
     one.thin()
@@ -77,11 +77,11 @@ def compact_table(run: Folders, terms: Terms, committed: int) -> None:
 
 
 @dataclass
-class Pass:
+class CompactionPass:
     """One table's. `known` is kept with each step, behind what it says."""
 
     run: Folders
-    terms: Terms
+    terms: CompactionTerms
     numbers: list[int]
     known: list[Span]
 

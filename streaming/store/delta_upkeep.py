@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Terms:
+class UpkeepTerms:
     """By when what goes, in seconds since 1970."""
 
     now_s: float
@@ -54,7 +54,7 @@ class Terms:
     """Results that were written, or seen last, before leave; None for never."""
 
 
-def keep(out: Path | str, run: str, terms: Terms, committed: int) -> None:
+def keep(out: Path | str, run: str, terms: UpkeepTerms, committed: int) -> None:
     """One pass over all tables of a run. Only batches up to `committed` are touched."""
     for name in (*TABLES, NOW):
         try:
@@ -63,11 +63,11 @@ def keep(out: Path | str, run: str, terms: Terms, committed: int) -> None:
             continue
         with suppress(CommitFailedError):  # a batch came in the midst of it: the next pass goes on
             if name in TABLES:
-                keep_one(Pass(table, name, run, committed), terms)
+                keep_one(UpkeepPass(table, name, run, committed), terms)
             clean(table, max(LEAST_HOURS, math.ceil(terms.retain_s / 3600)))
 
 
-def keep_one(one: "Pass", terms: Terms) -> None:
+def keep_one(one: "UpkeepPass", terms: UpkeepTerms) -> None:
     if terms.retire_s is not None:
         one.retire(terms.retire_s)
     one.gather()
@@ -90,7 +90,7 @@ def clean(table: DeltaTable, hours: int) -> None:
 
 
 @dataclass
-class Pass:
+class UpkeepPass:
     """Over one table."""
 
     table: DeltaTable

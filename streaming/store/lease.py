@@ -49,7 +49,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Terms:
+class LeaseTerms:
     """How long what takes."""
 
     renew_s: float = 5.0
@@ -65,7 +65,7 @@ class Lease:
 
     store: "ObjectStore"
     checkpoint: str
-    terms: Terms = Terms()
+    terms: LeaseTerms = LeaseTerms()
     holder: str = field(default_factory=lambda: f"{socket.gethostname()} process {os.getpid()}")
     token: str = field(default_factory=lambda: uuid4().hex)
     fence: int = 0
@@ -196,7 +196,7 @@ class Lease:
 
 
 @contextmanager
-def leased(checkpoint: str, say: Say, terms: Terms = Terms()) -> Iterator["Lease | None"]:
+def leased(checkpoint: str, say: Say, terms: LeaseTerms = LeaseTerms()) -> Iterator["Lease | None"]:
     """Meanwhile, where the checkpoint is on an object store. Raises LeaseRefused.
 
     None where nothing of the kind can be had, and that is said: then it is for people to see to it that there is one.

@@ -128,3 +128,11 @@ def test_paint_changes_no_word_of_a_row_that_hangs():
     painted = screen.row(CELLS, paint=True, columns=60)
     assert click.unstyle(painted) == screen.row(CELLS, paint=False, columns=60)
     assert painted != click.unstyle(painted)
+
+
+@pytest.mark.parametrize("character", ["\u200b", "\ufeff", "\ufffe", "\uffff", "\U000e0001", "\U000e007f"])
+def test_invisible_characters_and_those_that_xml_forbids_are_written_out(character):
+    assert legible(f"a{character}b") == f"a{character.encode('unicode_escape').decode()}b"
+    shown = as_json({"x": character})
+    assert character not in shown
+    assert json.loads(shown) == {"x": character}

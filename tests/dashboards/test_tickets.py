@@ -10,7 +10,7 @@ import wirecheck
 from tests.commands.conftest import EXAMPLE
 from wirecheck import door
 from wirecheck.commands.screen import legible
-from wirecheck.dashboards.tickets import FORMS, junit, markdown, sarif
+from wirecheck.dashboards.tickets import FORMS, junit, markdown, plain, sarif
 
 EVIL = 'a"><b>|`*x*`\n# heading\n\x1b[2J]]>&'
 
@@ -67,3 +67,16 @@ def test_a_replay_prints_it(form):
     told = CliRunner().invoke(door.main, ["replay", str(EXAMPLE), "--engine", "local", "--output", form])
     assert (told.exit_code, told.stderr) == (1, "")
     assert told.stdout == FORMS[form](legible(dict(wirecheck.replay(str(EXAMPLE)).json))) + "\n"
+
+
+def test_markdown_has_no_mention_and_no_bare_link():
+    told = plain("@everyone see https://evil.example/x or WWW.evil.example, a@b.example")
+    assert told == (
+        "@<!-- -->everyone see https:<!-- -->//evil.example/x or WWW<!-- -->.evil.example, a@<!-- -->b.example"
+    )
+
+
+def test_junit_is_xml_whatever_a_client_is_called():
+    finding = {"code": "X", "name": "x", "id": "i", "kind": "violation", "summary": "a\ufffe\uffffb", "sides": []}
+    told = junit(legible({"findings": [finding], "verdict": ""}))
+    assert ET.fromstring(told).find("testcase/failure").get("message") == r"a\ufffe\uffffb"

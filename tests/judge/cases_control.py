@@ -87,6 +87,7 @@ def ctl009_cannot_know(lab):
 
 
 def heartbeats_answered(lab, error, times):
+    lab.metadata(0)
     talk = lab.talk(B3, "1", "10.0.0.1")
     for at in times:
         talk.ask(at, "BrokerHeartbeat", 1, {"brokerId": 1}, {"errorCode": error})
@@ -432,3 +433,35 @@ def log003_cannot_know(lab):
     beats(lab, 1, [100] * 60)
     beats(lab, 2, [100] * 60)
     beats(lab, 4, [50] * 60, fenced=True)
+
+
+def ctl004_near_miss__a_client_is_not_a_broker(lab):
+    """Granted Metadata, refused as a broker: its word about a broker's epoch proves nothing."""
+    for client_id in ("billing", "1"):
+        talk = lab.talk(B3, client_id)
+        lab.metadata(0, talk=talk)
+        for at in range(1, 90, 2):
+            talk.ask(at, "BrokerHeartbeat", 1, {"brokerId": 1}, {"errorCode": 77})
+            lab.until = max(lab.until, at)
+
+
+def impostor(lab):
+    """A client that is granted Metadata and fetches with broker 2's replica ID: every partition is refused."""
+    talk = lab.talk(B1, "billing")
+    lab.metadata(11, talk=talk)
+    return talk
+
+
+def ctl011_fires__beside_a_refused_session_of_another_host(lab):
+    followed(lab, [ID_2])
+    body = {"replicaState": {"replicaId": 2}, "sessionId": 7, "sessionEpoch": 5}
+    impostor(lab).ask(12, "Fetch", 15, body, {"errorCode": 70})
+
+
+def ctl011_fires__beside_refused_fetches_of_another_host(lab):
+    followed(lab, [ID_2])
+    talk = impostor(lab)
+    for at in range(12, 150, 5):
+        body = {"replicaState": {"replicaId": 2}, "sessionEpoch": -1, "topics": [{"topicId": ID_1, "partitions": [{}]}]}
+        row = {"topicId": ID_1, "partitions": [{"errorCode": 29}]}
+        talk.ask(at, "Fetch", 15, body, {"responses": [row]})

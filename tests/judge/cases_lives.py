@@ -116,3 +116,73 @@ def log005_cannot_know(lab):
     lab.metadata(21, [("orders", ID_1)])
     shows(lab, 40, 8, begins(39, 1, 0), writes(40, 1, 4, topic("orders", id_bytes(ID_2))))
     lab.metadata(41, [("orders", ID_2)])
+
+
+OTHER = "other-cluster-id-22-ch"
+
+
+def switched(lab, first=20, second=60):
+    """The address of broker 1 leads to another cluster; a reader keeps an ID of the former one."""
+    for at in (0, first):
+        lab.metadata(at, [("orders", ID_1)], brokers={B1: 1})
+    lab.fetches(range(0, first, 2), ID_1, client_id="reader")
+    lab.fetches(range(second, second + 60, 2), ID_1, 100, client_id="reader")
+    for at in (second + 1, second + 60):
+        lab.metadata(at, [("orders", ID_2)], brokers={B1: 1}, cluster_id=OTHER)
+
+
+def clu004_fires(lab):
+    switched(lab)
+
+
+def clu004_near_miss(lab):
+    """An address that leads to two clusters in turn is CLU001."""
+    for at in range(0, 60, 10):
+        lab.metadata(at, [("orders", ID_1)], brokers={B1: 1})
+        lab.metadata(at + 5, [("orders", ID_2)], brokers={B1: 1}, cluster_id=OTHER)
+
+
+def clu004_cannot_know(lab):
+    """Nothing after the switch states a ClusterId."""
+    lab.metadata(0, [("orders", ID_1)], brokers={B1: 1})
+    lab.fetches(range(60, 120, 2), ID_1, 100, client_id="reader")
+
+
+A1, A2 = "10.0.1.1:9092", "10.0.1.2:9092"
+
+
+def two_clusters(lab, alive=60):
+    """B1 and A1 lead two logs of one ClusterId; each names its own brokers."""
+    for server, brokers, topic_id, since in ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, 5)):
+        shows(lab, since + 1, 3, begins(since, 1, 0), server=server)
+        for at in range(since + 2, since + alive, 5):
+            shows(lab, at, 10 + at, server=server)
+            for one in brokers:
+                lab.metadata(at, [("orders", topic_id)], server=one, brokers=brokers)
+
+
+def clu003_fires(lab):
+    two_clusters(lab)
+
+
+def clu003_near_miss(lab):
+    """Formatted again at other addresses: one log after the other."""
+    for server, brokers, topic_id, since in ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, 80)):
+        shows(lab, since + 1, 3, begins(since, 1, 0), server=server)
+        for at in range(since + 2, since + 60, 5):
+            shows(lab, at, 10 + at - since, server=server)
+            lab.metadata(at, [("orders", topic_id)], server=server, brokers=brokers)
+
+
+def clu003_near_miss__listeners(lab):
+    """Internal and external listeners of one cluster."""
+    for brokers in ({B1: 1, B2: 2}, {A1: 1, A2: 2}):
+        for at in range(0, 60, 5):
+            for one in brokers:
+                lab.metadata(at, [("orders", ID_1)], server=one, brokers=brokers)
+    shows(lab, 1, 3, begins(0, 1, 0), server=B3)
+
+
+def clu003_cannot_know(lab):
+    """The second log was seen for a moment."""
+    two_clusters(lab, alive=8)

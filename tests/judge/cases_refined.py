@@ -125,7 +125,7 @@ def tid017_near_miss__renumbered(lab):
     """Replicas go on under the id on their disks: nothing has ended."""
     lab.control(0, "LeaderAndIsr", [("orders", ID_1, 3)])
     lab.control(60, "LeaderAndIsr", [("orders", ID_2, 4)], epoch=2, errors=[(ID_2, 103)])
-    lab.fetches(range(0, 200, 5), ID_1, client_id="broker-2-fetcher-0")
+    lab.fetches(range(0, 200, 5), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def told(lab, *, server, until):

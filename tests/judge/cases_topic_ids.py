@@ -431,11 +431,11 @@ def tid016_cannot_know(lab):
 
 
 def tid017_fires(lab):
-    dead_id_used(lab, 120, client_id="broker-2-fetcher-0")
+    dead_id_used(lab, 120, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def tid017_near_miss(lab):
-    dead_id_used(lab, 60, client_id="broker-2-fetcher-0")
+    dead_id_used(lab, 60, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def tid017_cannot_know(lab):
@@ -453,7 +453,7 @@ def two_words(lab, *, since, again):
 def tid017_cannot_know__which_is_older(lab):
     """A broker that is cut off tells the old id after another has told the new one."""
     two_words(lab, since=0, again=100)
-    lab.fetches(range(0, 120, 5), ID_2, client_id="broker-2-fetcher-0")
+    lab.fetches(range(0, 120, 5), ID_2, client_id="broker-2-fetcher-0", host="10.0.0.2")
 
 
 def tid005_cannot_know__which_is_older(lab):
@@ -465,4 +465,9 @@ def tid017_fires__told_by_one_broker(lab):
     """The same, but one of them changes its mind: now it is known."""
     two_words(lab, since=0, again=100)
     lab.metadata(110, [("orders", ID_2)], server=B3)
-    lab.fetches(range(0, 200, 5), ID_1, client_id="broker-2-fetcher-0")
+    lab.fetches(range(0, 200, 5), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
+
+
+def tid017_near_miss__a_client_id_proves_nothing(lab):
+    """Anybody may call itself as a broker's fetchers are called; no authorizer refuses a client ID."""
+    dead_id_used(lab, 120, client_id="broker-2-fetcher-0")

@@ -256,3 +256,15 @@ def ver008_near_miss(lab):
 
 
 ver008_cannot_know = ver007_cannot_know
+
+
+def ver004_near_miss__a_replica_id_that_was_refused(lab):
+    """A client fetches by name with broker 2's replica ID; each partition is refused."""
+    lab.metadata(0)
+    follows(lab, 17, range(0, 300, 5))
+    talk = lab.talk(B1, "billing")
+    lab.metadata(100, talk=talk)
+    for at in range(101, 160, 2):
+        asked = {"replicaId": 2, "sessionEpoch": -1, "topics": [{"topic": "orders", "partitions": [{}]}]}
+        row = {"topic": "orders", "partitions": [{"errorCode": 29}]}
+        talk.ask(at, "Fetch", 12, asked, {"responses": [row]})

@@ -139,7 +139,7 @@ def interrupted(
 def compact(out: Path, hours: int, committed: int) -> None:
     """A pass over the tables, as so much later."""
     now_s = time.time_ns() / 1e9 + hours * HOUR_S
-    compaction.compact(out, RUN, compaction.Terms(now_s, 1, many_batches=3), committed)
+    compaction.compact(out, RUN, compaction.CompactionTerms(now_s, 1, many_batches=3), committed)
 
 
 def said(result: Result) -> dict[str, Any]:

@@ -84,6 +84,8 @@ def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContex
         if streak is not None:
             refuses = claim["api"] in ORDERS
             sender = broker_number(claim["client_id"] or "")
+            if not refuses and (sender is None or not context.acts_as(sender, claim["host"], group)):
+                continue  # a client's word about a broker
             broker = context.node(claim) if refuses else claim["client_id"]
             yield Evidence(
                 (broker, claim["client_id"]) if refuses else (broker,),

@@ -100,7 +100,7 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
         who = (claim["controller"], claim["controller_epoch"])
         sent[who][claim["api"]].add(claim["version"])
         claims[who].append(claim)
-    followers = context.claims("fetch_versions", group, *subject)
+    followers = own_fetches(subject, group, context)
     for (controller, epoch), by_api in sorted(sent.items()):
         told = claims[controller, epoch]
         by_api["Fetch"] = fetched(controller, told, followers)
@@ -114,6 +114,17 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
             )
     yield from two_levels(sent, claims, context)
     yield from half_rolled(followers, context)
+
+
+def own_fetches(subject: Subject, group: Group, context: CheckContext) -> list[Claim]:
+    """Fetches with a replica ID from the hosts of that broker: one was granted there, or brokers name the host."""
+    claims = context.claims("fetch_versions", group, *subject)
+    proven = {(claim["broker"], claim["host"]) for claim in claims if claim.peak.get("granted") == 1}
+    return [
+        claim
+        for claim in claims
+        if (claim["broker"], claim["host"]) in proven or context.named_at(claim["broker"], claim["host"], group)
+    ]
 
 
 def fetched(controller: int, told: list[Claim], followers: list[Claim]) -> set[int]:
@@ -210,7 +221,7 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
     Source. RemoteLeaderEndPoint.buildFetch of Kafka 3.9.
     """
     spans: dict[int, dict[bool, list[int]]] = defaultdict(lambda: defaultdict(list))
-    claims = context.claims("fetch_versions", group, *subject)
+    claims = own_fetches(subject, group, context)
     for claim in claims:
         for slot, versions in by_slot(claim.tally).items():
             for version in versions:

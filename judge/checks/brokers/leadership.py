@@ -105,18 +105,36 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
             if not replica.isdigit() or newest["leader"] < 0:
                 continue
             sessions = context.claims("follower", group, "follower", replica)
-            mine = [claim for claim in asked if claim["broker"] == int(replica) and claim["partition"] == partition]
+            sessions = [one for one in sessions if context.acts_as(int(replica), one["host"], group)]
+            hosts = {session["host"] for session in sessions}
+            mine = [
+                claim
+                for claim in asked
+                if claim["broker"] == int(replica) and claim["partition"] == partition and claim["host"] in hosts
+            ]
             here = [session for session in sessions if leads(session, newest, context)]
             context.watch()
-            since = silent_since(newest, mine, here, context)
-            if since is not None:
+            since, session = silent_at(newest, mine, here, context)
+            if since is not None and session is not None:
                 name = name_of(subject, group, context)
-                yield silent(name, newest, int(replica), (since, max(here, key=lambda session: session.last)))
+                yield silent(name, newest, int(replica), (since, session))
 
 
 def leads(session: Claim, state: Claim, context: CheckContext) -> bool:
     """Whether a fetch session goes to the partition's leader."""
     return bool(context.clusters.broker(session["endpoint"], session.last.ts_ns) == state["leader"])
+
+
+def silent_at(
+    state: Claim, asked: list[Claim], sessions: list[Claim], context: CheckContext
+) -> tuple[int | None, Claim | None]:
+    """The same of each host's sessions on their own, with the last one: what one host did hides no other host's."""
+    for host in sorted({session["host"] for session in sessions}):
+        here = [session for session in sessions if session["host"] == host]
+        since = silent_since(state, asked, here, context)
+        if since is not None:
+            return since, max(here, key=lambda session: session.last)
+    return None, None
 
 
 def silent_since(state: Claim, asked: list[Claim], mine: list[Claim], context: CheckContext) -> int | None:

@@ -12,7 +12,7 @@ from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import Streak, every_run, start_ns, stuck
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import name_of, topic_of
+from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
@@ -41,7 +41,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
             streak = stuck(claim, NAMES, context)
             if streak is not None:
                 refused.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
-    name = name_of(subject, group, context) if refused else None
+    name = (name_of(subject, group, context) or former_name_of(subject, group, context)) if refused else None
     for (client_id, host), found in sorted(refused.items(), key=str):
         claims = [claim for claim, _ in found]
         errors = sorted({error for _, streak in found for error in streak.errors})
@@ -75,8 +75,7 @@ def known(name: str | None, topic_id: str, group: Group, context: CheckContext) 
         return ()
     histories = topic_of(name, group, context).histories
     mine = [last_of(history.last) for history in histories if history.topic_id == topic_id]
-    newest = histories[-1]
-    return (*mine, first_of(newest.first)) if newest.topic_id != topic_id else tuple(mine)
+    return (*mine, *(first_of(newest.first) for newest in histories[-1:] if newest.topic_id != topic_id))
 
 
 def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -8,9 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
+from wirecheck.judge.topology.membership import carried
 
 
 def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -55,3 +57,62 @@ def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterato
                         count=one.count + other.count,
                         words={"who": endpoint, "theirs": one["cluster_id"], "ours": other["cluster_id"]},
                     )
+
+
+def address_changed_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finds. An address that stated one ClusterId and, from a time on, another: a virtual IP or proxy that was
+    switched, or nodes that were formatted for another cluster.
+
+    Why it matters. Clients keep the topic IDs of the former cluster: their fetches fail with UNKNOWN_TOPIC_ID until
+    they read metadata again. Versions and topics of the two clusters are not compared.
+
+    When it is innocent. Always by itself. An address that leads to two clusters in turn is CLU001.
+
+    Source. KIP-78; KIP-516.
+    """
+    stated = context.ledger.claims("cluster_id", *subject)
+    for endpoint, before, after in context.clusters.handovers():
+        if after.group is not group or subject != ("server",):
+            continue
+        mine = [claim for claim in stated if claim["endpoint"] == endpoint]
+        old = [claim for claim in mine if claim["cluster_id"] == before.group.cluster_id]
+        new = [claim for claim in mine if claim["cluster_id"] == after.group.cluster_id]
+        carries = [claim for claim in context.ledger.claims("carries", *subject) if claim["endpoint"] == endpoint]
+        ids = {topic_id for _, topic_id, since_ns in carried(carries) if since_ns < after.since_ns}
+        if old and new:
+            yield Evidence(
+                (endpoint,),
+                (last_of(max(old, key=lambda claim: claim.last)), first_of(min(new, key=lambda claim: claim.first))),
+                topic_ids=tuple(sorted(ids)),
+                first_ns=after.since_ns,
+                words={
+                    "endpoint": endpoint,
+                    "former": before.group.cluster_id,
+                    "latter": after.group.cluster_id,
+                    "since": clock(after.since_ns),
+                },
+            )
+
+
+def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finds. Two live clusters with one ClusterId: one leader epoch of the metadata log begins twice, at two endpoints
+    that both go on leading.
+
+    Why it matters. The disks of a cluster were copied, or two deployments use one fixed ClusterId. Nodes that reach the
+    wrong cluster are accepted there. The two are shown as two clusters if their broker lists name different addresses.
+
+    When it is innocent. Listeners, proxies and addresses alone never count. A log that was formatted again has its two
+    beginnings one after the other (LOG005).
+
+    Source. KIP-595; KIP-78.
+    """
+    for twin in context.clusters.twins:
+        if twin.one not in group.endpoints or subject != ("server",):
+            continue
+        first, second = twin.epochs
+        yield Evidence(
+            (twin.one, twin.other),
+            (first_of(first), first_of(second)),
+            first_ns=max(first.first.ts_ns, second.first.ts_ns),
+            words={"one": twin.one, "other": twin.other, "epoch": first["epoch"]},
+        )

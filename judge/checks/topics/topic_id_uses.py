@@ -15,7 +15,7 @@ from wirecheck.judge.checks.error_streaks import every_run
 from wirecheck.judge.checks.topics.bindings import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import History, name_of, topic_of
+from wirecheck.judge.topic_history import History, former_name_of, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 BROKERS_OWN = {"AlterPartition"}
@@ -67,7 +67,7 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
     grace_ns = context.settings.broker_grace_ns if brokers else context.settings.client_grace_ns
     late: dict[tuple[Any, ...], list[Claim]] = {}
     for claim in context.claims("use", group, *subject):
-        broker = broker_of(claim)
+        broker = broker_of(claim, group, context)
         if (broker is not None) is brokers and used_ns(claim) >= side.sighting.ts_ns + grace_ns:
             who: tuple[Any, ...] = (claim["client_id"], claim["host"]) if broker is None else (broker,)
             late.setdefault(who, []).append(claim)
@@ -89,13 +89,12 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
         )
 
 
-def broker_of(claim: Claim) -> int | None:
-    """The broker whose own request it is; None of a client's."""
+def broker_of(claim: Claim, group: Group, context: CheckContext) -> int | None:
+    """The broker whose own request it is, by its client ID and its host; None of a client's."""
     client_id = claim["client_id"] or ""
     fetcher = FETCHER.match(client_id)
-    if fetcher:
-        return broker_number(fetcher[1])
-    return broker_number(client_id) if claim["api"] in BROKERS_OWN else None
+    broker = broker_number(fetcher[1] if fetcher else client_id if claim["api"] in BROKERS_OWN else "")
+    return broker if broker is not None and context.acts_as(broker, claim["host"], group) else None
 
 
 def broker_number(text: str) -> int | None:
@@ -240,6 +239,8 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
     Source. KIP-516: Fetch v13 and Produce v13 carry ids only.
     """
     if subject[1] in RESERVED or context.claims("binding", group, *subject):
+        return
+    if former_name_of(subject, group, context) is not None:
         return
     uses = context.claims("use", group, *subject)
     if uses and context.passed(uses[0].first.ts_ns + context.settings.broker_grace_ns):

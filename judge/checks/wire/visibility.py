@@ -5,7 +5,7 @@ Rule: findings are per client host and server endpoint; the client's port is no 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
@@ -175,9 +175,8 @@ def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterato
     Source. The judge's own exceptions (judge/failures.py).
     """
     by_check: dict[str, list[Failure]] = defaultdict(list)
-    for failure in context.failures:
-        if home_of(failure, subject, context) is group:
-            by_check[failure.check].append(failure)
+    for failure in failures_of(group, context.groups(subject), context.failures.by_cluster()):
+        by_check[failure.check].append(failure)
     for check, failures in sorted(by_check.items()):
         subjects = f"{len(failures)} subject{'s' if len(failures) > 1 else ''}"
         yield Evidence(
@@ -195,14 +194,20 @@ def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterato
         )
 
 
+def failures_of(group: Group, groups: list[Group], by_cluster: Mapping[str, list[Failure]]) -> list[Failure]:
+    """Those that a group speaks of: the first of a cluster of its own, the first of all also of clusters not known."""
+    if group is not groups[0]:
+        first = next(other for other in groups if other.key == group.key)
+        return by_cluster.get(group.key, []) if first is group else []
+    others = by_cluster.keys() - {other.key for other in groups[1:]} | {group.key}
+    return sorted(
+        (failure for cluster in others for failure in by_cluster.get(cluster, ())),
+        key=lambda one: (one.subject, one.check),
+    )
+
+
 SHOWN = 3
 """So many kinds of exceptions a summary names."""
-
-
-def home_of(failure: Failure, subject: Subject, context: CheckContext) -> Group:
-    """The group that speaks of it: the first of its cluster, or of all where that is not known."""
-    groups = context.groups(subject)
-    return next((group for group in groups if group.key == failure.cluster), groups[0])
 
 
 def last_seen(failure: Failure, context: CheckContext) -> Sighting:

@@ -2,12 +2,14 @@
 
 Knows: partition errors that deny leadership, followers' fetches and the sessions they belong to, heartbeats,
 AlterPartition and AssignReplicasToDirs answers. Does not know who should lead or follow.
-Rule: a follower is the client id of a fetcher connection; a session counts from a full fetch that was seen.
+Rule: a follower is the replica ID of a fetch, and whether a server granted one is kept beside it, as anybody can send
+one; a session counts from a full fetch that was seen.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirecheck.decode.columns import Table
 from wirecheck.decode.wire import RESPONSE
@@ -77,11 +79,12 @@ def followed(batch: Batch) -> Iterator[Rows]:
     message = header.message
     ts_ns = batch.exchanges.ts_ns
     full = header["session_epoch"] <= 0
-    peak = {"full": np.where(full, ts_ns[message], -1)}
+    trusted = {"granted": granted(batch, message).astype(np.int64)}
+    peak = {"full": np.where(full, ts_ns[message], -1), **trusted}
     session = [Column(replica), batch.endpoint(message), batch.client_id(message), batch.host(message)]
     yield Rows("follower", session, message, peak=peak).where(follows)
     sent = [Column(replica), batch.host(message), port(batch.endpoint(message))]
-    yield Rows("fetch_versions", sent, message, versions(batch, message)).where(follows)
+    yield Rows("fetch_versions", sent, message, versions(batch, message), trusted).where(follows)
     parent = topics.parent[partitions.parent]
     asked = [
         ids(topics["topic_id"]).take(partitions.parent),
@@ -93,6 +96,19 @@ def followed(batch: Batch) -> Iterator[Rows]:
     ]
     by_id = topics.present("topic_id")[partitions.parent] & follows[parent]
     yield Rows("follows", asked, partitions.message).where(by_id)
+
+
+def granted(batch: Batch, message: Ints) -> NDArray[np.bool_]:
+    """Whether a Fetch was answered with at least one partition without an error. Only a broker may fetch with a replica
+    ID: of a client every partition is refused, and an answer without partitions proves nothing.
+    """
+    served_any = np.zeros(len(batch.decoded), np.bool_)
+    if answers := batch.tables("Fetch", "response"):
+        partitions = answers["responses.partitions"]
+        served_any[partitions.message[partitions["error_code"] == 0]] = True
+    answer = batch.partner(message, RESPONSE)
+    found: NDArray[np.bool_] = (answer >= 0) & served_any[answer]
+    return found
 
 
 def port(endpoint: Column) -> Column:

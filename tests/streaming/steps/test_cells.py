@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 
-from wirecheck.streaming.steps.cells import from_cell, to_cell
+from wirecheck.streaming.steps.cells import from_cell, named, to_cell
 
 
 @dataclass(frozen=True)
@@ -82,3 +82,11 @@ def test_a_cell_as_it_was_written_before_numbers_were_packed_is_read():
     cell = bytearray(to_cell(np.arange(3)))
     assert b'"as"' not in cell
     assert from_cell(bytes(cell)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", [b"7 a", b"12345678", "17 broker-ü".encode()])
+def test_a_name_is_read_alone_and_the_cell_behind_it(name):
+    found, cell = named(to_cell((np.arange(200), b"x"), name))
+    assert found == name
+    values, blob = from_cell(cell)
+    assert (values.tolist(), blob) == (list(range(200)), b"x")

@@ -10,18 +10,18 @@ from wirecheck.capture.frames import DROPPED, ENDED, INPUT_ERROR, PROGRESS, QUAR
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.message import Messages
-from wirecheck.streaming.steps import follower_calls
+from wirecheck.streaming.steps import follow_step, follower_calls
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.follow_step import Bucket, Marks, Progress, StateVersionMismatch
 from wirecheck.streaming.steps.follower_calls import rounds
-from wirecheck.streaming.steps.pack_step import FrameFile, pack_files, read_file
+from wirecheck.streaming.steps.pack_step import FrameFile, file_cell, pack_files, read_file
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS
 from wirecheck.streaming.steps.tagged import PROGRESS as FRONT
 
 
 def file(seq, *marks, agent="a"):
-    return to_cell(FrameFile(agent, seq, (*marks, Mark(PROGRESS, seq * 1000)), None))
+    return file_cell(FrameFile(agent, seq, (*marks, Mark(PROGRESS, seq * 1000)), None))
 
 
 def fronts(rows):
@@ -131,7 +131,7 @@ def test_a_replay_ends_an_agent_with_its_last_file_mark_or_not():
 
 def test_an_agent_of_unreadable_files_keeps_no_other_from_its_end():
     bucket = Bucket("L", 0, Settings())
-    unreadable = to_cell(FrameFile("b", 1, (Mark(INPUT_ERROR, 0, "b-0000000001.parquet", 1, "bad"),), None))
+    unreadable = file_cell(FrameFile("b", 1, (Mark(INPUT_ERROR, 0, "b-0000000001.parquet", 1, "bad"),), None))
     list(bucket.receive([unreadable, file(1, Mark(ENDED, 1000))]))
     assert bucket.all_ended()
     list(bucket.receive([file(2, agent="b")]))
@@ -163,6 +163,35 @@ def test_real_files_give_exchanges_whatever_the_batches(frames_files):
         bucket = restored(bucket)
     assert len(at_once) > 1000
     assert sorted(one_by_one) == sorted(at_once)
+
+
+def test_a_cell_is_parsed_once(frames_files, monkeypatch):
+    """Also one that waits for an earlier file over a restart."""
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+    parsed = []
+    monkeypatch.setattr(follower_calls, "read_file", lambda cell: parsed.append(cell) or read_file(cell))
+    bucket = Bucket("L", 0, settings)
+    list(bucket.receive(cells[1:]))
+    assert parsed == []
+    bucket = restored(bucket)
+    list(bucket.receive(cells[:1]))
+    assert sorted(parsed) == sorted(cells)
+
+
+def test_calls_are_kept_for_so_many_frames_only(frames_files, monkeypatch):
+    """A large batch holds a bounded number of frames, and gives the same."""
+    settings = Settings(buckets=1, agents={"a": AgentFiles()})
+    cells = [row.cell for rows in pack_files(map(str, frames_files), settings) for row in rows]
+    at_once = messages(Bucket("L", 0, settings).receive(cells))
+    monkeypatch.setattr(follower_calls, "FRAMES_A_CALL", 1000)
+    monkeypatch.setattr(follow_step, "KEPT_FRAMES", 2000)
+    kept, bounded = [], Bucket.bounded
+    monkeypatch.setattr(Bucket, "bounded", lambda self, count: (bounded(self, count), kept.append(self.kept_frames)))
+    bucket = Bucket("L", 0, settings)
+    assert sorted(messages(bucket.receive(cells))) == sorted(at_once)
+    assert 0 < max(kept) <= 2000
+    assert kept.count(0) > 2
 
 
 def test_one_agents_files_are_followed_a_few_at_a_time_and_several_agents_together(frames_files, monkeypatch):
@@ -222,13 +251,13 @@ def files_of(frames_files, buckets=1):
 def renamed(cell, source):
     """The same file, its frames from another source."""
     file = read_file(cell)
-    return to_cell(replace(file, segments=replace(file.segments, names=(*file.segments.names[:1], source))))
+    return file_cell(replace(file, segments=replace(file.segments, names=(*file.segments.names[:1], source))))
 
 
 def test_what_cannot_be_followed_is_left_out_by_file_and_the_follower_is_as_before(frames_files, monkeypatch):
     settings, cells = files_of(frames_files)
     odd = [renamed(cell, "odd") if number == 1 else cell for number, cell in enumerate(cells)]
-    left_out = [to_cell(replace(read_file(c), segments=None)) if n == 1 else c for n, c in enumerate(cells)]
+    left_out = [file_cell(replace(read_file(c), segments=None)) if n == 1 else c for n, c in enumerate(cells)]
     without = Bucket("L", 0, settings)
     expected = list(without.receive(left_out))
     follower_that_raises_over(monkeypatch, "odd")

@@ -9,7 +9,7 @@ import pytest
 
 from wirecheck.streaming.store import batches, compaction, spans
 from wirecheck.streaming.store.batches import Folders, write
-from wirecheck.streaming.store.compaction import HOUR_S, PATIENCE_S, Terms
+from wirecheck.streaming.store.compaction import HOUR_S, PATIENCE_S, CompactionTerms
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 
 BEGUN = 1000 * HOUR_S
@@ -17,7 +17,7 @@ LATER = BEGUN + 100 * HOUR_S
 TOLD = [[("a", 1), ("b", 1), ("d", 1)], [("a", 2), ("c", 1)], [("b", 2)], [("a", 3), ("c", 2, True)]]
 """a changes twice, b once; c is withdrawn; d stands since the first batch."""
 STEPS = ("put", "remove", "sweep", "keep_summary")
-TERMS = Terms(LATER, 0, most_rows=1000, many_batches=100)
+TERMS = CompactionTerms(LATER, 0, most_rows=1000, many_batches=100)
 
 
 def rows_of(*told):
@@ -162,7 +162,7 @@ def test_a_reader_and_a_crash_between_any_two_steps_find_every_row_that_stands(s
     """Batches of four hours of which some withdraw; each pass is cut off at every one of its steps and begun anew."""
     chance = random.Random(seed)
     run = made(tmp_path)
-    terms = Terms(BEGUN, chance.choice([0, HOUR_S]), chance.choice([10, 1000]), chance.choice([3, 100]))
+    terms = CompactionTerms(BEGUN, chance.choice([0, HOUR_S]), chance.choice([10, 1000]), chance.choice([3, 100]))
     expected: dict[str, int] = {}
     revisions: dict[str, int] = {}
     cut_after = [0]
@@ -223,7 +223,7 @@ def test_all_tables_of_a_run_are_compacted_but_for_rows_without_revisions(tmp_pa
             place = Folders(tmp_path / table / "run=r")
             write(pa.table({"id": ["a"], "revision": pa.array([number], pa.int32())}), place, number)
     for now_s in (1e12, 1e12 + PATIENCE_S):
-        compaction.compact(f"file://{tmp_path}", "r", Terms(now_s, 0), 1)
+        compaction.compact(f"file://{tmp_path}", "r", CompactionTerms(now_s, 0), 1)
     assert [len(rows(Folders(tmp_path / table / "run=r"))) for table in ("topics", "exchanges")] == [1, 2]
 
 

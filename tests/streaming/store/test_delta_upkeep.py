@@ -10,7 +10,7 @@ from deltalake.exceptions import CommitFailedError
 
 from wirecheck.streaming.store import delta_tables, delta_upkeep, result_folder
 from wirecheck.streaming.store.delta_tables import DeltaTables
-from wirecheck.streaming.store.delta_upkeep import Part, Pass, Terms
+from wirecheck.streaming.store.delta_upkeep import Part, UpkeepPass, UpkeepTerms
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import Result
 
@@ -61,7 +61,7 @@ def files(out, table="topics"):
 
 
 def keep(out, clock, committed=NEVER, **terms):
-    delta_upkeep.keep(out, "r", Terms(clock.now_s, 0, **terms), committed)
+    delta_upkeep.keep(out, "r", UpkeepTerms(clock.now_s, 0, **terms), committed)
 
 
 def test_batches_of_a_day_become_a_file_and_what_was_replaced_leaves(tmp_path, clock):
@@ -181,7 +181,7 @@ def test_files_and_commits_that_nobody_can_ask_for_leave(tmp_path, clock, monkey
 
 def test_how_long_versions_stay_is_what_was_asked_for(tmp_path, clock):
     tell(tmp_path, clock, [[("a", 0)]])
-    delta_upkeep.keep(tmp_path, "r", Terms(clock.now_s, 5 * 3600), NEVER)
+    delta_upkeep.keep(tmp_path, "r", UpkeepTerms(clock.now_s, 5 * 3600), NEVER)
     said = DeltaTable(str(tmp_path / "topics")).metadata().configuration
     assert said["delta.deletedFileRetentionDuration"] == said["delta.logRetentionDuration"] == "interval 5 hours"
 
@@ -200,4 +200,4 @@ def test_files_over_the_same_batches_are_one(tmp_path, clock):
     assert list(delta_upkeep.apart(parts)) == [Part(None, 0, 3, 11), Part(None, 4, 4, 1)]
     assert list(delta_upkeep.apart([])) == []
     tell(tmp_path, clock, [])
-    assert Pass(delta_tables.made(tmp_path, "topics"), "topics", "r", NEVER).parts() == []
+    assert UpkeepPass(delta_tables.made(tmp_path, "topics"), "topics", "r", NEVER).parts() == []

@@ -9,12 +9,12 @@ import pytest
 
 from tests import object_store
 from wirecheck.streaming.store import lease as leases
-from wirecheck.streaming.store.lease import NAME, Lease, LeaseLost, LeaseRefused, Terms, leased, store_of
+from wirecheck.streaming.store.lease import NAME, Lease, LeaseLost, LeaseRefused, LeaseTerms, leased, store_of
 
 CHECKPOINT = "s3a://bucket/checkpoint"
 KEY = f"bucket/checkpoint/{NAME}"
-QUICK = Terms(renew_s=0.1, stale_s=1.0, patience_s=0.5, look_s=0.05)
-DEAD = Terms(renew_s=60, stale_s=1.0, patience_s=0.5, look_s=0.05)
+QUICK = LeaseTerms(renew_s=0.1, stale_s=1.0, patience_s=0.5, look_s=0.05)
+DEAD = LeaseTerms(renew_s=60, stale_s=1.0, patience_s=0.5, look_s=0.05)
 """Who holds it by these terms renews it as one that was killed does."""
 
 

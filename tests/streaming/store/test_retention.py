@@ -6,7 +6,7 @@ import pytest
 
 from wirecheck.streaming.store import compaction, retention
 from wirecheck.streaming.store.batches import Folders, write
-from wirecheck.streaming.store.compaction import Terms
+from wirecheck.streaming.store.compaction import CompactionTerms
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
 from wirecheck.streaming.store.run_result import last, revisions
 
@@ -57,7 +57,7 @@ def test_files_of_what_is_counted_leave_whole_compacted_or_not(tmp_path):
         written_s = OLD_S + number * DAY_S / 8 if number < 4 else NOW_S - 3600
         tell(tmp_path, "coverage", number, [{"id": f"{number}", "revision": 1, "withdrawn": False}], written_s)
         tell(tmp_path, "exchanges", number, [{"label": f"{number}"}], written_s)
-    compaction.compact(tmp_path, "r", Terms(NOW_S, 0), 7)
+    compaction.compact(tmp_path, "r", CompactionTerms(NOW_S, 0), 7)
     retention.retire(tmp_path, "r", BEFORE_S, 7)
     assert names(tmp_path, "coverage") == ["4", "5", "6", "7"]
     assert Folders(tmp_path / "exchanges" / "run=r").numbers() == [4, 5, 6, 7]
@@ -71,7 +71,7 @@ def test_a_file_of_what_is_counted_holds_no_more_than_a_day(tmp_path):
         for table in ("coverage", "topics"):
             tell(tmp_path, table, number, [row], OLD_S + number * 3600)
     for now_s in (NOW_S, NOW_S + 600):
-        compaction.compact(tmp_path, "r", Terms(now_s, 0), 71)
+        compaction.compact(tmp_path, "r", CompactionTerms(now_s, 0), 71)
     assert len(Folders(tmp_path / "coverage" / "run=r").numbers()) >= 3
     assert Folders(tmp_path / "topics" / "run=r").numbers()[0] > 48
     retention.retire(tmp_path, "r", OLD_S + DAY_S * 2, 71)
