@@ -121,6 +121,14 @@ def every_run(runs: Runs, errors: Collection[str] | None = None) -> Iterator[Run
                 yield from ports.values()
 
 
+def goes_on(claim: Claim, since_ns: int, for_ns: int) -> bool:
+    """Whether something was stated again and again for so long after a time. A peer that was paused answers what waited
+    by what it knew before, for a moment, however late: that is no word that lasts.
+    """
+    after = [start_ns(slot) for slot in slots(claim.tally) if start_ns(slot) >= since_ns]
+    return bool(after) and claim.last.ts_ns >= max(min(after), since_ns) + for_ns
+
+
 def by_slot(tally: Mapping[str, int]) -> dict[int, dict[int, int]]:
     """Of counters named `slot:number`: slot to number to count."""
     found: dict[int, dict[int, int]] = {}

@@ -389,6 +389,14 @@ def log001_case(lab, at, high_watermark=50):
 
 def log001_fires(lab):
     log001_case(lab, 60)
+    lab.metadata(100, [("orders", ID_1)], server=B2)
+
+
+def log001_near_miss__a_pause_that_is_over(lab):
+    """A paused broker answers what waited by what it knew before, for a moment, and then catches up."""
+    for at in (60, 60.1, 60.2):
+        log001_case(lab, at)
+    lab.metadata(90, [("orders", ID_2)], server=B2)
 
 
 def log001_near_miss(lab):

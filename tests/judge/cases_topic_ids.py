@@ -277,14 +277,25 @@ def tid009_cannot_know(lab):
 def tid010_fires(lab):
     lab.metadata(0, [("orders", ID_1)])
     lab.deleted(10, "orders", ID_1)
-    lab.metadata(60, [("orders", ID_1)])
+    for at in (25, 60):
+        lab.metadata(at, [("orders", ID_1)])
+
+
+def tid010_near_miss__a_pause_that_is_over(lab):
+    """A paused broker answers what waited by what it knew before, and then catches up."""
+    lab.metadata(0, [("orders", ID_1)])
+    lab.deleted(10, "orders", ID_1)
+    for at in (60, 60.1, 60.2):
+        lab.metadata(at, [("orders", ID_1)])
+    lab.metadata(90, [])
 
 
 def tid010_fires__deleted_by_name_alone(lab):
     """Before version 6 the answer says no id: the one that the name had is meant."""
     lab.metadata(0, [("orders", ID_1)])
     lab.deleted(10, "orders")
-    lab.metadata(60, [("orders", ID_1)])
+    for at in (25, 60):
+        lab.metadata(at, [("orders", ID_1)])
 
 
 def tid010_fires__read_on(lab):

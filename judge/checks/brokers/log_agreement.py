@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
-from wirecheck.judge.checks.error_streaks import start_ns
+from wirecheck.judge.checks.error_streaks import goes_on, start_ns
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -23,7 +23,8 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
 
     Why it matters. The broker does not follow the log: every client that asks it works on a dead topic.
 
-    When it is innocent. Within the grace. Where only part of the log was seen, what it does not bind is not judged.
+    When it is innocent. Within the grace. Where only part of the log was seen, what it does not bind is not judged. A
+    broker that was paused answers what waited by what it knew before: only answers that go on for the grace count.
 
     Source. KIP-500; KIP-595; MetadataLoader of Kafka 4.3.
     """
@@ -34,7 +35,8 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
             continue
         after = logged[0].first.ts_ns + context.settings.broker_grace_ns
         for claim in old.bindings:
-            if claim["source"] == "metadata" and claim.last.ts_ns > after:
+            lasts = goes_on(claim, logged[0].first.ts_ns, context.settings.broker_grace_ns)
+            if claim["source"] == "metadata" and claim.last.ts_ns > after and lasts:
                 node = context.node(claim)
                 yield Evidence(
                     (topic.name, node),

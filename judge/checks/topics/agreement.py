@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import slots, start_ns
+from wirecheck.judge.checks.error_streaks import goes_on, slots, start_ns
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, History, Topic, topic_of
@@ -162,7 +162,8 @@ def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckC
     answers = [claim for claim in topic.bindings if claim["source"] == "metadata"]
     grace_ns = context.settings.broker_grace_ns
     for old, new in topic.changes:
-        stale = [c for c in answers if c["topic_id"] == old.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
+        late = [c for c in answers if c["topic_id"] == old.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
+        stale = [claim for claim in late if goes_on(claim, new.born_ns, grace_ns)]
         fresh = [c for c in answers if c["topic_id"] == new.topic_id and c.last.ts_ns > new.born_ns + grace_ns]
         if stale and {claim["endpoint"] for claim in fresh} - {claim["endpoint"] for claim in stale}:
             words = {"one": old.topic_id, "other": new.topic_id}

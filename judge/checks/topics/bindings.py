@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import every_run
+from wirecheck.judge.checks.error_streaks import every_run, goes_on
 from wirecheck.judge.checks.topics.topic_ids import recreation
-from wirecheck.judge.claims.claim import LAST, SUCCESS, ZERO, Claim, Subject
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject
 from wirecheck.judge.results.description_rows import integers
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
@@ -169,7 +169,8 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
     Why it matters. The data is still there, and so are its clients; creating it again fails or mixes both.
 
     When it is innocent. With ZooKeeper a deletion waits for every replica: a broker that is down holds it up. Topics
-    without ids are not judged: one that was created again at once looks the same.
+    without ids are not judged: one that was created again at once looks the same. A broker that was paused answers what
+    waited by what it knew before: only answers that go on for the grace count.
 
     Source. TopicDeletionManager of Kafka 3.9.
     """
@@ -179,7 +180,7 @@ def deletion_not_effective(subject: Subject, group: Group, context: CheckContext
         if asked is None:
             continue
         since = asked.sighting.ts_ns
-        still = list(served_after(since + context.settings.broker_grace_ns, topic, history))
+        still = list(served_after(since, topic, history, context.settings.broker_grace_ns))
         if still:
             yield Evidence(
                 (history.topic_id, "deletion"),
@@ -213,14 +214,15 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
     return Side(first[0], first[1].sentence()) if first else None
 
 
-def served_after(ts_ns: int, topic: Topic, history: History) -> Iterator[Claim]:
-    """Brokers' answers that speak of an id as of a living topic's, later than a time."""
+def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Iterator[Claim]:
+    """Brokers' answers that speak of an id as of a living topic's, again and again for so long after a time."""
     for claim in history.bindings:
-        if claim["source"] == "metadata" and claim.last.ts_ns > ts_ns:
+        if claim["source"] == "metadata" and goes_on(claim, ts_ns, for_ns):
             yield claim
     for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
-        good = any(run[LAST] > ts_ns for run in every_run(claim.runs, {SUCCESS}))
-        if claim["api"] == "Fetch" and good:
+        good = [run for run in every_run(claim.runs, {SUCCESS}) if run[FIRST] > ts_ns]
+        lasts = bool(good) and max(run[LAST] for run in good) >= min(run[FIRST] for run in good) + for_ns
+        if claim["api"] == "Fetch" and lasts:
             yield claim
 
 
