@@ -208,7 +208,7 @@ def test_the_versions_of_followers_are_counted_by_broker_whoever_leads():
     lab = Lab()
     follow(lab, 2, [B1, B3], [0, 11, 12])
     assert {claim.key[:2]: (claim.tally, claim.peak) for claim in told(lab, "follower")} == {
-        (2, leader): ({}, {"full": -1}) for leader in (B1, B3)
+        (2, leader): ({}, {"full": -1, "granted": 0}) for leader in (B1, B3)
     }
     found = Judge("lab")
     found.absorb(told(lab, "fetch_versions"))
