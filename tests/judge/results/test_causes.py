@@ -188,13 +188,8 @@ def crowd(seed):
             brokers=dice.sample([1, 2, 3], dice.randrange(3)),
             client_ids=[dice.choice(["reader", "broker-1-fetcher-0", "2"])],
         )
-        for n in range(80)
+        for n in range(120)
     ]
-
-
-def test_in_nearly_all_crowds_something_has_one_cause():
-    found = [any(link.cause for link in linked(crowd(seed)).values()) for seed in range(40)]
-    assert sum(found) >= 36
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -202,6 +197,7 @@ def test_whatever_is_found_causes_and_consequences_fit_each_other_and_make_no_ci
     rows = crowd(seed)
     links = linked(rows)
     assert set(links) == {row["id"] for row in rows}
+    assert any(link.cause for link in links.values())
     for name, link in links.items():
         assert link.consequences == tuple(sorted(n for n, other in links.items() if other.cause == name))
         if link.cause:
