@@ -2,8 +2,8 @@
 
 Knows: beginnings of leader epochs, when each endpoint showed the log, and broker lists. Does not know topics.
 Rule: only a contradiction takes clusters apart, never addresses alone: one leader epoch begins twice, at two endpoints
-of one stated ClusterId that both go on leading. Which endpoint is of which cluster, broker lists and registrations of brokers say. The key of
-each is the ClusterId and the smallest endpoint of its component.
+of one stated ClusterId that both go on leading. Which endpoint is of which cluster, broker lists and registrations of
+brokers say. The key of each is the ClusterId and the smallest endpoint of its component.
 """
 
 from collections import defaultdict

@@ -218,6 +218,7 @@ def test_a_disk_that_fails_is_not_the_file_s_fault(tmp_path, monkeypatch):
     with pytest.raises(PermissionError):
         frames_file.read(tmp_path / "a.parquet")
     monkeypatch.undo()
+    (tmp_path / "a.parquet").unlink()
     with pytest.raises(FileNotFoundError):
         frames_file.read(tmp_path / "a.parquet")
 
