@@ -15,7 +15,7 @@ from wirecheck.decode.log.log_order import COMMITTED, PENDING, LogOrder
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.claims.claim import Claim, Subject, merged
 from wirecheck.judge.claims.kinds import UNANSWERED
-from wirecheck.judge.failures import SORTING, Failure, Failures, failure
+from wirecheck.judge.failures import LIVES, SORTING, Failure, Failures, failure
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topology.clusters import Clusters, Group
@@ -214,7 +214,12 @@ class CheckContext:
         """The lives of a cluster's metadata log."""
         if id(group) not in self.log_lives:
             mixed = any({twin.one, twin.other} <= {*group.endpoints} for twin in self.clusters.twins)
-            self.log_lives[id(group)] = LogLives() if mixed else lives_of(self.of_log(group))
+            try:
+                found = LogLives() if mixed else lives_of(self.of_log(group))
+            except Exception as error:  # noqa: BLE001 - one odd claim about a log does not stop the judge
+                found = LogLives()
+                self.failures.add(failure(LIVES, (LIVES, group.key), error, cluster=group.key))
+            self.log_lives[id(group)] = found
         return self.log_lives[id(group)]
 
     def of_log(self, group: Group) -> Iterator[Claim]:
@@ -224,6 +229,7 @@ class CheckContext:
 
     def life_facts(self) -> list[tuple[str, tuple[object, ...]]]:
         """Which log has more than one life, and since when."""
+        self.failures.forget(LIVES)
         every = ((group.endpoints[0], self.lives(group).facts()) for group in self.clusters.groups)
         return sorted((endpoint, facts) for endpoint, facts in every if facts)
 

@@ -85,7 +85,7 @@ class Clusters:
         """Endpoints that state several ClusterIds in turn."""
         spans = self.from_birth(self.spans_of(everything))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
-        self.twins = twins(by_kind)
+        self.twins = twins(by_kind, stated)
         """Endpoints that lead two metadata logs of one ClusterId at one time."""
         if self.twins:
             stated = taken_apart(stated, by_kind, self.twins)

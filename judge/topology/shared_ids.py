@@ -2,8 +2,8 @@
 
 Knows: beginnings of leader epochs, when each endpoint showed the log, and broker lists. Does not know topics.
 Rule: only a contradiction takes clusters apart, never addresses alone: one leader epoch begins twice, at two endpoints
-that both go on leading. Which endpoint is of which cluster, broker lists and registrations of brokers say. The key of
-each is the ClusterId and the smallest endpoint of its component.
+of one stated ClusterId that both go on leading. Which endpoint is of which cluster, broker lists and registrations of
+brokers say. The key of each is the ClusterId and the smallest endpoint of its component.
 """
 
 from collections import defaultdict
@@ -25,7 +25,11 @@ class Twins(NamedTuple):
     epochs: tuple[Claim, Claim]
 
 
-def twins(claims: dict[str, list[Claim]]) -> list[Twins]:
+def twins(claims: dict[str, list[Claim]], stated: dict[Node, str]) -> list[Twins]:
+    """`stated` are the ClusterIds by node; an endpoint whose ClusterId is not known has no twin."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for (endpoint, _), cluster_id in stated.items():
+        ids[endpoint].add(cluster_id)
     by_epoch: dict[int, list[Claim]] = defaultdict(list)
     for claim in claims["log_epoch"]:
         by_epoch[claim["epoch"]].append(claim)
@@ -37,7 +41,8 @@ def twins(claims: dict[str, list[Claim]]) -> list[Twins]:
             pair = (first["endpoint"], second["endpoint"])
             together = slots.get(pair[0], set()) & slots.get(pair[1], set())
             again = abs(first["written"] - second["written"]) > MARGIN_MS
-            if pair[0] != pair[1] and again and len(together) >= COMMON_SLOTS:
+            one_id = pair[0] != pair[1] and not ids[pair[0]].isdisjoint(ids[pair[1]])
+            if one_id and again and len(together) >= COMMON_SLOTS:
                 found.setdefault(pair, Twins(*pair, (first, second)))
     return [found[pair] for pair in sorted(found)]
 

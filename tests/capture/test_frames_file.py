@@ -213,10 +213,12 @@ def test_a_disk_that_fails_is_not_the_file_s_fault(tmp_path, monkeypatch):
     def refused(*_, **__):
         raise PermissionError(13, "Permission denied")
 
+    (tmp_path / "a.parquet").touch()
     monkeypatch.setattr(frames_file.pq, "ParquetFile", refused)
     with pytest.raises(PermissionError):
         frames_file.read(tmp_path / "a.parquet")
     monkeypatch.undo()
+    (tmp_path / "a.parquet").unlink()
     with pytest.raises(FileNotFoundError):
         frames_file.read(tmp_path / "a.parquet")
 

@@ -5,7 +5,7 @@ import struct
 
 from tests.decode.log.batches import Batch, batch, crc32c, record, topic
 from tests.judge.cases_control import id_bytes
-from tests.judge.lab import B1, B2, B3, ID_1, ID_2, ID_3, START, S
+from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, START, S
 
 LOG_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 CONTROL_BATCH = 0x20
@@ -151,14 +151,15 @@ def clu004_cannot_know(lab):
 A1, A2 = "10.0.1.1:9092", "10.0.1.2:9092"
 
 
-def two_clusters(lab, alive=60):
-    """B1 and A1 lead two logs of one ClusterId; each names its own brokers."""
-    for server, brokers, topic_id, since in ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, 5)):
+def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER)):
+    """B1 and A1 lead two logs of these ClusterIds; each names its own brokers."""
+    two = ((B1, {B1: 1, B2: 2}, ID_1, 0), (A1, {A1: 1, A2: 2}, ID_2, 5))
+    for (server, brokers, topic_id, since), cluster_id in zip(two, ids, strict=True):
         shows(lab, since + 1, 3, begins(since, 1, 0), server=server)
         for at in range(since + 2, since + alive, 5):
             shows(lab, at, 10 + at, server=server)
             for one in brokers:
-                lab.metadata(at, [("orders", topic_id)], server=one, brokers=brokers)
+                lab.metadata(at, [("orders", topic_id)], server=one, brokers=brokers, cluster_id=cluster_id)
 
 
 def clu003_fires(lab):
@@ -172,6 +173,11 @@ def clu003_near_miss(lab):
         for at in range(since + 2, since + 60, 5):
             shows(lab, at, 10 + at - since, server=server)
             lab.metadata(at, [("orders", topic_id)], server=server, brokers=brokers)
+
+
+def clu003_near_miss__two_ids(lab):
+    """Two clusters with their own ClusterIds in one capture: each has an epoch 1."""
+    two_clusters(lab, ids=(CLUSTER, OTHER))
 
 
 def clu003_near_miss__listeners(lab):
