@@ -150,6 +150,11 @@ def tid005_fires(lab):
     dead_id_used(lab, 400)
 
 
+def tid005_fires__called_like_a_broker(lab):
+    """A client ID proves nothing: it is a client's use, of a host that no broker names."""
+    dead_id_used(lab, 400, client_id="broker-2-fetcher-0")
+
+
 def tid005_near_miss(lab):
     """Clients have 300 s to hear of it."""
     dead_id_used(lab, 300)

@@ -124,8 +124,13 @@ def test_clusters_that_have_one_address_after_each_other_are_judged_as_if_each_w
     names = ("zk28-healthy", "zk39-inconsistent-id")
     alone = [plain([frames([Scenario(name).pcap], tmp_path / name)]) for name in names]
     both = plain([frames([Scenario(name).pcap for name in names], tmp_path / "both")])
-    for table in ("topics", "clusters", "findings"):
+    for table in ("topics", "clusters"):
         assert told_of(both, table) == sorted(told_of(alone[0], table) + told_of(alone[1], table))
+    changed = [row for row in both["findings"] if row["code"] == "CLU004"]
+    ports = ("127.0.1.1:19091", "127.0.1.2:19092", "127.0.1.3:19093")
+    assert sorted(row["summary"].split()[1] for row in changed) == [*ports]
+    both["findings"] = [row for row in both["findings"] if row["code"] != "CLU004"]
+    assert told_of(both, "findings") == sorted(told_of(alone[0], "findings") + told_of(alone[1], "findings"))
 
 
 def told_of(result, table):

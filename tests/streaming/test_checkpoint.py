@@ -49,7 +49,7 @@ def test_the_files_of_a_batch_come_back_and_old_ones_go(place):
     assert checkpoint.read_files(place, 3) == batch
     assert checkpoint.read_files(place, 2) is None
     assert checkpoint.newest_files(place) == [*FILES]
-    gone = Settings(agents={"a": AgentFiles(1, (2,))})
+    gone = Settings(agents={"a": AgentFiles(1, (range(2, 3),))})
     assert checkpoint.present_files(place, 3, gone) == [FILES[0]]
     with pytest.raises(CheckpointDamaged, match=r"^files/2\.json is missing$"):
         checkpoint.present_files(place, 2, gone)
