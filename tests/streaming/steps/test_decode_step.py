@@ -2,6 +2,8 @@
 
 import gc
 import tracemalloc
+from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
@@ -44,13 +46,14 @@ def test_batches_leave_no_memory_behind(frames_files):
     tracemalloc.start()
     try:
         batch()
-        before = tracemalloc.get_traced_memory()[0]
+        held = [tracemalloc.get_traced_memory()[0]]
         for _ in range(PASSES):
             batch()
-        held = tracemalloc.get_traced_memory()[0] - before
+            held.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
-    assert held < PASSES * LEFT_BYTES
+    left = [after - before for before, after in pairwise(held)]
+    assert median(left) < LEFT_BYTES  # a leak is in every pass; threads of other tests allocate in one
 
 
 def claims_of(row, settings):
