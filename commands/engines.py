@@ -15,9 +15,9 @@ ENGINES = (AUTO, SPARK, LOCAL)
 
 SPARK_FROM_BYTES: dict[int, int] = {}
 """By number of cores: bytes of input from which Spark is faster. More cores than listed count as the most listed, fewer
-never use Spark. Empty: no such size was found. 23 November 2026, two quiet cores, `python -m bench.engines`, captures of
-records, wall time: 100 MB 1.5 s locally and 13.9 s by Spark, 1 GB 3.5 and 14.1, 4 GB 9.6 and 26.6. Each further GB costs
-2 s locally and 4 s by Spark."""
+never use Spark. Empty: no such size was found. 23 November 2026, two quiet cores, `python -m bench.engines`, captures
+of records, wall time: 100 MB 1.5 s locally and 13.9 s by Spark, 1 GB 3.5 and 14.1, 4 GB 9.6 and 26.6. Each further GB
+costs 2 s locally and 4 s by Spark."""
 FRAMES_TO_CAPTURE = 20
 """Frames files are that much smaller than the capture that they were made from: they hold no records."""
 
