@@ -15,9 +15,9 @@ ENGINES = (AUTO, SPARK, LOCAL)
 
 SPARK_FROM_BYTES: dict[int, int] = {}
 """By number of cores: bytes of input from which Spark is faster. More cores than listed count as the most listed, fewer
-never use Spark. Empty: on two cores there is no such size. 23 November 2026, `python -m bench.engines`, processor time
-of captures of records: 100 MB locally 2.2 s, by Spark 20.0; 1 GB 7.6 and 29.2. So each further GB costs 6 s locally and
-10 s by Spark; docs/compare.md has older figures."""
+never use Spark. Empty: no such size was found. 23 November 2026, two quiet cores, `python -m bench.engines`, captures
+of records, wall time: 100 MB 1.5 s locally and 13.9 s by Spark, 1 GB 3.5 and 14.1, 4 GB 9.6 and 26.6. Each further GB
+costs 2 s locally and 4 s by Spark."""
 FRAMES_TO_CAPTURE = 20
 """Frames files are that much smaller than the capture that they were made from: they hold no records."""
 
