@@ -26,7 +26,7 @@ PIP_INSTALL = $(BIN)/python -m pip install $$(test -t 1 || echo --quiet) --disab
 
 $(READY): pyproject.toml constraints.txt pins/build.txt pins/all.txt pins/jdk.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wirecheck needs Python 3.11 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=python3.11")'
-	$(call step,environment $(VENV)$(COMMA) once: some minutes and 1.5 GB)
+	$(call step,environment $(VENV)$(COMMA) once: some minutes and 1.2 GB)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(call step,packages by the hashes in pins/ (pip shows its progress only on a terminal))
 	@$(PIP_INSTALL) --require-hashes --requirement pins/build.txt
