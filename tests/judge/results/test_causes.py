@@ -29,6 +29,7 @@ def found(code, name="", at_s=0, lasts_s=60, **columns):
         "brokers": [],
         "first_seen": NOON + dt.timedelta(seconds=at_s),
         "last_seen": NOON + dt.timedelta(seconds=at_s + lasts_s),
+        "words": {},
         "sides": [],
         "others": None,
         **columns,
