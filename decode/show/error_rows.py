@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.traffic import Count, Failure, Traffic
+    from wirecheck.decode.show.traffic import Count, Rejection, Traffic
 
 __all__ = ["EFFECTS", "STATUSES", "ErrorRow", "error_rows"]
 
@@ -110,7 +110,7 @@ def patience_ns(count: Count, least_ns: int) -> int:
     return max(least_ns, INTERVALS * (count.last_ns - count.first_ns) // max(count.count - 1, 1))
 
 
-def row(failure: Failure, count: Count, status: str, requests: int, traffic: Traffic) -> ErrorRow:
+def row(failure: Rejection, count: Count, status: str, requests: int, traffic: Traffic) -> ErrorRow:
     throttled = failure.error == THROTTLED
     servers = sorted(count.servers.items(), key=lambda one: (-one[1], one[0]))
     return ErrorRow(
@@ -133,7 +133,7 @@ def row(failure: Failure, count: Count, status: str, requests: int, traffic: Tra
     )
 
 
-def effect_of(failure: Failure) -> str:
+def effect_of(failure: Rejection) -> str:
     if failure.error == THROTTLED:
         return "throttled"
     if failure.error in ROUTINE or (failure.api, failure.error) == ("ApiVersions", "UNSUPPORTED_VERSION"):

@@ -48,7 +48,7 @@ __all__ = [
     "Chunk",
     "Count",
     "Counts",
-    "Failure",
+    "Rejection",
     "Traffic",
     "Use",
     "counted",
@@ -89,7 +89,7 @@ class Use(NamedTuple):
     """The broker that fetches as a follower; -1 for a client."""
 
 
-class Failure(NamedTuple):
+class Rejection(NamedTuple):
     """What went wrong for whom."""
 
     error: str
@@ -171,7 +171,7 @@ class Traffic:
 
     calls: Counts[Call, Calls] = field(default_factory=lambda: Counts(Calls))
     uses: Counts[Use, Count] = field(default_factory=lambda: Counts(Count))
-    failures: Counts[Failure, Count] = field(default_factory=lambda: Counts(Count))
+    failures: Counts[Rejection, Count] = field(default_factory=lambda: Counts(Count))
     software: dict[tuple[str | None, str], str] = field(default_factory=dict)
     """`apache-kafka-java 3.9.1` by client ID and address, where ApiVersions states it (since version 3)."""
     connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
@@ -299,7 +299,7 @@ class Traffic:
         call = chunk.call(index)
         chunk.failed[index] |= error != THROTTLED
         replica = int(chunk.replica[index]) if call.api == "Fetch" else -1
-        failure = Failure(error, call.client_id, call.host, call.api, topic, replica)
+        failure = Rejection(error, call.client_id, call.host, call.api, topic, replica)
         row = self.failures.row(failure, 1, time_ns, time_ns)
         if row is not None and (call.server in row.servers or len(row.servers) < MOST_SERVERS):
             row.servers[call.server] = row.servers.get(call.server, 0) + 1

@@ -6,7 +6,7 @@ from tests.build import plain
 from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.decode.show import traffic as counting
-from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Call, Counts, Failure, Use, counted, quantile_ms
+from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Call, Counts, Rejection, Use, counted, quantile_ms
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -72,10 +72,10 @@ def test_calls_uses_and_failures_of_one_client(busy):
     }
     who = ("billing-7", "10.0.4.12", "Produce")
     assert {failure: count.count for failure, count in traffic.failures.items()} == {
-        Failure("NOT_LEADER_OR_FOLLOWER", *who, "orders", -1): 2,
-        Failure(THROTTLED, *who, "", -1): 1,
+        Rejection("NOT_LEADER_OR_FOLLOWER", *who, "orders", -1): 2,
+        Rejection(THROTTLED, *who, "", -1): 1,
     }
-    throttled = traffic.failures[Failure(THROTTLED, *who, "", -1)]
+    throttled = traffic.failures[Rejection(THROTTLED, *who, "", -1)]
     assert (throttled.sum_ms, throttled.worst_ms, throttled.servers) == (40, 40, {"10.0.1.3:9092": 1})
 
 
