@@ -59,6 +59,7 @@ SCHEMA_VERSION = 1
 @options.choice()
 @options.strict()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
+@options.principals()
 @options.quiet()
 @click.option("-v", "--verbose", is_flag=True, help="Show Spark's log output.")
 def replay(
@@ -70,6 +71,7 @@ def replay(
     *,
     strict: bool,
     allow_missing_topic: bool,
+    principals: bool,
     **choices: Any,
 ) -> None:
     """Check capture files for topic-ID and protocol-version problems.
@@ -99,7 +101,7 @@ def replay(
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
-        result = found.json(choice)
+        result = found.json(choice, inputs, list(map(str, options.key_logs())), principals=principals)
         result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":
             result |= for_programs(result, inputs)
@@ -144,7 +146,7 @@ def about(inputs: tuple[str, ...]) -> dict[str, Any]:
 def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
     """What a person reads beside a finding, as values: what to do, which commands show it."""
     from wirecheck.dashboards.evidence_commands import every_command
-    from wirecheck.dashboards.remedies import remedy
+    from wirecheck.story.remedies import remedy
 
     keylogs = result.get("keylogs", ())
     findings = [

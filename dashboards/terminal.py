@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.dashboards.evidence_commands import commands
-from wirecheck.dashboards.remedies import remedy
 from wirecheck.dashboards.report.timeline import Axis, axis_of
 from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.topic_id import hex_id
@@ -33,6 +32,7 @@ from wirecheck.dashboards.verdict import (
     sentence,
     share,
 )
+from wirecheck.story.remedies import remedy
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 SIDES_SHOWN = 4

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from wirecheck.dashboards.remedies import remedies
+from wirecheck.story.remedies import remedies
 from wirecheck.judge.checks import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from wirecheck import door
-from wirecheck.dashboards.remedies import remedies, remedy
+from wirecheck.story.remedies import remedies, remedy
 from wirecheck.judge.checks.catalogue import CHECKS
 
 

@@ -1,0 +1,348 @@
+"""The card of an entry: who is hurt, what caused it, what to do, and what proves it. Everybody is shown the same words.
+
+Knows: the sentences of cards, and that harm comes before its cause. Does not know how harm was found (`harm.py`), what
+follows from what (`causes.py`), nor colours and columns.
+Rule: a card has no word that its findings and harms do not carry. Text from the wire is quoted for a shell wherever a
+command holds it, and escaped by whoever prints it.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from wirecheck.story import harm
+from wirecheck.story.causes import BROKER
+from wirecheck.story.entries import cause_sentences, origin
+from wirecheck.story.remedies import remedy
+
+Row = Mapping[str, Any]
+READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
+NOT_AFFECTED = "no client is affected in this capture"
+NAMES_SHOWN = 3
+FRAMES_SHOWN = 4
+FILE = "FILE"
+"""In place of a capture's path where that is not known."""
+INTERNAL = re.compile(r"(?:broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10})", re.ASCII)
+"""Client IDs of brokers and controllers."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What all cards of one result share."""
+
+    findings: Mapping[str, Row]
+    """By ID."""
+    clients: int
+    """How many were seen; brokers and controllers are none."""
+    end_s: float
+    """When something was seen last."""
+    dated: bool = False
+    """Whether times need their day."""
+    inputs: Sequence[str] = ()
+    principals: bool = True
+    """Whether principals and addresses of who changed something are shown."""
+    keylogs: Sequence[str] = field(default_factory=tuple)
+
+    def clock(self, time: str) -> str:
+        return f"{time[:10]} {time[11:19]}" if self.dated else time[11:19]
+
+    @property
+    def files(self) -> str:
+        return shlex.join(self.inputs) if self.inputs else FILE
+
+
+def with_cards(entries: Sequence[Row], harms: Sequence[Row], told: Told) -> list[dict[str, Any]]:
+    """Entries with their cards, in the order in which people read them: those that hurt somebody first."""
+    real = [one for one in harms if one.get("others") is None]
+    found = harm.by_entry(entries, told.findings, real)
+    made = [
+        {**entry, "card": card(entry, [*found.get(place, ()), *closing(entry, told)], told)}
+        for place, entry in enumerate(entries)
+    ]
+    return sorted(made, key=lambda entry: -hurt(entry))
+
+
+def hurt(entry: Row) -> int:
+    """How much harm there is: clients count more than partitions, and what goes on more than what ended."""
+    of = entry["card"]["harm"]
+    return 4 * any(one["ongoing"] for one in of["clients"]) + 2 * bool(of["clients"]) + bool(of["partitions"])
+
+
+def closing(entry: Row, told: Told) -> list[Row]:
+    rows = [told.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+    return [one for row in rows if row["code"] == harm.CLOSES for one in harm.closed_connections(row)]
+
+
+def card(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
+    of = harm_of(entry, harms, told)
+    cause = cause_of(entry, of, told)
+    hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
+    first = told.findings[entry["findings"][0]]
+    return {
+        "headline": capitalized(of["sentence"] if hurts else cause["sentence"]),
+        "since": of["clients"][0]["first_seen"] if of["clients"] else first["first_seen"],
+        "harm": of,
+        "cause": cause,
+        "action": action_of(entry, of, told),
+        "evidence": evidence_of(entry, of, told),
+    }
+
+
+def capitalized(text: str) -> str:
+    """A name from the wire stays as it is."""
+    word = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if word in {"broker", "brokers", "no", "an", "a", "the"} else text
+
+
+# harm
+
+
+def harm_of(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
+    every = harm.joined(harms)
+    facts = harm.worst_first(harm.fact(one, told.end_s) for one in every if one["level"] == harm.HURT)
+    named = {(one["client_id"], one["address"]) for one in facts}
+    briefly = harm.worst_first(
+        harm.fact(one, told.end_s)
+        for one in every
+        if one["level"] != harm.HURT and (one["client_id"], one["address"]) not in named
+    )
+    partitions = partitions_of(entry, told)
+    return {
+        "sentence": harm_sentence(facts, partitions),
+        "clients": facts[: harm.MOST],
+        "briefly": briefly[: harm.MOST],
+        "partitions": partitions[: harm.MOST],
+        "others": sum(max(0, len(found) - harm.MOST) for found in (facts, briefly, partitions)),
+    }
+
+
+def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
+    """The worst in words, the other clients by name, as far as they fit into a sentence."""
+    if not facts:
+        return partition_sentence(partitions) if partitions else NOT_AFFECTED
+    worst = facts[0]
+    others = list(dict.fromkeys(who(one) for one in facts if (one["client_id"], one["address"]) != client(worst)))
+    more = f"; also hurt: {listed(others)}" if others else ""
+    return f"{who(worst)} {does_not(worst)}{more}"
+
+
+def client(fact: Row) -> tuple[Any, Any]:
+    return fact["client_id"], fact["address"]
+
+
+def who(fact: Row) -> str:
+    return f"{fact['client_id'] or 'a client without an ID'} ({fact['address']})"
+
+
+def does_not(fact: Row) -> str:
+    """What a client cannot do, and for how long."""
+    lasted = duration(harm.seconds(fact["last_seen"]) - harm.seconds(fact["first_seen"]))
+    if fact["error"] == harm.CLOSED:
+        return f"cannot use the broker: it closes the connection on {fact['api']}"
+    if fact["api"] in READS:
+        return f"has read nothing from {fact['topic']} for {lasted}"
+    if fact["api"] == "Produce":
+        return f"cannot write to {fact['topic']}: {plural(fact['count'], 'write')} rejected in {lasted}"
+    if fact["api"] == "OffsetCommit":
+        return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'request')} rejected in {lasted}"
+    return f"is refused {fact['api']} of {fact['topic']}: {plural(fact['count'], 'request')} in {lasted}"
+
+
+def duration(lasted_s: float) -> str:
+    whole = round(lasted_s)
+    if whole < 120:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 7200 else f"{whole // 3600} h"
+
+
+def listed(names: Sequence[str]) -> str:
+    left = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {left:,} others" if left > 0 else "")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def partitions_of(entry: Row, told: Told) -> list[dict[str, Any]]:
+    """Partitions without a working leader, or one replica short, as the entry's findings state it."""
+    found = []
+    for one in (entry, *entry["consequences"]):
+        for name in one["findings"]:
+            row = told.findings[name]
+            if (what := lacking(row)) is not None:
+                number = row["words"].get("partition")
+                found.append(
+                    {
+                        "topic": row["topic"] or (row["topic_ids"] or [None])[0],
+                        "partitions": row["words"].get("partitions") or (f"partition {number}" if number else ""),
+                        "what": what,
+                        "brokers": brokers_at_fault(row),
+                        "first_seen": row["first_seen"],
+                    }
+                )
+    return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
+
+
+LEADERLESS, SHORT = "no working leader", "one replica short"
+LACKING = {"CTL010": LEADERLESS, "CTL011": SHORT, "TID002": SHORT}
+
+
+def lacking(row: Row) -> str | None:
+    if row["code"] == "FET001" and followers(row):
+        return SHORT
+    return LACKING.get(row["code"])
+
+
+def followers(row: Row) -> list[int]:
+    """Brokers that a finding about a client is about, by the IDs of their fetchers."""
+    found = (BROKER.fullmatch(name) for name in row["client_ids"])
+    return [int(match[1]) for match in found if match]
+
+
+def brokers_at_fault(row: Row) -> list[int]:
+    return followers(row) or list(row["brokers"])
+
+
+def partition_sentence(partitions: Sequence[Row]) -> str:
+    first, left = partitions[0], len(partitions) - 1
+    of = f"{first['topic']} {first['partitions']}".strip()
+    brokers = ", ".join(map(str, first["brokers"]))
+    if first["what"] == LEADERLESS:
+        text = f"{of} has no working leader: broker {brokers} rejects requests for it"
+    else:
+        text = f"broker {brokers} does not replicate {of}: one replica short"
+    return text + (f" ({left:,} more)" if left else "")
+
+
+# cause
+
+
+def cause_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
+    row = told.findings[entry["findings"][0]]
+    by = by_whom(row, told)
+    is_cause = bool(entry["consequences"]) or row["code"] == "TID001"
+    if row["code"] == "TID001":
+        text = recreated(row, told, by)
+        kept = list(dict.fromkeys(one["client_id"] or "a client" for one in of["clients"]))
+        text += f"; {listed(kept)} kept the old topic ID" if kept else ""
+    elif is_cause and row["code"] in cause_sentences():
+        text = origin(row, dated=told.dated)
+    else:
+        text = str(row["summary"]).removesuffix(".")
+    if (more := entry["count"] - 1) and row["code"] != "TID001":
+        text += f" ({more:,} more like it)"
+    return {"sentence": text, "time": row["words"].get("deleted_at") or row["first_seen"], "by": by}
+
+
+def recreated(row: Row, told: Told, by: Row | None) -> str:
+    """`songs was deleted and recreated at 00:44:51 by lab-admin (User:ANONYMOUS, 127.0.0.1)`."""
+    deleted = row["words"].get("how", "")
+    what = "was deleted and recreated" if deleted else "was recreated"
+    text = f"{row['topic']} {what} at {told.clock(row['last_seen'])}"
+    return text + (f" by {actor(by)}" if by else "")
+
+
+def actor(by: Row) -> str:
+    detail = ", ".join(filter(None, (by["principal"], by["host"])))
+    name = by["client_id"] or "a client without an ID"
+    return f"{name} ({detail})" if detail else name
+
+
+def by_whom(row: Row, told: Told) -> dict[str, Any] | None:
+    """Who changed something, where that was seen."""
+    words = row["words"]
+    if "by_client" not in words:
+        return None
+    shown = told.principals
+    return {
+        "principal": (words.get("by_principal") or None) if shown else None,
+        "client_id": words["by_client"] or None,
+        "host": (words.get("by_host") or None) if shown else None,
+    }
+
+
+# action
+
+
+@cache
+def actions() -> Mapping[str, str]:
+    lines = Path(__file__).with_name("actions.tsv").read_text("ascii").splitlines()[1:]
+    return dict(line.split("\t") for line in lines)
+
+
+def action_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
+    """What to do about the cause, or, where each consequence needs its own, about these."""
+    ones = [entry] if not any(one["own_next"] for one in entry["consequences"]) else entry["consequences"]
+    texts = [advice(one, of, told) for one in ones]
+    return {"sentence": " ".join(dict.fromkeys(filter(None, texts))), "commands": commands(entry, of, told)}
+
+
+def advice(entry: Row, of: Row, told: Told) -> str:
+    row = told.findings[entry["findings"][0]]
+    template = actions().get(row["code"])
+    if template is None:
+        return remedy(row["code"])
+    words = {
+        **row["words"],
+        "clients": affected(entry, of),
+        "brokers": ", ".join(map(str, entry["brokers"])),
+        "topic": row["topic"] or "(not named)",
+        "topic_id": (row["topic_ids"] or [""])[0],
+    }
+    fields = {name for _, name, *_ in Formatter().parse(template)} - {None}
+    return (
+        template.format(**words)
+        if fields <= words.keys() and all(words[name or ""] for name in fields)
+        else remedy(row["code"])
+    )
+
+
+def affected(entry: Row, of: Row) -> str:
+    """Clients of an entry with their addresses, as far as harm has them; a broker's fetcher is its broker."""
+    address = {one["client_id"]: one["address"] for one in (*of["clients"], *of["briefly"])}
+    names = []
+    for name in entry["client_ids"]:
+        match = BROKER.fullmatch(name)
+        shown = f"{name} ({address[name]})" if name in address else name or "the client without an ID"
+        names.append(f"broker {match[1]}" if match else shown)
+    return listed(names)
+
+
+def commands(entry: Row, of: Row, told: Told) -> list[str]:
+    if of["clients"] and of["clients"][0]["client_id"]:
+        return [f"wirecheck decode {told.files} --client {shlex.quote(of['clients'][0]['client_id'])} --error"]
+    topics = [topic for topic in entry["topics"] if topic]
+    about = f" --topic {shlex.quote(topics[0])}" if topics else ""
+    return [f"wirecheck decode {told.files}{about} --error"] if about else [f"wirecheck explain {entry['code']}"]
+
+
+# evidence
+
+
+def evidence_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
+    """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
+    ones = (*entry["consequences"], entry) if of["clients"] or of["partitions"] else (entry,)
+    one = next((each for each in ones if each["kind"] in {"violation", "anomaly"}), entry)
+    row = told.findings[one["findings"][0]]
+    frames = list({tuple(side["frame"].values()): side["frame"] for side in row["sides"] if side.get("frame")}.values())
+    target = shlex.quote(
+        f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"
+    )
+    keys = "".join(f" --keylog {shlex.quote(keylog)}" for keylog in told.keylogs)
+    alone = sum(other["code"] == row["code"] for other in told.findings.values()) == 1
+    name = row["code"] if alone else row["id"]
+    return {
+        "frames": [frame for frame in frames if frame.get("first")][:FRAMES_SHOWN],
+        "command": f"wirecheck evidence {name} {told.files} -o {target}{keys}",
+    }
+
+
+def clients_seen(clients: Iterable[Row]) -> int:
+    """Without brokers and controllers."""
+    return sum(not INTERNAL.fullmatch(one["client_id"] or "") for one in clients)
