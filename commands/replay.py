@@ -61,7 +61,7 @@ SCHEMA_VERSION = 1
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.principals()
 @options.quiet()
-@click.option("-v", "--verbose", is_flag=True, help="Show Spark's log output.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
 def replay(
     inputs: tuple[str, ...],
     form: str,
@@ -115,7 +115,7 @@ def replay(
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
 
-        terminal.show(legible(result), console(), LISTINGS)
+        terminal.show(legible(result), console(), LISTINGS, whole=choices["verbose"])
     need_kafka(result["coverage"], ports)
     need_whole(result["coverage"], strict=strict)
     kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]

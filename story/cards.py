@@ -82,10 +82,8 @@ def card(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
     of = harm_of(entry, harms, told)
     cause = cause_of(entry, of, told)
     hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
-    first = told.findings[entry["findings"][0]]
     return {
         "headline": capitalized(of["sentence"] if hurts else cause["sentence"]),
-        "since": of["clients"][0]["first_seen"] if of["clients"] else first["first_seen"],
         "harm": of,
         "cause": cause,
         "action": action_of(entry, of, told),
@@ -265,6 +263,37 @@ def by_whom(row: Row, told: Told) -> dict[str, Any] | None:
         "client_id": words["by_client"] or None,
         "host": (words.get("by_host") or None) if shown else None,
     }
+
+
+def state(card: Row) -> str:
+    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause."""
+    facts = card["harm"]["clients"]
+    if not facts:
+        return f"since {card['cause']['time'][11:19]} UTC"
+    since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
+    if any(one["ongoing"] for one in facts):
+        return f"{since}, still failing"
+    return f"{since}, until {max(one['last_seen'] for one in facts)[11:19]} UTC"
+
+
+def impact(card: Row, clients: int) -> str:
+    """How many requests of how many clients; who was affected briefly."""
+    of, parts = card["harm"], []
+    counts: dict[tuple[str, str], int] = {}
+    for one in of["clients"]:
+        counts[one["api"], one["error"]] = counts.get((one["api"], one["error"]), 0) + one["count"]
+    parts += [f"{plural(count, f'{api} answer')} refused ({error})" for (api, error), count in counts.items()]
+    if of["clients"]:
+        hit = len({client(one) for one in of["clients"]})
+        parts.append(f"{hit:,} of {plural(max(clients, hit), 'client')}")
+    else:
+        parts.append(NOT_AFFECTED)
+    if of["partitions"] and of["sentence"] != partition_sentence(of["partitions"]):
+        parts.append(partition_sentence(of["partitions"]))
+    if of["briefly"]:
+        names = list(dict.fromkeys(one["client_id"] or "a client" for one in of["briefly"]))
+        parts.append(f"briefly affected: {listed(names)}")
+    return " · ".join(parts)
 
 
 # action
