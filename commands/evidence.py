@@ -27,6 +27,7 @@ from wirecheck.commands.inputs import (
     tell_unread,
     write_frames,
 )
+from wirecheck.decode.peer import Conversation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,7 +147,7 @@ class Search:
         from wirecheck.capture.plain_places import as_plain
 
         every = capture.connections(self.files, self.finding["label"])
-        wanted = {capture.Pair.of(*side["connection"].split(">")) for side in self.finding["sides"]}
+        wanted = {capture.Pair.of(*Conversation.of(side["connection"])) for side in self.finding["sides"]}
         found = enough(wanted, every, self.proves)
         if found is None:
             raise Stop(

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
     "streaming": {"decode", "judge", "capture.frames", "capture.frames_file", "capture.file_metadata"},
-    "dashboards": set(),
+    "dashboards": {"decode.peer"},
     "commands": {"capture", "decode", "judge", "streaming", "dashboards"},  # composes them, and decides nothing
 }
 INSIDE = {

@@ -18,6 +18,7 @@ from wirecheck.decode.connection.stream.direction import Direction
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
 from wirecheck.decode.connection.waiting import Message, MessageQueue
+from wirecheck.decode.peer import Peer
 
 BY_NOTHING: Final = 0  # role_by: how client and server are known
 BY_SYN: Final = 1
@@ -191,9 +192,9 @@ def key_of(low: tuple[str, int], high: tuple[str, int], agent: str) -> str:
     return f"{low[0]} {low[1]} {high[0]} {high[1]} {agent}"
 
 
-def ends_of(key: str) -> tuple[tuple[str, int], tuple[str, int]]:
+def ends_of(key: str) -> tuple[Peer, Peer]:
     low, low_port, high, high_port, _ = key.split(" ", 4)
-    return (low, int(low_port)), (high, int(high_port))
+    return Peer(low, int(low_port)), Peer(high, int(high_port))
 
 
 def facts_of(connection: Connection) -> handed_out.Connection:
@@ -201,7 +202,7 @@ def facts_of(connection: Connection) -> handed_out.Connection:
     low, high = ends_of(connection.key)
     side = connection.client
     if side < 0:
-        side = 0 if low[1] >= high[1] else 1
+        side = 0 if low.port >= high.port else 1
     client, server = (low, high) if side == 0 else (high, low)
     ask, answer = connection.direction(side), connection.direction(1 - side)
     is_kafka = connection.protocol == KAFKA

@@ -19,10 +19,10 @@ import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.connection.exchanges import endpoint
 from wirecheck.decode.envelope import ENVELOPE, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
@@ -196,7 +196,7 @@ class Changes:
         hosts, texts = brokers["host"].codes()
         for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
             if len(self.nodes) < MOST_CHANGES:
-                self.nodes[endpoint((texts[host], port))] = node
+                self.nodes[str(Peer(texts[host], port))] = node
         header = columns_of(decoded, METADATA, "request")[""]
         allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
         for row in header.message[allowed].tolist():
@@ -282,7 +282,7 @@ def of_apis(exchanges: Exchanges, keys: list[int]) -> Exchanges:
 
 
 def host_of(pairs: Exchanges, row: int) -> str:
-    return pairs.connections[int(pairs.connection[row])].client[0]
+    return pairs.connections[int(pairs.connection[row])].client.host
 
 
 def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Seen | None:
@@ -300,7 +300,7 @@ def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> See
         body,
         body_of(decoded, response),
         (pairs.names[int(pairs.source[request])], int(pairs.frame_first[request])),
-        endpoint(pairs.connections[int(pairs.connection[request])].server),
+        str(pairs.connections[int(pairs.connection[request])].server),
     )
 
 
@@ -340,7 +340,7 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
             body,
             body_of(inner, response),
             (pairs.names[int(pairs.source[outer])], int(pairs.frame_first[outer])),
-            endpoint(pairs.connections[int(pairs.connection[outer])].server),
+            str(pairs.connections[int(pairs.connection[outer])].server),
             client_id(pairs.messages, outer) if response >= 0 else None,
             principal(None if data is None else base64.b64decode(data)),
         )

@@ -16,6 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wirecheck.decode.peer import Conversation
+
 Row = Mapping[str, Any]
 SOONER_S = 10
 """A consequence may seem to begin so much sooner than its cause: rates are kept per 10 s."""
@@ -106,11 +108,9 @@ def requesters(row: Row) -> frozenset[Any]:
 def spoken(row: Row) -> frozenset[Any]:
     """Client host, API and version of each side."""
     sides = [side for side in row["sides"] if side["api"] is not None]
-    return frozenset((host(side["connection"]), side["api"], side["version"]) for side in sides)
-
-
-def host(connection: str | None) -> str:
-    return (connection or "").partition(">")[0].rpartition(":")[0]
+    return frozenset(
+        (Conversation.of(side["connection"] or "").client.host, side["api"], side["version"]) for side in sides
+    )
 
 
 def connections(row: Row) -> frozenset[Any]:
@@ -121,7 +121,7 @@ def servers(row: Row) -> frozenset[Any]:
     """Where its last side was seen; of what is about fetches, where the last of those went."""
     sides = [side for side in row["sides"] if side["api"] in FETCHES] or row["sides"]
     last = max(sides, key=lambda side: (side.get("time", 0), side["connection"] or ""), default=None)
-    return frozenset({(last["connection"] or "").rpartition(">")[2]}) if last else frozenset()
+    return frozenset({str(Conversation.of(last["connection"] or "").server)}) if last else frozenset()
 
 
 def orders_alone(row: Row) -> frozenset[Any]:

@@ -64,8 +64,8 @@ def connections(batch: Batch) -> Iterator[Claim]:
     for connection in batch.exchanges.connections:
         if connection.is_guess:
             continue
-        client, server = connection.name.split(">")
-        key = (client.rpartition(":")[0], server, client, connection.started_ns)
+        client, server = str(connection.client), str(connection.server)
+        key = (connection.client.host, server, client, connection.started_ns)
         yield Claim("connection", key, *span(connection), peak=facts(connection))
         for ts_ns, side, size in connection.gaps:
             seen = Sighting(ts_ns, connection.name, "", -1, -1, "", 0, 0)
