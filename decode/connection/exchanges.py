@@ -74,6 +74,8 @@ class Connection:
     """That were none of the stream's: more than none where TLS was undone."""
     over: bool = False
     """It has left the follower: nothing more is said of it."""
+    proxied_for: Peer | None = None
+    """Whom the PROXY header that it began with names. Anybody can send one: it is shown, and `client` holds."""
 
     @property
     def is_guess(self) -> bool:

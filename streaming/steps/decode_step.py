@@ -22,6 +22,7 @@ from wirecheck.decode.api_names import name_of
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.agent_marks import MARKS
 from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack
@@ -52,7 +53,7 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
         return row
-    exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection)
+    exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
     parts = list(stated(exchanges, spoken, settings))
     found = parts[0][0] if len(parts) == 1 else merged(claim for part, _ in parts for claim in part)
     tables = [table for _, table in parts if table is not None]
