@@ -5,7 +5,9 @@ Refuses to know: anything of ours; it shares no line and no constant with what i
 
 import ipaddress
 import struct
+from typing import Any
 
+SYN, ACK = 2, 16
 SIGNATURE = b"\x0d\x0a\x0d\x0a\x00\x0d\x0a\x51\x55\x49\x54\x0a"
 NAMED = {4: "203.0.113.7", 6: "2001:db8::7"}
 SERVER = {4: "198.51.100.1", 6: "2001:db8::1"}
@@ -63,3 +65,26 @@ INVALID = {
     "v2 without its length": v2_of(0x21, 0x11, bytes(12), 0),
 }
 """What no receiver takes."""
+
+
+def prefixed(rows: list[dict[str, Any]], header: bytes) -> list[dict[str, Any]]:
+    """Rows of a frames table, the client's first payload of each connection that begins here behind this header."""
+    begins: dict[Any, int] = {}
+    found = []
+    for row in map(dict, rows):
+        found.append(row)
+        src, dst = (row["src_ip"], row["src_port"]), (row["dst_ip"], row["dst_port"])
+        if row["kind"] != 0:
+            continue
+        if row["tcp_flags"] & (SYN | ACK) == SYN:
+            begins[src, dst] = (row["tcp_seq"] + 1) % 2**32
+        elif (src, dst) in begins:
+            if row["tcp_seq"] != begins[src, dst]:
+                row["tcp_seq"] = (row["tcp_seq"] + len(header)) % 2**32
+            elif row["payload_len"]:
+                row["payload"] = header + row["payload"]
+                row["payload_len"] += len(header)
+                row["left_out"] = [span | {"offset": span["offset"] + len(header)} for span in row["left_out"]]
+        elif (dst, src) in begins and row["tcp_ack"] not in {0, begins[dst, src]}:
+            row["tcp_ack"] = (row["tcp_ack"] + len(header)) % 2**32
+    return found
