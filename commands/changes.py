@@ -19,7 +19,7 @@ from wirecheck.commands.screen import as_json, columns, legible, note, paints, p
 from wirecheck.commands.screen import row as line
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.changes import Change
+    from wirecheck.decode.show.change import Change
 
 Row = dict[str, Any]
 Cells = list[tuple[str, str]]
@@ -150,7 +150,6 @@ def summary(found: "list[Change]") -> str:
 
 def row(change: "Change") -> Row:
     """One change, as JSON and CSV have it."""
-    source, number = change.frame
     return {
         "time": rfc3339(change.time_ns),
         "action": change.action,
@@ -162,14 +161,13 @@ def row(change: "Change") -> Row:
         "host": change.host,
         "via_broker": change.via_broker,
         "error": change.error,
-        "frame": {"source": source, "first": number},
+        "frame": {"source": change.frame.source, "first": change.frame.first},
     }
 
 
 def flat(change: "Change") -> Row:
     """As CSV has it: the frame in two columns."""
-    source, number = change.frame
-    return row(change) | {"frame": number, "source": source}
+    return row(change) | {"frame": change.frame.first, "source": change.frame.source}
 
 
 def rfc3339(time_ns: int) -> str:
