@@ -3,7 +3,7 @@
 import copy
 import itertools
 
-from wirecheck.judge.results.entries import entries
+from wirecheck.story.entries import entries
 
 SIDE = {
     "time": "2026-11-20T22:13:23.131025Z",

@@ -4,10 +4,10 @@ import datetime as dt
 import random
 from string import Formatter
 
-from tests.judge.results.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown, side
+from tests.story.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown, side
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.results.causes import linked
-from wirecheck.judge.results.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries
+from wirecheck.story.causes import linked
+from wirecheck.story.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries
 
 
 def read(rows):

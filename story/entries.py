@@ -2,7 +2,7 @@
 
 Knows: which fields of a summary's template may differ between findings that state the same (topics, IDs, times,
 counts, partitions; of several clients, who and in which request), and what a cause is called
-(checks/cause_sentences.tsv). Refuses to know what follows from what (`causes.py`), and colours and columns.
+(cause_sentences.tsv). Refuses to know what follows from what (`causes.py`), and colours and columns.
 Rule: nothing is left out: every finding is in one entry, by its id. The same findings give the same entries and words,
 in whatever order they come.
 """
@@ -190,7 +190,7 @@ class CauseSentence(NamedTuple):
 
 @cache
 def cause_sentences() -> Mapping[str, CauseSentence]:
-    lines = (Path(__file__).parents[1] / "checks/cause_sentences.tsv").read_text("ascii").splitlines()
+    lines = Path(__file__).with_name("cause_sentences.tsv").read_text("ascii").splitlines()
     return {
         code: CauseSentence(ends == "yes", template)
         for code, ends, template in (line.split("\t") for line in lines[1:])
