@@ -28,7 +28,7 @@ extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.decode.show.change import Change, Frame
-    from wirecheck.library import InputError, changes, clients, messages, replay, topics
+    from wirecheck.library import InputError, changes, clients, errors, messages, replay, topics
     from wirecheck.library_values import (
         Client,
         Finding,
@@ -61,6 +61,7 @@ __all__ = [
     "__version__",
     "changes",
     "clients",
+    "errors",
     "messages",
     "replay",
     "topics",

@@ -42,8 +42,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.message_filter import Filter, Moment
     from wirecheck.decode.show.message_lines import Reading
+    from wirecheck.decode.show.traffic import Traffic
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
@@ -176,6 +178,20 @@ def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Pat
     schema = pa.schema([("time", pa.timestamp("us", "UTC")), *((name, pa.string()) for name in text), *places])
     rows = [row_of(one) | {"time": one.time, "source": one.frame.source, "frame": one.frame.first} for one in found]
     return Values(found, "changes", [{name: row[name] for name in schema.names} for row in rows], schema)
+
+
+def errors(*paths: Path, ports: Sequence[int] = ()) -> list[ErrorRow]:
+    """Errors by client, API and topic, worst first, as `wirecheck errors --all` lists them."""
+    from wirecheck.decode.show.error_rows import error_rows
+
+    return error_rows(traffic(paths, ports))
+
+
+def traffic(paths: Sequence[Path], ports: Sequence[int]) -> Traffic:
+    with as_input_error():
+        from wirecheck.decode.show.traffic import counted
+
+        return counted(Source(paths, ()).tables(), ports)
 
 
 def topics(
