@@ -28,6 +28,7 @@ extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.decode.show.change import Change, Frame
+    from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.library import InputError, changes, clients, errors, messages, replay, topics
     from wirecheck.library_values import (
         Client,
@@ -46,6 +47,7 @@ __version__: str
 __all__ = [
     "Change",
     "Client",
+    "ErrorRow",
     "Finding",
     "Frame",
     "InputError",
@@ -68,9 +70,22 @@ __all__ = [
 ]
 
 
+ELSEWHERE = {
+    "KafkaError": "wirecheck.decode.kafka_error",
+    "Change": "wirecheck.decode.show.change",
+    "ErrorRow": "wirecheck.decode.show.error_rows",
+    "Frame": "wirecheck.decode.show.change",
+}
+"""Values that commands use, too."""
+
+
 def __getattr__(name: str) -> Any:
     """PEP 562: `__version__` is in the package's metadata, and reading those takes as long as all of `--help`."""
     if name != "__version__":
+        if name in ELSEWHERE:
+            from importlib import import_module
+
+            return getattr(import_module(ELSEWHERE[name]), name)
         if name in __all__:
             from wirecheck import library, library_values
 

@@ -21,12 +21,9 @@ from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wirecheck.decode.kafka_error import KafkaError
 from wirecheck.library_values import (
-    Change,
     Client,
     Finding,
-    Frame,
     Message,
     Messages,
     Side,
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from wirecheck.decode.show.change import Change
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.message_filter import Filter, Moment
     from wirecheck.decode.show.message_lines import Reading
@@ -170,6 +168,7 @@ def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Pat
     with as_input_error():
         import pyarrow as pa
 
+        from wirecheck.decode.show.change import Change
         from wirecheck.decode.show.changes import changes as changes_of
 
         found = list(changes_of(Source(paths, several(keylog)).tables(), ports).merged())
@@ -331,6 +330,9 @@ def warned(every: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 def message(line: dict[str, Any]) -> Message:
     """The value of a line with a summary."""
+    from wirecheck.decode.kafka_error import KafkaError
+    from wirecheck.decode.show.change import Frame
+
     latency_ns, summary = line["latency_ns"], line["summary"]
     same: dict[str, Any] = {name: line.get(name) for name in AS_IN_LINE}
     return Message(
@@ -392,6 +394,8 @@ def value(kind: type[Value], row: Mapping[str, Any]) -> Value:
 
 
 def plain(name: str, found: Any) -> Any:
+    from wirecheck.decode.show.change import Frame
+
     match name, found:
         case "sides", list():
             return tuple(Side(**{**side, "frame": Frame(**side["frame"])}) for side in found)
@@ -407,14 +411,13 @@ def plain(name: str, found: Any) -> Any:
 @contextmanager
 def as_input_error() -> Iterator[None]:
     """What a command would end with."""
-    from click import ClickException
-
     from wirecheck.capture.source import pcap
     from wirecheck.capture.tls.key_log import KeyLogError
+    from wirecheck.commands.ending import IN_ONE_LINE
 
     try:
         yield
-    except ClickException as error:
+    except IN_ONE_LINE as error:
         raise InputError(error.format_message()) from error
     except InputError:
         raise

@@ -15,20 +15,17 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from wirecheck.decode.kafka_error import KafkaError
-from wirecheck.decode.show.change import Change, Frame
-
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
+    from wirecheck.decode.kafka_error import KafkaError
+    from wirecheck.decode.show.change import Frame
+
 __all__ = [
-    "Change",
     "Client",
     "Finding",
-    "Frame",
-    "KafkaError",
     "Message",
     "Messages",
     "Side",

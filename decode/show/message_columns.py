@@ -13,21 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from librt.vecs import vec
-from mypy_extensions import i32
 
 from wirecheck.decode.api_names import names as api_names
 from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as tables_of
 from wirecheck.decode.connection.exchanges import endpoint
-from wirecheck.decode.interpret.content import numbered
-from wirecheck.decode.interpret.vectors import bytes_of, int32s, vec64
 from wirecheck.decode.kafka_error import KafkaError
 from wirecheck.decode.message import Status
 from wirecheck.decode.show.message_filter import wrong
 from wirecheck.decode.show.message_head import Heads
 from wirecheck.decode.show.message_lines import WAIT_NS, Details, Noticed, Reading, batches, forwarded_for, verdict
 from wirecheck.decode.show.message_summary import FEW, columns, first_errors, first_topics, rank_of
+from wirecheck.decode.show.traffic import client_ids
 from wirecheck.decode.wire import REQUEST, SIDES
 
 if TYPE_CHECKING:
@@ -38,9 +35,9 @@ if TYPE_CHECKING:
     from wirecheck.decode.columns import Table
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.show.message_filter import Filter
-    from wirecheck.decode.show.message_lines import Batch, Line
+    from wirecheck.decode.show.message_lines import DecodedBatch, Line
     from wirecheck.decode.show.message_summary import Columns
-    from wirecheck.decode.wire import Ints, Messages
+    from wirecheck.decode.wire import Ints
 
 __all__ = ["SCHEMA", "of"]
 
@@ -70,10 +67,6 @@ MOST_WAITING = 1 << 18
 """Rows that wait for earlier ones, at some 200 bytes each."""
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
-CLIENT_ID_AT = 10
-"""Where a request's client ID begins, behind its length of two bytes (request header v1 and v2)."""
-SHORT_HEADER = (7, 0)
-"""ControlledShutdown v0 has no client ID."""
 NO_ROWS = np.zeros(0, np.int64)
 
 
@@ -100,7 +93,7 @@ def of(tables: Iterable[pa.Table], wanted: Filter, reading: Reading) -> Iterator
         yield waiting
 
 
-def rows_of(batch: Batch, wanted: Filter, reading: Reading, noticed: Noticed) -> Ints:
+def rows_of(batch: DecodedBatch, wanted: Filter, reading: Reading, noticed: Noticed) -> Ints:
     """The messages that pass."""
     inside = batch.enveloped(reading)
     rows = np.array(wanted.rows(batch.exchanges, inside), np.int64)
@@ -122,7 +115,7 @@ def rows_of(batch: Batch, wanted: Filter, reading: Reading, noticed: Noticed) ->
     return rows
 
 
-def kept(batch: Batch, rows: Ints, inside: dict[int, Line], wanted: Filter, noticed: Noticed) -> Iterator[int]:
+def kept(batch: DecodedBatch, rows: Ints, inside: dict[int, Line], wanted: Filter, noticed: Noticed) -> Iterator[int]:
     """Those that pass by their values, which are built for it."""
     head = Heads(batch.exchanges)
     details_of = Details(batch.decoded, Reading(summary=True), batch.topic_names)
@@ -140,7 +133,7 @@ def kinds_of(decoded: Decoded) -> Iterator[tuple[dict[str, Table], Columns]]:
         yield tables_of(decoded, key, SIDES[side]), columns(key, side)
 
 
-def table_of(batch: Batch, rows: Ints) -> pa.Table:
+def table_of(batch: DecodedBatch, rows: Ints) -> pa.Table:
     """One row for each of these messages."""
     exchanges, messages = batch.exchanges, batch.exchanges.messages
     clients, client_texts = client_codes(batch)
@@ -181,43 +174,14 @@ def taken(texts: Sequence[str | None], codes: NDArray[Any]) -> pa.Array:
     return pa.array(texts, pa.string()).take(there)
 
 
-def client_codes(batch: Batch) -> tuple[NDArray[np.int64], list[str]]:
+def client_codes(batch: DecodedBatch) -> tuple[NDArray[np.int64], list[str]]:
     """By message the number of its request's client ID, -1 where it is null or not known; and the client IDs."""
-    exchanges = batch.exchanges
-    found = np.full(len(exchanges.messages), -1, np.int64)
-    requests = exchanges.request[exchanges.request >= 0]
-    codes, texts = request_client_ids(exchanges.messages, requests)
-    found[requests] = codes
-    answers = np.flatnonzero(batch.answered >= 0)
-    found[answers] = found[batch.answered[answers]]
-    return found, texts
+    by_exchange, texts = client_ids(batch.exchanges)
+    exchange_of = batch.exchanges.exchange
+    return np.where(exchange_of >= 0, np.r_[by_exchange, -1][exchange_of], -1), texts
 
 
-def request_client_ids(messages: Messages, rows: Ints) -> tuple[NDArray[np.int64], list[str]]:
-    """Of requests, read or not: every header but the short one begins alike. What is not whole is -1."""
-    begin = messages.at[rows]
-    whole = messages.at[rows + 1] - begin
-    cut = messages.span_at[rows + 1] > messages.span_at[rows]
-    first_span = np.zeros(len(rows), np.int64)
-    first_span[cut] = messages.span_offset[messages.span_at[rows[cut]]]
-    whole = np.where(cut, np.minimum(whole, first_span), whole)
-    there = np.flatnonzero((whole >= CLIENT_ID_AT) & ~short_headers(messages, rows))
-    length = np.full(len(rows), -1, np.int64)
-    at = begin[there]
-    length[there] = (messages.data[at + CLIENT_ID_AT - 2].astype(np.int8).astype(np.int64) << 8) + messages.data[
-        at + CLIENT_ID_AT - 1
-    ]
-    length[whole < CLIENT_ID_AT + length] = -1
-    codes, unique = numbered(bytes_of(messages.data), vec64(begin + CLIENT_ID_AT), vec[i32](length.astype(np.int32)))
-    return int32s(codes).astype(np.int64), [text.decode(errors="replace") for text in unique]
-
-
-def short_headers(messages: Messages, rows: Ints) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (messages.key[rows] == SHORT_HEADER[0]) & (messages.version[rows] == SHORT_HEADER[1])
-    return found
-
-
-def lists_of(batch: Batch) -> tuple[pa.ListArray, pa.ListArray]:
+def lists_of(batch: DecodedBatch) -> tuple[pa.ListArray, pa.ListArray]:
     """By message its first topics, and the names of its errors."""
     topics, topic_texts, errors, codes = [NO_ROWS], [pa.array([], pa.string())], [NO_ROWS], [NO_ROWS]
     for there, where in kinds_of(batch.decoded):
@@ -244,7 +208,7 @@ def listed(count: int, message: Ints, values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(order)))
 
 
-def reasons(batch: Batch, rows: Ints) -> tuple[pa.Array, pa.Array]:
+def reasons(batch: DecodedBatch, rows: Ints) -> tuple[pa.Array, pa.Array]:
     """Why messages were not decoded, and why they are malformed; null for all others."""
     failed = np.flatnonzero(batch.decoded.status[rows] != Status.OK)
     place = np.full(len(rows), -1, np.int64)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLAIN",
     "WAIT_NS",
-    "Batch",
+    "DecodedBatch",
     "Filter",
     "Line",
     "Noticed",
@@ -139,7 +139,7 @@ def timed_lines(
 
 
 @dataclass(frozen=True)
-class Batch:
+class DecodedBatch:
     """Messages that became known together, decoded, and what was learned of names by then."""
 
     exchanges: Exchanges
@@ -156,7 +156,7 @@ class Batch:
         return enveloped(self.decoded, self.answered, reading, self.topic_names)
 
 
-def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed) -> Iterator[Batch]:
+def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed) -> Iterator[DecodedBatch]:
     """Messages of frames tables, as they become known."""
     heard: Heard = {}
     names = Names(wanted.topics)
@@ -168,7 +168,7 @@ def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, notice
         names.learn(decoded)
         if reading.summary:
             topic_names.learn(decoded)
-        yield Batch(exchanges, decoded, names, topic_names)
+        yield DecodedBatch(exchanges, decoded, names, topic_names)
 
 
 def within(tables: Iterable[pa.Table], wanted: Filter) -> Iterator[pa.Table]:
