@@ -18,7 +18,7 @@ from wirecheck.commands.engines import AUTO, ENGINES
 from wirecheck.commands.screen import be_quiet
 
 if TYPE_CHECKING:
-    from wirecheck.judge.results.choice import Choice
+    from wirecheck.story.choice import Choice
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
 DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
@@ -245,7 +245,7 @@ def choice() -> Decorator:
 
 def choice_of(asked: dict[str, Any]) -> "Choice":
     """Takes what `choice` added out of a command's arguments."""
-    from wirecheck.judge.results.choice import Choice
+    from wirecheck.story.choice import Choice
 
     kinds, codes, topics = (frozenset(asked.pop(name)) for name in ("kinds", "codes", "topics"))
     since, until = (as_json_time(asked.pop(name)) for name in ("since", "until"))

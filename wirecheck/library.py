@@ -23,10 +23,13 @@ from wirecheck.library_values import Change, Client, Finding, Frame, Message, Si
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path as Place
 
     import pyarrow as pa
 
+    from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.message_filter import Moment
+    from wirecheck.decode.show.traffic import Traffic
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
@@ -83,14 +86,34 @@ def changes(*paths: Path, ports: Sequence[int] = ()) -> list[Change]:
     """Who changed what in captures, or in folders of an agent's frames, as `wirecheck changes` lists it, by time."""
     with as_input_error():
         from wirecheck.commands.frame_tables import tables
-        from wirecheck.commands.inputs import places
         from wirecheck.decode.show.changes import changes as changes_of
 
-        named = places([str(path) for path in paths])
-        if not named:
-            raise InputError("name a capture, or a folder of frames")
-        found = changes_of(warned(tables(named, [])), ports)
+        found = changes_of(warned(tables(inputs_of(paths), [])), ports)
     return [changed(one) for one in found.merged()]
+
+
+def errors(*paths: Path, ports: Sequence[int] = ()) -> list[ErrorRow]:
+    """Errors by client, API and topic, worst first, as `wirecheck errors --all` lists them."""
+    from wirecheck.decode.show.error_rows import error_rows
+
+    return error_rows(traffic(paths, ports))
+
+
+def traffic(paths: Sequence[Path], ports: Sequence[int]) -> Traffic:
+    with as_input_error():
+        from wirecheck.commands.frame_tables import tables
+        from wirecheck.decode.show.traffic import counted
+
+        return counted(warned(tables(inputs_of(paths), [])), ports)
+
+
+def inputs_of(paths: Sequence[Path]) -> list[Place]:
+    from wirecheck.commands.inputs import places
+
+    named = places([str(path) for path in paths])
+    if not named:
+        raise InputError("name a capture, or a folder of frames")
+    return named
 
 
 def changed(one: Any) -> Change:
@@ -102,14 +125,10 @@ def changed(one: Any) -> Change:
 
 def lines(paths: Sequence[Path], wanted: Any, reading: Any) -> Iterator[Message]:
     from wirecheck.commands.frame_tables import tables
-    from wirecheck.commands.inputs import places
     from wirecheck.decode.show import message_lines
 
     with as_input_error():
-        named = places([str(path) for path in paths])
-        if not named:
-            raise InputError("name a capture, or a folder of frames")
-        for line in message_lines.of(warned(tables(named, [])), wanted, reading):
+        for line in message_lines.of(warned(tables(inputs_of(paths), [])), wanted, reading):
             yield message(line)
 
 

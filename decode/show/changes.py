@@ -26,6 +26,7 @@ from wirecheck.decode.nested import nested
 from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
+from wirecheck.decode.show.traffic import BROKERS, learn_brokers
 from wirecheck.decode.wire import REQUEST, client_id
 
 if TYPE_CHECKING:
@@ -192,11 +193,7 @@ class Changes:
         if not len(pairs):
             return
         decoded = decode(pairs.messages, only(OF_METADATA))
-        brokers = columns_of(decoded, METADATA, "response")["brokers"]
-        hosts, texts = brokers["host"].codes()
-        for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
-            if len(self.nodes) < MOST_CHANGES:
-                self.nodes[endpoint((texts[host], port))] = node
+        learn_brokers(columns_of(decoded, METADATA, "response")["brokers"], self.nodes)
         header = columns_of(decoded, METADATA, "request")[""]
         allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
         for row in header.message[allowed].tolist():
@@ -272,7 +269,7 @@ def changes(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Changes:
 API_KEYS = {key: name for key, name in names().items() if name in ACTIONS}
 OF_METADATA = {
     ("Metadata", "request"): ("allow_auto_topic_creation",),
-    ("Metadata", "response"): ("brokers.node_id", "brokers.host", "brokers.port"),
+    ("Metadata", "response"): BROKERS,
 }
 
 
