@@ -15,11 +15,11 @@ from wirecheck import extension_modules
 extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 if TYPE_CHECKING:
-    from wirecheck.library import InputError, changes, errors, messages, replay
+    from wirecheck.library import InputError, changes, errors, messages, replay, why
     from wirecheck.library_values import Change, Message, Verdict
 
 __version__: str
-__all__ = ["Change", "InputError", "Message", "Verdict", "__version__", "changes", "errors", "messages", "replay"]
+__all__ = ["Change", "InputError", "Message", "Verdict", "__version__", "changes", "errors", "messages", "replay", "why"]
 
 
 def __getattr__(name: str) -> Any:
