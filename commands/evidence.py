@@ -27,7 +27,6 @@ from wirecheck.commands.inputs import (
     tell_unread,
     write_frames,
 )
-from wirecheck.decode.peer import Conversation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,6 +144,7 @@ class Search:
         from wirecheck.capture import pcapng_export as capture
         from wirecheck.capture.minimal_subset import enough
         from wirecheck.capture.plain_places import as_plain
+        from wirecheck.decode.peer import Conversation
 
         every = capture.connections(self.files, self.finding["label"])
         wanted = {capture.Pair.of(*Conversation.of(side["connection"])) for side in self.finding["sides"]}

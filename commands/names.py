@@ -15,7 +15,6 @@ import click
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.decode.peer import Peer
 
 NAMES = "wirecheck.names"
 """Where the context keeps what `--names` named."""
@@ -100,6 +99,8 @@ def known() -> dict[str, str]:
 
 def of(address: str) -> str | None:
     """The name of a host, or of what follows it a port."""
+    from wirecheck.decode.peer import Peer
+
     bare = address if address in known() else Peer.of(address).host
     return known().get(bare)
 
