@@ -23,6 +23,9 @@ from wirecheck.story.remedies import remedy
 Row = Mapping[str, Any]
 READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
 NOT_AFFECTED = "no client is affected in this capture"
+NOT_REFUSED = "no request of a client was refused for long"
+"""Of findings that name a client or a group, which may be affected in another way."""
+BLAMED = frozenset({"violation", "anomaly"})
 NAMES_SHOWN = 3
 FRAMES_SHOWN = 4
 FILE = "FILE"
@@ -83,12 +86,21 @@ def card(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
     cause = cause_of(entry, of, told)
     hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
     return {
-        "headline": capitalized(of["sentence"] if hurts else cause["sentence"]),
+        "headline": capitalized(of["sentence"] if hurts else fault(entry, cause, told)),
         "harm": of,
         "cause": cause,
         "action": action_of(entry, of, told),
         "evidence": evidence_of(entry, of, told),
     }
+
+
+def fault(entry: Row, cause: Row, told: Told) -> str:
+    """The cause; of a normal event, as a recreation, what is wrong since then."""
+    if entry["kind"] in BLAMED:
+        return str(cause["sentence"])
+    wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
+    summary = told.findings[wrong[0]["findings"][0]]["summary"] if wrong else cause["sentence"]
+    return str(summary).removesuffix(".")
 
 
 def capitalized(text: str) -> str:
@@ -111,7 +123,7 @@ def harm_of(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
     )
     partitions = partitions_of(entry, told)
     return {
-        "sentence": harm_sentence(facts, partitions),
+        "sentence": harm_sentence(facts, partitions) or (NOT_REFUSED if names_clients(entry, told) else NOT_AFFECTED),
         "clients": facts[: harm.MOST],
         "briefly": briefly[: harm.MOST],
         "partitions": partitions[: harm.MOST],
@@ -120,13 +132,23 @@ def harm_of(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
 
 
 def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
-    """The worst in words, the other clients by name, as far as they fit into a sentence."""
+    """The worst in words, the other clients by name, as far as they fit into a sentence; empty if nothing is hurt."""
     if not facts:
-        return partition_sentence(partitions) if partitions else NOT_AFFECTED
+        return partition_sentence(partitions) if partitions else ""
     worst = facts[0]
     others = list(dict.fromkeys(who(one) for one in facts if (one["client_id"], one["address"]) != client(worst)))
     more = f"; also hurt: {listed(others)}" if others else ""
     return f"{who(worst)} {does_not(worst)}{more}"
+
+
+def names_clients(entry: Row, told: Told) -> bool:
+    """Whether a finding that needs a look is about a client or a group."""
+    rows = [told.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+    return any(
+        row["kind"] in BLAMED
+        and ("group" in row["words"] or any(not INTERNAL.fullmatch(name) for name in row["client_ids"]))
+        for row in rows
+    )
 
 
 def client(fact: Row) -> tuple[Any, Any]:
@@ -286,9 +308,11 @@ def impact(card: Row, clients: int) -> str:
     if of["clients"]:
         hit = len({client(one) for one in of["clients"]})
         parts.append(f"{hit:,} of {plural(max(clients, hit), 'client')}")
+    elif not of["partitions"]:
+        parts.append(of["sentence"])
     else:
         parts.append(NOT_AFFECTED)
-    if of["partitions"] and of["sentence"] != partition_sentence(of["partitions"]):
+    if of["partitions"] and of["clients"]:
         parts.append(partition_sentence(of["partitions"]))
     if of["briefly"]:
         names = list(dict.fromkeys(one["client_id"] or "a client" for one in of["briefly"]))
@@ -357,7 +381,7 @@ def commands(entry: Row, of: Row, told: Told) -> list[str]:
 def evidence_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
     """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
     ones = (*entry["consequences"], entry) if of["clients"] or of["partitions"] else (entry,)
-    one = next((each for each in ones if each["kind"] in {"violation", "anomaly"}), entry)
+    one = next((each for each in ones if each["kind"] in BLAMED), entry)
     row = told.findings[one["findings"][0]]
     frames = list({tuple(side["frame"].values()): side["frame"] for side in row["sides"] if side.get("frame")}.values())
     target = shlex.quote(
