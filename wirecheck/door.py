@@ -18,7 +18,7 @@ GROUPS = {
     "Look at captures": ("replay", "decode", "topics", "clients", "errors", "changes", "explain"),
     "Prove a finding": ("evidence",),
     "Watch a cluster": ("capture", "monitor", "findings"),
-    "Set up": ("doctor", "completion"),
+    "Set up": ("demo", "doctor", "completion"),
 }
 """Subcommands by what they are for, in the order people need them."""
 COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
