@@ -17,7 +17,7 @@ from wirecheck.commands.ending import in_one_line, orderly
 GROUPS = {
     "Look at captures": ("replay", "decode", "topics", "clients", "errors", "changes", "explain"),
     "Prove a finding": ("evidence",),
-    "Watch a cluster": ("capture", "monitor", "findings"),
+    "Watch a cluster": ("top", "capture", "monitor", "findings"),
     "Set up": ("demo", "doctor", "completion"),
 }
 """Subcommands by what they are for, in the order people need them."""
