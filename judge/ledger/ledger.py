@@ -45,6 +45,8 @@ class Ledger:
         """Subjects of which something new was stated since they were last judged."""
         self.repeated: set[Subject] = set()
         """Subjects of which something was stated again: counts and times have changed."""
+        self.flowing: set[Subject] = set()
+        """Subjects of which traffic without an error goes on, and nothing else."""
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.identity
@@ -58,7 +60,7 @@ class Ledger:
             elif known.merge(claim):
                 self.touched.add(subject)
             else:
-                self.repeated.add(subject)
+                (self.flowing if known.flows else self.repeated).add(subject)
             self.changed.add(name)
 
     def remove(self, subject: Subject, claims: Iterable[Claim]) -> None:
@@ -82,6 +84,7 @@ class Ledger:
         self.changed.add(name)
         self.touched.discard(subject)
         self.repeated.discard(subject)
+        self.flowing.discard(subject)
 
     def __contains__(self, subject: Subject) -> bool:
         return subject in self.shard(shard_of(subject))
