@@ -53,8 +53,9 @@ class RowPace:
             if self.due.due.get(subject, NEVER_NS) > self.now_ns(subject) + EVERY_NS:
                 self.waits(subject)
         elif ROWS[subject[0]] or codes_of(subject[0]):
-            if self.recounts.due.get(subject, NEVER_NS) > self.before_ns + every_ns:
-                self.recounts.wait(subject, next_ns(subject, self.before_ns, every_ns))
+            agenda = self.due if every_ns == EVERY_NS else self.recounts
+            if agenda.due.get(subject, NEVER_NS) > self.before_ns + every_ns:
+                agenda.wait(subject, next_ns(subject, self.before_ns, every_ns))
 
     def later(self, subject: Subject, known: Any) -> str | None:
         """The table whose rows of a subject are told another time. `known`: its rows of before."""

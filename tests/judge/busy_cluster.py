@@ -26,9 +26,7 @@ CLUSTER = "bench-cluster-id-22-chr"
 class Cluster:
     """What its servers and clients say, batch by batch."""
 
-    def __init__(
-        self, topics: int = TOPICS, clients: int = CLIENTS, seed: int = 0, *, brokers: int = BROKERS
-    ) -> None:
+    def __init__(self, topics: int = TOPICS, clients: int = CLIENTS, seed: int = 0, *, brokers: int = BROKERS) -> None:
         self.random, self.clients, self.brokers = random.Random(seed), clients, brokers
         self.ids = [self.fresh() for _ in range(topics)]
         self.servers = [f"10.1.{n // 250}.{n % 250}:9092" for n in range(brokers)]
