@@ -72,6 +72,9 @@ class Connection:
     """That were none of the stream's: more than none where TLS was undone."""
     over: bool = False
     """It has left the follower: nothing more is said of it."""
+    cut_bytes: int = 0
+    """That the capture's snap length cut off."""
+    cut_segments: int = 0
 
     @property
     def is_guess(self) -> bool:

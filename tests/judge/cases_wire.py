@@ -126,6 +126,10 @@ def vis001_fires(lab):
     lab.metadata(0).facts.update(gaps=((START, 1, 1448),), unseen_response_bytes=1448)
 
 
+def vis001_fires__where_a_snap_length_cut(lab):
+    lab.metadata(0).facts.update(cut_bytes=900, cut_segments=3)
+
+
 def vis001_near_miss(lab):
     lab.metadata(0)
 
@@ -216,6 +220,12 @@ def vis007_near_miss__at_a_server_of_something_else(lab):
 def vis007_cannot_know(lab):
     """It is still open, and has not said enough."""
     foreign(lab, protocol="undecided")
+
+
+def vis007_cannot_know__what_a_snap_length_cut(lab):
+    """Kafka's bytes without most of each message look like nothing at all."""
+    foreign(lab, cut_bytes=900, cut_segments=3)
+    foreign(lab, protocol="undecided", closed_by="client-fin", cut_bytes=900, cut_segments=3)
 
 
 def vis001_near_miss__of_what_is_no_kafka(lab):

@@ -31,7 +31,9 @@ def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iter
     """
     for claim in summed(context.claims("missing", group, *subject)):
         host, endpoint = claim["host"], claim["endpoint"]
-        said = {"host": host, "server": endpoint, "gaps": claim.count, **claim.tally}
+        cut = claim.tally.get("cut", 0)
+        how = f": the snap length of the capture cut {cut:,} of them" if cut else ""
+        said = {"host": host, "server": endpoint, "gaps": claim.count, **claim.tally, "cut": how}
         yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
 
 

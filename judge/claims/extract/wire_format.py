@@ -38,6 +38,8 @@ FACTS = (
     "out_of_order",
     "limits_hit",
     "overhead_bytes",
+    "cut_bytes",
+    "cut_segments",
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")
