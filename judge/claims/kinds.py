@@ -269,6 +269,7 @@ STATED: Mapping[str, Kind] = {
         "connection:endpoint:client:started_ns",
         "{bytes} {side} bytes are missing",
     ),
+    "answered": kind("endpoint", "link:endpoint", "{endpoint} answers"),
     "unanswered": kind("host endpoint api outcome", "link:endpoint", "{api} was not answered: {outcome}"),
     "malformed": kind(
         "api version side reason client_id host endpoint client started_ns",
