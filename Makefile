@@ -7,7 +7,7 @@ COMPILED := build/compiled/made
 SET_UP := $(READY) $(if $(filter 1,$(WIRECHECK_PURE)),,$(COMPILED))  # WIRECHECK_PURE=1 make ...: the plain source
 PLAIN := WIRECHECK_PURE=1 WIRECHECK_COMPILED=  # for who wants plain source where CI insists on compiled
 # What runs, as bytecode: where the environment keeps Python from writing it, a command would read 220 modules anew each time.
-BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge streaming
+BYTECODE = @$(BIN)/python -m compileall -q wirecheck capture commands dashboards decode judge story streaming
 ONLY ?=
 COMMA := ,
 DEEP := $(if $(filter deep,$(HYPOTHESIS_PROFILE)),-o timeout=7200 -o faulthandler_timeout=7260)
@@ -72,7 +72,7 @@ laws: $(SET_UP) ## properties that hold for all inputs: of bytes by the plain so
 
 unit: $(SET_UP) ## one test module per module: of capture and decode by the plain source, of the others compiled
 	@$(PLAIN) $(BIN)/python -m pytest $(BY_TWO) tests/capture tests/decode tests/test_extension_modules.py
-	@$(BIN)/python -m pytest $(BY_TWO) tests/commands tests/streaming tests/dashboards tests/judge tests/bench tests/test_awaited.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py
+	@$(BIN)/python -m pytest $(BY_TWO) tests/commands tests/streaming tests/dashboards tests/judge tests/story tests/bench tests/test_awaited.py tests/test_http_server.py tests/test_library.py tests/test_pages.py tests/test_verdict_schema.py tests/test_wirecheck.py
 
 scenarios: $(SET_UP) ## real captures, compiled, by two roads: a plain loop and the Spark query
 	@$(BIN)/python -m pytest $(BY_TWO) tests/scenarios

@@ -41,6 +41,10 @@ class Stop(click.ClickException):
         click.echo(worded(f"wirecheck: {self.format_message()}"), file=file or sys.stderr)
 
 
+IN_ONE_LINE = (click.ClickException,)
+"""What any wrong use and every Stop is; `format_message` is the line."""
+
+
 @contextmanager
 def in_one_line() -> Iterator[None]:
     """Wrong use gets a line like every other error, not click's block: what is wrong, and where to read on.

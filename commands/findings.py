@@ -103,7 +103,7 @@ def show_one(result: dict[str, Any], wanted: str, form: str) -> None:
         return
     from wirecheck.dashboards import terminal
     from wirecheck.dashboards.report.timeline import axis_of
-    from wirecheck.judge.results.entries import entries
+    from wirecheck.story.entries import entries
 
     alone = {**result, "findings": found, "entries": entries(found, result["findings"])}
     terminal.list_entries(legible(alone), axis_of(legible(result)), console())

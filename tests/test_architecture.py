@@ -15,14 +15,22 @@ from wirecheck import extension_modules
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "wirecheck."
-ROOMS = ("capture", "commands", "dashboards", "decode", "judge", "streaming")
+ROOMS = ("capture", "commands", "dashboards", "decode", "judge", "story", "streaming")
 MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
-    "streaming": {"decode", "judge", "capture.frames", "capture.frames_file", "capture.file_metadata"},
-    "dashboards": set(),
-    "commands": {"capture", "decode", "judge", "streaming", "dashboards"},  # composes them, and decides nothing
+    "story": {"judge"},
+    "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file", "capture.file_metadata"},
+    "dashboards": {"story"},
+    "commands": {
+        "capture",
+        "decode",
+        "judge",
+        "story",
+        "streaming",
+        "dashboards",
+    },  # composes them, and decides nothing
 }
 INSIDE = {
     "streaming/store": set(),

@@ -24,8 +24,10 @@ from wirecheck.decode.envelope import ENVELOPE, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.principal import client_host, principal
+from wirecheck.decode.show.change import Change, Frame
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
+from wirecheck.decode.show.traffic import BROKERS, learn_brokers
 from wirecheck.decode.wire import REQUEST, client_id
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["ACTIONS", "MOST_CHANGES", "Change", "Changes", "Seen", "changes"]
 
 Body = dict[str, Any]
-Frame = tuple[str, int]
 MOST_CHANGES = 100_000
 """Requests that are kept for one capture; further ones are counted."""
 FORWARDED_WITHIN_NS = 60_000_000_000
@@ -105,31 +106,6 @@ ACTIONS: dict[str, Action] = {
 """The APIs that change something people look after; what brokers send controllers by themselves is not among them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One object of one request."""
-
-    time_ns: int
-    """When the request was seen first, since 1970."""
-    action: str
-    """The API, as Kafka calls it."""
-    object_type: str
-    object: str
-    details: str
-    """What of the request may be shown: counts, names of configurations, who an ACL is about."""
-    principal: str | None
-    """Out of the Envelope, such as `User:alice`; None where no Envelope was seen."""
-    client_id: str | None
-    host: str
-    """Address of the client."""
-    via_broker: str | None
-    """ID of the broker that the client asked, or its address where nothing named it."""
-    error: str | None
-    """Kafka's name of the answer's error, NONE if there is none; None where no answer was seen."""
-    frame: Frame
-    """Source and number of the frame in which the request begins."""
-
-
 @dataclass(slots=True)
 class Seen:
     """One request, as it was seen from a client, in an Envelope, or both."""
@@ -192,11 +168,7 @@ class Changes:
         if not len(pairs):
             return
         decoded = decode(pairs.messages, only(OF_METADATA))
-        brokers = columns_of(decoded, METADATA, "response")["brokers"]
-        hosts, texts = brokers["host"].codes()
-        for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
-            if len(self.nodes) < MOST_CHANGES:
-                self.nodes[endpoint((texts[host], port))] = node
+        learn_brokers(columns_of(decoded, METADATA, "response")["brokers"], self.nodes)
         header = columns_of(decoded, METADATA, "request")[""]
         allowed = header["allow_auto_topic_creation"].astype(bool) | ~header.present("allow_auto_topic_creation")
         for row in header.message[allowed].tolist():
@@ -272,7 +244,7 @@ def changes(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Changes:
 API_KEYS = {key: name for key, name in names().items() if name in ACTIONS}
 OF_METADATA = {
     ("Metadata", "request"): ("allow_auto_topic_creation",),
-    ("Metadata", "response"): ("brokers.node_id", "brokers.host", "brokers.port"),
+    ("Metadata", "response"): BROKERS,
 }
 
 
@@ -283,6 +255,11 @@ def of_apis(exchanges: Exchanges, keys: list[int]) -> Exchanges:
 
 def host_of(pairs: Exchanges, row: int) -> str:
     return pairs.connections[int(pairs.connection[row])].client[0]
+
+
+def frame_of(pairs: Exchanges, row: int) -> Frame:
+    first = int(pairs.frame_first[row])
+    return Frame(pairs.names[int(pairs.source[row])], first, first)
 
 
 def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Seen | None:
@@ -299,7 +276,7 @@ def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> See
         int(pairs.ts_ns[response]) if response >= 0 else None,
         body,
         body_of(decoded, response),
-        (pairs.names[int(pairs.source[request])], int(pairs.frame_first[request])),
+        frame_of(pairs, request),
         endpoint(pairs.connections[int(pairs.connection[request])].server),
     )
 
@@ -339,7 +316,7 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
             int(pairs.ts_ns[inside.outer[response]]) if response >= 0 else None,
             body,
             body_of(inner, response),
-            (pairs.names[int(pairs.source[outer])], int(pairs.frame_first[outer])),
+            frame_of(pairs, outer),
             endpoint(pairs.connections[int(pairs.connection[outer])].server),
             client_id(pairs.messages, outer) if response >= 0 else None,
             principal(None if data is None else base64.b64decode(data)),

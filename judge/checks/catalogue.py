@@ -17,6 +17,7 @@ from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, node_ids, replicas
+from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.checks.clients import fetching, groups, leaders, sessions, versions
 from wirecheck.judge.checks.declared_reads import Reads, reads
 from wirecheck.judge.checks.topics import (
@@ -31,7 +32,6 @@ from wirecheck.judge.checks.topics import (
 )
 from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
-from wirecheck.judge.results.causes import rules
 from wirecheck.judge.results.finding import Evidence, Rule
 from wirecheck.judge.topology.clusters import Group
 

@@ -139,14 +139,23 @@ def connection_key(batch: Batch, message: Ints) -> list[Column]:
     return [host, endpoint, client, Column(started[batch.exchanges.connection[message]])]
 
 
-def value_per(message: Ints, table: Table, name: str, absent: int) -> Ints:
-    """A message-level integer column, looked up for messages of that kind in any order."""
+def row_of(table: Table, message: Ints) -> Ints:
+    """The row of a message-level table that each message has, in any order; -1 for a message that has none."""
+    if not len(table):
+        return np.full(len(message), -1)
     order = np.argsort(table.message, kind="stable")
     places = table.message[order]
-    at = np.searchsorted(places, message)
-    at = np.minimum(at, len(places) - 1)
-    found: NDArray[np.int64] = table[name][order][at]
-    return np.where(places[at] == message, found, absent)
+    at = np.minimum(np.searchsorted(places, message), len(places) - 1)
+    return np.where(places[at] == message, order[at], -1)
+
+
+def value_per(message: Ints, table: Table, name: str, absent: int) -> Ints:
+    """A message-level integer column, looked up for messages of that kind in any order."""
+    row = row_of(table, message)
+    if not len(table):
+        return np.full(len(message), absent)
+    found: NDArray[np.int64] = table[name][row]
+    return np.where(row >= 0, found, absent)
 
 
 def answered(batch: Batch, message: Ints) -> NDArray[np.bool_]:

@@ -119,6 +119,7 @@ def finding(rule: Rule, cluster: str | None, evidence: Evidence) -> dict[str, An
         "client_ids": [client or "" for client in evidence.client_ids],
         "brokers": brokers,
         "summary": rule.summary.format(**words),
+        "words": [{"name": name, "value": str(evidence.words[name])} for name in sorted(evidence.words)],
         "first_seen": min(times) if evidence.first_ns is None else evidence.first_ns,
         "last_seen": max(times) if evidence.last_ns is None else evidence.last_ns,
         "count": evidence.count,

@@ -32,6 +32,7 @@ SIDE = pa.struct(
         ("frame", pa.struct([("source", TEXT), ("first", pa.int64()), ("last", pa.int64())])),
     ]
 )
+WORDS = pa.list_(pa.struct([("name", TEXT), ("value", TEXT)]))
 FINDINGS = ResultTable(
     "findings",
     "What contradicts what, or breaks a rule. One row per finding.",
@@ -47,6 +48,7 @@ FINDINGS = ResultTable(
         Column("client_ids", TEXTS, "Client ids it is about."),
         Column("brokers", NUMBERS, "Broker ids it is about."),
         Column("summary", TEXT, "One sentence, from the check's template."),
+        Column("words", WORDS, "What the sentence names besides these columns, by the fields of the template."),
         *SPAN,
         Column("count", pa.int64(), "How often it was seen."),
         Column("sides", pa.list_(SIDE), "The claims that contradict each other, each with its exchange and frames."),
@@ -54,7 +56,11 @@ FINDINGS = ResultTable(
             "others", pa.int64(), "Null; on a check's one row beyond its bound: how many more findings were not kept."
         ),
     ),
-    shown=Shown(order_by=("first_seen", "code", "id"), hidden=frozenset({"revision", "label", "state"})),
+    shown=Shown(
+        order_by=("first_seen", "code", "id"),
+        hidden=frozenset({"revision", "label", "state"}),
+        as_object={"words": ("name", "value")},
+    ),
 )
 """Its rows are made by the checks (`evaluate.py`)."""
 TOPICS = ResultTable(

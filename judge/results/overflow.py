@@ -115,6 +115,7 @@ def columns(about: Uncounted, count: int, settings: Settings) -> Body:
         "client_ids": [],
         "brokers": [],
         "summary": f"{count:,} more findings of this check are not kept: the bound is {settings.most_findings:,}.",
+        "words": [],
         "count": count,
         "sides": [],
         OTHERS: count,

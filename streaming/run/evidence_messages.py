@@ -46,15 +46,17 @@ class Wanted(Filter):
 
     exchanges: frozenset[Exchange] = frozenset()
 
-    def rows(self, exchanges: Exchanges, _inside: dict[int, Row]) -> Iterator[int]:
+    def rows(self, exchanges: Exchanges, _inside: dict[int, Row]) -> list[int]:
         """What an Envelope carries has a correlation id of its own."""
         named = {connection for connection, _, _ in self.exchanges}
         here = np.array([connection.name in named for connection in exchanges.connections], np.bool_)
         numbers = np.array(sorted({number for _, _, number in self.exchanges}), np.int64)
         messages = exchanges.messages
         passing = np.isin(messages.correlation_id, numbers) | (messages.key == ENVELOPE)
-        if len(messages):
-            yield from np.flatnonzero(passing & here[exchanges.connection]).tolist()
+        if not len(messages):
+            return []
+        found: list[int] = np.flatnonzero(passing & here[exchanges.connection]).tolist()
+        return found
 
     def keeps(self, found: Row, _topics: frozenset[str], _places: Places) -> bool:
         return any(exchange in self.exchanges for exchange, _ in exchanges_of(found))

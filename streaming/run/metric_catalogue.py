@@ -2,7 +2,7 @@
 
 Knows: names and units by Prometheus' rules. Knows nothing of its client library (`metrics_page.py`) or of values.
 Rule: a name, its labels and its meaning are final; labels come from closed sets, but for `finding_info`, which has few
-series (`judge/results/worst_findings.py`). docs/metrics.md is made from METRICS.
+series (`story/worst_findings.py`). docs/metrics.md is made from METRICS.
 """
 
 from bisect import bisect_left

@@ -28,9 +28,10 @@ from prometheus_client.registry import Collector
 
 from wirecheck import extension_modules
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.results import open_rows, worst_findings
-from wirecheck.judge.results.causes import OpenFinding, links_of
-from wirecheck.judge.results.worst_findings import ALONE, role_of
+from wirecheck.judge.results import open_rows
+from wirecheck.story import worst_findings
+from wirecheck.story.causes import OpenFinding, links_of
+from wirecheck.story.worst_findings import ALONE, role_of
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wirecheck.judge.results.causes import Linked, linked
-from wirecheck.judge.results.choice import EVERYTHING, Choice
-from wirecheck.judge.results.entries import entries
 from wirecheck.judge.results.result_table import ResultTable, Shown
+from wirecheck.story.causes import Linked, linked
+from wirecheck.story.choice import EVERYTHING, Choice
+from wirecheck.story.entries import entries
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.result_tables import TABLES
 

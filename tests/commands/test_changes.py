@@ -10,6 +10,7 @@ import wirecheck
 from tests.decode.show.test_changes import CREATE, CREATED, SECOND, direct, envelope, request, response
 from tests.traffic import packets, pcap
 from wirecheck.commands import changes as command
+from wirecheck.commands import listing
 
 
 def capture(tmp_path, *talks):
@@ -62,13 +63,13 @@ def test_only_what_was_asked_for(run, audit, options, actions):
 
 
 def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
-    monkeypatch.setattr(command.sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(command.shutil, "get_terminal_size", lambda: command.shutil.os.terminal_size((80, 5)))
+    monkeypatch.setattr(listing.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(listing.shutil, "get_terminal_size", lambda: listing.shutil.os.terminal_size((80, 5)))
     found = wirecheck.changes(audit)
     from wirecheck.capture.agent import offline_agent
     from wirecheck.decode.show.changes import changes
 
-    command.print_table(list(changes(offline_agent.read_frames([audit])).merged()), every=False)
+    command.LISTING.show(list(changes(offline_agent.read_frames([audit])).merged()), "text", every=False)
     shown = capsys.readouterr()
     assert ("CreateTopics" in shown.out, "DeleteTopics" in shown.out) == (False, True)
     assert "newest 1 of 2" in shown.err

@@ -3,7 +3,7 @@
 import copy
 import itertools
 
-from wirecheck.judge.results.entries import entries
+from wirecheck.story.entries import entries
 
 SIDE = {
     "time": "2026-11-20T22:13:23.131025Z",
@@ -25,6 +25,7 @@ FINDING = {
     "client_ids": [],
     "brokers": [3],
     "summary": "Broker 3 carries another id for shipments on disk.",
+    "words": {"where": "3", "partitions": "partition 0", "earlier": ""},
     "first_seen": "2026-11-20T22:13:23.131025Z",
     "last_seen": "2026-11-20T22:13:30.264000Z",
     "count": 2,

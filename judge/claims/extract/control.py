@@ -12,7 +12,7 @@ import numpy as np
 
 from wirecheck.decode.columns import Table
 from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.batch import Batch, row_of
 from wirecheck.judge.claims.extract.bindings import numbered, slots
 from wirecheck.judge.claims.extract.orders import accepted, errors
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, lists, texts
@@ -122,12 +122,12 @@ def refused(batch: Batch) -> Iterator[Rows]:
         return
     topics, errors = tables["topics"], tables["topics.partition_errors"]
     bad = (errors["error_code"] == INCONSISTENT_TOPIC_ID) & (batch.partner(errors.message, REQUEST) >= 0)
-    rows = np.flatnonzero(bad)
-    message, request = errors.message[rows], batch.partner(errors.message[rows], REQUEST)
     header = asked[""]
+    rows = np.flatnonzero(bad)
+    at = row_of(header, batch.partner(errors.message[rows], REQUEST))
+    rows, at = rows[at >= 0], at[at >= 0]
+    message, request = errors.message[rows], batch.partner(errors.message[rows], REQUEST)
     by = controllers(header)
-    order = np.argsort(header.message, kind="stable")
-    at = order[np.minimum(np.searchsorted(header.message[order], request), len(header) - 1)]
     key = [
         numbered(topics).take(errors.parent[rows]),
         Column(errors["partition_index"][rows]),

@@ -13,7 +13,7 @@ import numpy as np
 from wirecheck.decode import schemas
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.batch import Batch, row_of
 from wirecheck.judge.claims.claim import METADATA_LOG
 from wirecheck.judge.claims.extract.bindings import numbered
 from wirecheck.judge.claims.extract.clients import who
@@ -73,8 +73,10 @@ def refused_clusters(batch: Batch) -> Iterator[Rows]:
         bad = header.message[header["error_code"] == INCONSISTENT_CLUSTER_ID]
         request = batch.partner(bad, REQUEST)
         bad, request = bad[request >= 0], request[request >= 0]
-        order = np.argsort(requests.message, kind="stable")
-        at = order[np.minimum(np.searchsorted(requests.message[order], request), len(requests) - 1)]
+        at = row_of(requests, request)
+        # A request that did not decode has no row. One without a ClusterId cannot be refused for it: its answer is odd.
+        known = (at >= 0) & (requests["cluster_id"].length[at] >= 0)
+        bad, at = bad[known], at[known]
         key = [*who(batch, bad), constant(api, len(bad)), texts(requests["cluster_id"]).take(at)]
         yield Rows("cluster_refused", key, bad)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wirecheck.decode.columns import Table
 from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.batch import Batch, row_of
 from wirecheck.judge.claims.extract.clients import who
 from wirecheck.judge.claims.reduce import Rows, constant, ids, texts
 
@@ -95,11 +95,10 @@ def assigned(batch: Batch) -> Iterator[Rows]:
         if tables and asks:
             topics, header = tables[path], asks[""]
             request = batch.partner(topics.message, REQUEST)
-            order = np.argsort(header.message, kind="stable")
-            at = order[np.minimum(np.searchsorted(header.message[order], request), len(header) - 1)]
+            at = row_of(header, request)
             group = texts(header["group_id"]).take(at)
             key = [ids(topics["topic_id"]), group, batch.endpoint(topics.message)]
-            yield Rows("assigned", key, topics.message).where(request >= 0)
+            yield Rows("assigned", key, topics.message).where(at >= 0)
 
 
 def described(batch: Batch) -> Iterator[Rows]:

@@ -16,6 +16,7 @@ FINDING = {
     "topic_ids": [],
     "client_ids": [],
     "brokers": [],
+    "words": [],
     "sides": [],
     "first_seen": NOON,
     "last_seen": NOON,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wirecheck.judge.results.choice import EVERYTHING, Choice
+from wirecheck.story.choice import EVERYTHING, Choice
 
 FINDING = {
     "kind": "violation",

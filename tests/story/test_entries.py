@@ -2,10 +2,12 @@
 
 import datetime as dt
 import random
+from string import Formatter
 
-from tests.judge.results.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown, side
-from wirecheck.judge.results.causes import linked
-from wirecheck.judge.results.entries import entries
+from tests.story.test_causes import ASLEEP, BEHIND, NEW, OLD, found, shown, side
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.story.causes import linked
+from wirecheck.story.entries import DIFFERS, ERRORS, SPEAKS, STATES, entries
 
 
 def read(rows):
@@ -16,8 +18,10 @@ def read(rows):
 
 def disagrees(n, **columns):
     topic, topic_id = f"t.{n}", f"{n:022}"
-    words = f"Brokers disagree on {topic}: broker 3 answers no such topic, brokers 1, 2 answer {topic_id}."
-    return found("TID007", f"d{n:03}", topic=topic, topic_ids=[topic_id], brokers=[3], summary=words, **columns)
+    words = {"these": "broker 3", "one": "no such topic", "those": "brokers 1, 2", "other": topic_id}
+    summary = f"Brokers disagree on {topic}: broker 3 answers no such topic, brokers 1, 2 answer {topic_id}."
+    about = {"topic": topic, "topic_ids": [topic_id], "brokers": [3], "words": words, "summary": summary}
+    return found("TID007", f"d{n:03}", **about | columns)
 
 
 def test_a_cause_stands_on_top_with_the_number_of_what_follows():
@@ -57,16 +61,14 @@ def test_the_same_said_of_many_topics_is_one_entry_with_a_count_and_a_list():
 
 def test_another_broker_or_another_sentence_is_another_entry():
     other = disagrees(1) | {"brokers": [2]}
-    said = disagrees(2) | {"summary": "Brokers disagree on t.2: broker 3 answers otherwise."}
+    said = disagrees(2) | {"words": {"one": "otherwise"}}
     assert len(read([disagrees(0), other, said])) == 3
 
 
 def test_the_same_said_by_several_brokers_about_one_topic_is_one_entry():
     def refuses(broker):
-        words = (
-            f"Broker {broker} refuses LeaderAndIsr for t partitions 0, 1: its disk holds another topic id than {NEW}."
-        )
-        return found("TID002", f"r{broker}", topic="t", topic_ids=[NEW], brokers=[broker], summary=words)
+        words = {"where": str(broker), "partitions": "partitions 0, 1", "earlier": ""}
+        return found("TID002", f"r{broker}", topic="t", topic_ids=[NEW], brokers=[broker], words=words)
 
     (entry,) = read([refuses(1), refuses(2)])
     assert (entry["count"], entry["brokers"]) == (2, [1, 2])
@@ -75,9 +77,8 @@ def test_the_same_said_by_several_brokers_about_one_topic_is_one_entry():
 
 def test_the_same_said_of_many_clients_is_one_entry():
     def refused(n, api):
-        client = f"writer-{n}"
-        words = f"{client} (java 0.{n}) sends {api}, which Kafka 4.0 no longer accepts (from v3)."
-        return found("VER005", f"v{n}", client_ids=[client], summary=words)
+        words = {"software": f" (java 0.{n})", "api": api.partition(" ")[0], "versions": api, "minimum": "3"}
+        return found("VER005", f"v{n}", client_ids=[f"writer-{n}"], words=words)
 
     (entry,) = read([refused(1, "Produce v2"), refused(2, "Fetch v2, v3"), refused(3, "Produce v1")])
     assert entry["client_ids"] == ["writer-1", "writer-2", "writer-3"]
@@ -96,8 +97,8 @@ def test_what_a_server_advertised_is_not_what_its_client_sends():
 
 def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
     def stuck(n):
-        words = f"reader-{n} fetches id {n:022} of t-{n} in vain since 2026-11-21 00:42:10 UTC: gone (100), {n} times."
-        columns = {"topic": f"t-{n}", "topic_ids": [f"{n:022}"], "client_ids": [f"reader-{n}"], "summary": words}
+        words = {"errors": "UNKNOWN_TOPIC_ID (100)", "since": "2026-11-21 00:42:10 UTC", "servers": f"10.0.0.{n}:9092"}
+        columns = {"topic": f"t-{n}", "topic_ids": [f"{n:022}"], "client_ids": [f"reader-{n}"], "words": words}
         return found("FET001", f"s{n:03}", **columns)
 
     assert len(read(map(stuck, range(3)))) == 3
@@ -107,10 +108,8 @@ def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
 def test_a_crowd_that_differs_in_hosts_and_brokers_is_one_entry():
     def stranger(n):
         host = f"10.0.{n // 250}.{n % 250}"
-        words = (
-            f"Host {host} is a stranger (nobody names it): topic ids in vain {n} times, at {host}:9092 and [::{n}]:1."
-        )
-        return found("CLU002", f"h{n:03}", brokers=[n % 5], summary=words)
+        words = {"who": f"Host {host}", "why": "nobody names it", "what": f"topic ids in vain {n} times, at [::{n}]:1"}
+        return found("CLU002", f"h{n:03}", brokers=[n % 5], words=words)
 
     assert len(read(map(stranger, range(3)))) == 3
     assert [entry["count"] for entry in read(map(stranger, range(400)))] == [400]
@@ -140,7 +139,7 @@ def test_equal_causes_are_one_with_all_that_follows():
 
 
 def test_what_stands_for_many_is_never_one_of_them():
-    rest = disagrees(1) | {"others": 7}
+    rest = disagrees(1) | {"others": 7, "words": {}}
     assert [entry["count"] for entry in read([disagrees(0), disagrees(2), rest])] == [2, 1]
 
 
@@ -177,3 +176,19 @@ def test_consequences_of_many_causes_that_are_not_listed_are_one_entry():
     (entry,) = entries([row for row in every if row["code"] == "FET001"], every)
     assert entry["count"] == 20
     assert entry["follows_from"] == "TID001 c00: Topic t0 was recreated at 12:01:00 (19 more like it)."
+
+
+def test_every_field_of_every_summary_is_of_one_kind():
+    fields = {field for check in CHECKS.values() for field in fields_of(check.summary)}
+    kinds = (STATES, SPEAKS, DIFFERS)
+    own = {"client", "topic", "topic_id", "brokers", "count"}
+    assert {field: sum(field in kind for kind in kinds) for field in fields} == dict.fromkeys(fields, 1)
+    assert frozenset().union(*kinds) <= fields | own
+    assert ERRORS < STATES
+
+
+def fields_of(template):
+    for _, field, form, _ in Formatter().parse(template):
+        if field:
+            yield field
+            yield from fields_of(form)

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.results.causes import Linked
-from wirecheck.judge.results.entries import cause_sentences
+from wirecheck.story.causes import Linked
+from wirecheck.story.entries import cause_sentences
 
 MOST, LONGEST = 50, 200
 NOW_S = 120

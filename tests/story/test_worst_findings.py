@@ -3,7 +3,7 @@
 import datetime as dt
 
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.results.worst_findings import LONGEST, MOST, kept, worst
+from wirecheck.story.worst_findings import LONGEST, MOST, kept, worst
 
 T = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

@@ -1,6 +1,6 @@
 """Which open finding follows from which: one pure function over the open last revisions.
 
-Knows: the table of what can follow from what, and under which relation (checks/causes.tsv), and the columns of a
+Knows: the table of what can follow from what, and under which relation (judge/checks/causes.tsv), and the columns of a
 finding. Refuses to know how a finding was made, and what it looks like to people (`entries.py`).
 Rule: nothing is guessed. A cause is a finding that the table allows, whose relation holds and whose time fits; where
 findings of two different origins fit, or one that covers it only in part, there is none and all are named as possible.
@@ -11,10 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from wirecheck.judge.checks.cause_rules import CauseRule, rules, rules_by_consequence
 
 Row = Mapping[str, Any]
 SOONER_S = 10
@@ -27,22 +27,6 @@ FETCHES = {"Fetch", "ShareFetch"}
 CONTROL = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 BROKER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
 """Client ids of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
-
-
-class CauseRule(NamedTuple):
-    """One line of the table: when findings of one check follow from those of another."""
-
-    cause: str
-    consequence: str
-    rank: int
-    """Rules of a higher rank only count where no rule of a lower one found anything."""
-    sure: bool
-    """Else (perhaps) it makes a possible cause and no more, even where nothing else fits."""
-    lasting: bool
-    """Whether it must begin while the cause is there (while), or any time later (after)."""
-    relations: tuple[str, ...]
-    """All of them must hold."""
-    why: str
 
 
 @dataclass(frozen=True)
@@ -163,24 +147,6 @@ ASKED_AS = {"old id": "any id", "new id": "any id", "orders alone": "anything"}
 Where `brokers` are the relation, each that the consequence is about has to be explained; where it is `a broker`, one
 is enough.
 """
-
-
-@cache
-def rules() -> tuple[CauseRule, ...]:
-    lines = (Path(__file__).parents[1] / "checks/causes.tsv").read_text("ascii").splitlines()[1:]
-    found = [line.split("\t") for line in lines]
-    return tuple(
-        CauseRule(cause, after, int(rank[0]), rank[1:] == "", span == "while", tuple(relations.split(",")), why)
-        for cause, after, rank, span, relations, why in found
-    )
-
-
-@cache
-def rules_by_consequence() -> Mapping[str, tuple[CauseRule, ...]]:
-    found: dict[str, list[CauseRule]] = defaultdict(list)
-    for rule in sorted(rules(), key=lambda rule: rule.rank):
-        found[rule.consequence].append(rule)
-    return {code: tuple(of_code) for code, of_code in found.items()}
 
 
 class Origin(NamedTuple):

@@ -7,9 +7,10 @@ from itertools import permutations
 import pytest
 
 from wirecheck.judge.checks.catalogue import CHECKS
-from wirecheck.judge.results import causes
-from wirecheck.judge.results.causes import Linked, linked
-from wirecheck.judge.results.entries import cause_sentences
+from wirecheck.judge.checks.cause_rules import rules
+from wirecheck.story import causes
+from wirecheck.story.causes import Linked, linked
+from wirecheck.story.entries import cause_sentences
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 OLD, NEW = "qC48IeRqScOXv2y8GPXuKw", "KHrEQJ4WSduMdJpyMZSmXg"
@@ -29,6 +30,7 @@ def found(code, name="", at_s=0, lasts_s=60, **columns):
         "brokers": [],
         "first_seen": NOON + dt.timedelta(seconds=at_s),
         "last_seen": NOON + dt.timedelta(seconds=at_s + lasts_s),
+        "words": {},
         "sides": [],
         "others": None,
         **columns,
@@ -52,17 +54,17 @@ BEHIND = (
 
 
 def test_the_table_names_checks_there_are_and_each_cause_has_a_sentence():
-    for rule in causes.rules():
+    for rule in rules():
         assert {rule.cause, rule.consequence} <= set(CHECKS)
         assert set(rule.relations) <= set(causes.KEYS)
         assert rule.why.endswith(".")
-    assert {rule.cause for rule in causes.rules()} == set(cause_sentences())
-    pairs = [(rule.cause, rule.consequence) for rule in causes.rules()]
+    assert {rule.cause for rule in rules()} == set(cause_sentences())
+    pairs = [(rule.cause, rule.consequence) for rule in rules()]
     assert len(pairs) == len(set(pairs))
 
 
 def test_the_table_has_no_circle():
-    edges = {(rule.cause, rule.consequence) for rule in causes.rules()}
+    edges = {(rule.cause, rule.consequence) for rule in rules()}
     codes = {code for edge in edges for code in edge}
     while first := {code for code in codes if not any(after == code for _, after in edges)}:
         codes -= first
@@ -176,7 +178,7 @@ def test_the_order_of_findings_changes_nothing():
 def crowd(seed):
     """Findings about few topics, brokers and clients, so that most relations hold."""
     dice = random.Random(seed)
-    codes = sorted({code for rule in causes.rules() for code in (rule.cause, rule.consequence)})
+    codes = sorted({code for rule in rules() for code in (rule.cause, rule.consequence)})
     return [
         found(
             dice.choice(codes),

@@ -1,13 +1,12 @@
 """Findings as they are read: equal ones as one entry, consequences under their cause, and the sentence of each.
 
-Knows: which words of a summary may differ between findings that say the same (topics, ids, times, counts, partitions;
-of several clients, who and in which request), and what a cause is called (checks/cause_sentences.tsv). Refuses to know
-what follows from what (`causes.py`), and colours and columns.
+Knows: which fields of a summary's template may differ between findings that state the same (topics, IDs, times,
+counts, partitions; of several clients, who and in which request), and what a cause is called
+(cause_sentences.tsv). Refuses to know what follows from what (`causes.py`), and colours and columns.
 Rule: nothing is left out: every finding is in one entry, by its id. The same findings give the same entries and words,
 in whatever order they come.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -19,15 +18,28 @@ Key = tuple[Any, ...]
 KINDS = ("violation", "anomaly", "information", "visibility")
 CROWD = 12
 """More entries of one check than these are brought together even if topics, clients, brokers and hosts all differ."""
-TIME = re.compile(r"(?:about )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: UTC)?")
-NUMBERS = re.compile(r"(?<![\w.:(/-])\d[\d,]*(?:, \d+)*(?![\w/-]|[.:]\d)")
-"""Counts, offsets, epochs, partitions; not part of a name, an address, a version, or an error in parentheses."""
-PLURAL_S = re.compile(r"\b(partition|time|broker|answer)s\b")
-ASIDE = re.compile(r" ?\([^()]*\)")
-ADDRESS = re.compile(
-    r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-f:.%]+\](?::\d+)?|(?<!\w)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]+"
+
+
+def fields(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+ERRORS = fields("actual check dialect error errors predicted reason rule tolerance why")
+"""Fields of summaries that a crowd is compared by."""
+STATES = ERRORS | fields(
+    "after agent before bound created endpoint former group holder host latter one other ours said server servers side"
+    " theirs went what who whose"
 )
-REQUEST = re.compile(r"\b[A-Z]\w+ v\d+(?:, v\d+)*")
+"""Fields that make two findings different statements, whichever topic and client they are about."""
+SPEAKS = fields(
+    "api apis broker by client controller key leader newer newest node range software version versions where"
+)
+"""Fields that name who speaks, and in which request: compared where findings differ in their topics only."""
+DIFFERS = fields(
+    "brokers bytes committed connections count earlier end ended epoch gaps high highest how isr last low minimum names"
+    " new offset offsets old partition partitions since subjects then these those time told topic topic_id topics"
+)
+"""Fields in which findings that state the same may differ: times, counts, offsets, topics and their ids."""
 
 
 def entries(findings: Iterable[Row], every: Iterable[Row] = ()) -> list[dict[str, Any]]:
@@ -102,14 +114,14 @@ def rank(made: Row) -> Key:
 
 
 def equal(rows: Iterable[Row], place: Callable[[Row], Key]) -> list[list[Row]]:
-    """Rows of one place that say the same, the earliest first in each group."""
+    """Rows of one place that state the same, the earliest first in each group."""
     groups = [[row] for row in sorted(rows, key=lambda row: (row["first_seen"], row["id"]))]
-    groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), plain(row)))
-    groups = together(groups, lambda row: (place(row)[:-1], row["topic"], tuple(row["topic_ids"]), bare(row)))
+    groups = together(groups, lambda row: (place(row), tuple(row["client_ids"]), stated(row, STATES | SPEAKS)))
+    groups = together(groups, lambda row: (place(row)[:-1], row["topic"], tuple(row["topic_ids"]), stated(row, STATES)))
     counts = Counter(place(group[0])[:-1] for group in groups)
     crowded = [group for group in groups if counts[place(group[0])[:-1]] > CROWD]
     others = [group for group in groups if counts[place(group[0])[:-1]] <= CROWD]
-    return others + together(crowded, lambda row: (place(row)[:-1], ADDRESS.sub("%", bare(row))))
+    return others + together(crowded, lambda row: (place(row)[:-1], stated(row, ERRORS)))
 
 
 def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[list[Row]]:
@@ -120,20 +132,12 @@ def together(groups: Iterable[list[Row]], key: Callable[[Row], Key]) -> list[lis
     return [sorted(group, key=lambda row: (row["first_seen"], row["id"])) for group in found.values()]
 
 
-def plain(row: Row) -> str:
-    """The summary without what differs from topic to topic."""
-    text = str(row["summary"])
-    for word in sorted(filter(None, (*row["topic_ids"], row["topic"])), key=len, reverse=True):
-        text = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", "*", text)
-    return NUMBERS.sub("#", PLURAL_S.sub(r"\1", TIME.sub("@", text)))
-
-
-def bare(row: Row) -> str:
-    """The same without who, and in which request."""
-    text = plain(row)
-    for client in sorted(filter(None, row["client_ids"]), key=len, reverse=True):
-        text = text.replace(client, "~")
-    return REQUEST.sub("^", ASIDE.sub("", text))
+def stated(row: Row, fields: frozenset[str]) -> Key:
+    """The values of these fields of the summary, without the topic's own name and IDs."""
+    found = [(name, value) for name, value in row["words"].items() if name in fields]
+    for own in sorted(filter(None, (*row["topic_ids"], row["topic"])), key=len, reverse=True):
+        found = [(name, value.replace(own, "*")) for name, value in found]
+    return tuple(sorted(found))
 
 
 def sentence(row: Row, more: int, following: int, *, dated: bool) -> str:
@@ -186,7 +190,7 @@ class CauseSentence(NamedTuple):
 
 @cache
 def cause_sentences() -> Mapping[str, CauseSentence]:
-    lines = (Path(__file__).parents[1] / "checks/cause_sentences.tsv").read_text("ascii").splitlines()
+    lines = Path(__file__).with_name("cause_sentences.tsv").read_text("ascii").splitlines()
     return {
         code: CauseSentence(ends == "yes", template)
         for code, ends, template in (line.split("\t") for line in lines[1:])

@@ -1,0 +1,141 @@
+"""`wirecheck errors`: which errors, of whom, how often, and whether they go on.
+
+Knows: the columns in which errors are printed. Refuses to know what an error is and which one harms
+(decode/show/error_rows.py).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wirecheck.commands import completion, names, options
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.frame_tables import tables, whole
+from wirecheck.commands.inputs import NOT_WHOLE, places
+from wirecheck.commands.listing import Cells, Listing, Row, clock, rfc3339
+from wirecheck.commands.screen import note, progress, tell
+
+if TYPE_CHECKING:
+    from wirecheck.decode.show.error_rows import ErrorRow
+    from wirecheck.decode.show.traffic import Traffic
+
+NS_PER_S = 1_000_000_000
+
+
+@click.command(short_help="Errors, throttling, failed logins by client.")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
+@options.ports()
+@click.option("--client", metavar="ID", help="Only errors of this client ID.")
+@click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only errors about this topic.")
+@click.option("--error", metavar="NAME", help="Only this error, such as NOT_LEADER_OR_FOLLOWER, or throttled.")
+@click.option("--ongoing", is_flag=True, help="Only errors that continue until the end of the capture.")
+@click.option("--all", "every", is_flag=True, help="Print all lines, also routine errors, also more than a screen.")
+@names.option()
+@options.keylog()
+@options.strict()
+@options.quiet()
+@options.form("json", "csv")
+def errors(
+    inputs: tuple[str, ...], form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
+) -> None:
+    """List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
+
+    Throttling (throttle_time_ms), failed logins and connections that a broker closed without a response are rows too.
+    Errors that are part of the protocol's normal course are left out of the text, unless --all is given.
+
+    INPUT is one or more pcaps, or folders of frames.
+
+    \b
+    Examples:
+      wirecheck errors incident.pcapng
+      wirecheck errors incident.pcapng --client billing-7 --ongoing
+      wirecheck errors frames/ --format json | jq 'select(.effect == "login failed")'
+    """
+    from wirecheck.decode.show.error_rows import error_rows
+    from wirecheck.decode.show.traffic import counted
+
+    broken: list[str] = []
+    with progress("reading"):
+        traffic = counted(whole(tables(places(inputs), broken), broken), ports)
+    found = [row for row in error_rows(traffic) if wanted(row, asked)]
+    shown = [row for row in found if every or form != "text" or row.effect != "routine"]
+    Listing("errors", as_row, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
+    if traffic.failures.others:
+        tell(f"wirecheck: {traffic.failures.others:,} more errors were seen and are not listed")
+    if form == "text":
+        note(summary(found, len(found) - len(shown), traffic))
+    if strict and broken:
+        raise Stop(NOT_WHOLE)
+
+
+def wanted(row: "ErrorRow", asked: dict[str, Any]) -> bool:
+    return (
+        asked["client"] in {None, row.client_id}
+        and asked["topic"] in {None, row.topic}
+        and (asked["error"] is None or asked["error"].lower() == row.error.lower())
+        and not (asked["ongoing"] and row.status != "ongoing")
+    )
+
+
+def cells(row: "ErrorRow", dated: bool) -> Cells:
+    """`write rejected  ongoing  UNKNOWN_TOPIC_ID  Produce tickets  p-lost  127.0.0.1  28 of 430  00:36:20 to ...`."""
+    began, ended = clock(row.first_ns, dated=dated), clock(row.last_ns, dated=dated)
+    role = "ok" if row.effect == "routine" else "error" if row.status == "ongoing" else "latency"
+    who = row.client_id or "(no client ID)"
+    waits = (
+        f"throttled {row.throttle_time_ms:,} ms, at most {row.throttle_time_max_ms:,} ms"
+        if row.throttle_time_ms
+        else ""
+    )
+    return [
+        (row.effect, role),
+        (row.status, role),
+        (row.error, "error"),
+        (f"{row.api} {row.topic or ''}".rstrip(), "topic"),
+        (who, "client"),
+        (names.in_text(row.host), "host"),
+        (f"{row.count:,} of {max(row.requests, row.count):,}", "count"),
+        (began if began == ended else f"{began} to {ended}", "time"),
+        (f"by {brokers(row.servers)}{', ' if waits else ''}{waits}", "details"),
+    ]
+
+
+def brokers(servers: tuple[str, ...]) -> str:
+    """The most frequent two: `broker 2, broker 3`."""
+    shown = [f"broker {one}" if one.isdecimal() else names.in_text(one) for one in servers[:2]]
+    return ", ".join(shown) + (f" and {len(servers) - 2} more" if len(servers) > 2 else "")
+
+
+def summary(found: "list[ErrorRow]", hidden: int, traffic: "Traffic") -> str:
+    """What the list rests on: `3 errors, 1 ongoing; 9,620 messages, all decoded, 00:36:10 to 00:37:52 UTC`."""
+    ongoing = sum(row.status == "ongoing" for row in found if row.effect != "routine")
+    listed = len(found) - hidden
+    parts = [f"{listed:,} error{'' if listed == 1 else 's'}, {ongoing:,} ongoing"]
+    if hidden:
+        parts.append(f"{hidden:,} routine not shown (--all)")
+    return "; ".join([*parts, coverage(traffic)])
+
+
+def coverage(traffic: "Traffic") -> str:
+    """Over what the numbers are."""
+    if not traffic.messages:
+        return f"no Kafka messages could be read{encrypted(traffic)}"
+    share = "all" if traffic.decoded == traffic.messages else f"{traffic.decoded:,}"
+    lost = sum(each.unseen_request_bytes + each.unseen_response_bytes for each in traffic.connections.values())
+    times = f"{rfc3339(traffic.first_ns)[11:19]} to {rfc3339(traffic.last_ns)[11:19]} UTC"
+    unseen = f", {lost:,} bytes not captured" if lost else ""
+    return f"{traffic.messages:,} messages, {share} decoded, {times}{unseen}{encrypted(traffic)}"
+
+
+def encrypted(traffic: "Traffic") -> str:
+    count = sum(each.protocol == "tls" for each in traffic.connections.values())
+    return f", {count:,} encrypted connection{'' if count == 1 else 's'} not readable" if count else ""
+
+
+def as_row(row: "ErrorRow") -> Row:
+    """As JSON and CSV have it."""
+    from dataclasses import asdict
+
+    found = asdict(row) | {"servers": list(row.servers)}
+    times = {"first_seen": rfc3339(found.pop("first_ns")), "last_seen": rfc3339(found.pop("last_ns"))}
+    return found | times

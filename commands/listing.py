@@ -1,0 +1,92 @@
+"""A list of rows as a person, a program or a spreadsheet reads it: what `changes`, `errors` and `diff` print.
+
+Knows: the three forms, how cells stand below each other, and how many lines a terminal shows at once. Refuses to know
+what a row is about.
+Rule: whatever came from the wire passes `screen.row`, `as_json` or `legible`.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import click
+
+from wirecheck.commands import names
+from wirecheck.commands.screen import as_json, columns, legible, note, paints
+from wirecheck.commands.screen import row as line
+
+Row = dict[str, Any]
+Cells = list[tuple[str, str]]
+One = TypeVar("One")
+WIDEST = 40
+"""Characters of a column that are aligned; what is longer moves the rest of its line."""
+DAY_NS = 86_400 * 1_000_000_000
+AROUND_LINES = 4
+"""Of a terminal's height that are not rows: the prompt, the command, and the line about those not shown."""
+
+
+@dataclass(frozen=True)
+class Listing(Generic[One]):
+    """How rows of one kind are shown."""
+
+    noun: str
+    as_row: Callable[[One], Row]
+    """As JSON has it."""
+    cells: Callable[[One, bool], Cells]
+    """As text has it; whether days are to be named, because there are several. The last cell is not aligned."""
+    days: Callable[[One], tuple[int, ...]]
+    """Its times, since 1970."""
+    newest: bool = False
+    """A terminal that cannot show all shows the last rows, not the first."""
+
+    def show(self, found: Sequence[One], form: str, *, every: bool) -> None:
+        if form == "json":
+            for one in found:
+                click.echo(as_json(names.in_row(self.as_row(one))))
+        elif form == "csv":
+            from wirecheck.dashboards.spreadsheets import csv_of
+
+            click.echo(csv_of(legible([flat(names.in_row(self.as_row(one))) for one in found])), nl=False)
+        else:
+            self.table(found, every=every)
+
+    def table(self, found: Sequence[One], *, every: bool) -> None:
+        """Those that fit a terminal, unless all are asked for."""
+        room = max(1, shutil.get_terminal_size().lines - AROUND_LINES)
+        cut = sys.stdout.isatty() and not every and len(found) > room
+        shown = (found[-room:] if self.newest else found[:room]) if cut else found
+        dated = len({time // DAY_NS for one in shown for time in self.days(one)}) > 1
+        for found_cells in aligned([self.cells(one, dated) for one in shown]):
+            click.echo(line(found_cells, paint=paints(), columns=columns()))
+        if cut:
+            which = "newest" if self.newest else "first"
+            note(f"The {which} {room} of {len(found):,} {self.noun}; --all prints all.")
+
+
+def flat(found: Row) -> Row:
+    """As CSV has it: a frame in two columns."""
+    frame = found.get("frame")
+    return found if frame is None else found | {"frame": frame["first"], "source": frame["source"]}
+
+
+def aligned(rows: list[Cells]) -> Iterator[Cells]:
+    """Rows whose cells stand below each other, as far as these are not longer than WIDEST."""
+    widths = [min(WIDEST, max(len(text) for text, _ in column)) for column in zip(*rows, strict=True)]
+    for row_of_cells in rows:
+        *padded, (details, role) = row_of_cells
+        found = [(text.ljust(width), kind) for (text, kind), width in zip(padded, widths, strict=False)]
+        yield [*found, (details, role)] if details else [*found[:-1], (found[-1][0].rstrip(), found[-1][1])]
+
+
+def clock(time_ns: int, *, dated: bool) -> str:
+    """`00:44:48`, with the day where there are several."""
+    time = rfc3339(time_ns)
+    return f"{time[:10]} {time[11:19]}" if dated else time[11:19]
+
+
+def rfc3339(time_ns: int) -> str:
+    from wirecheck.decode.show.message_head import rfc3339
+
+    return rfc3339(time_ns)

@@ -1,0 +1,124 @@
+"""`--names`: names of hosts in place of addresses, wherever a command shows one.
+
+Knows: three kinds of files (a hosts file, a JSON object, what `kubectl get pods -o json` prints), and in which fields
+of a row an address stands. Refuses to know what the row is about.
+Rule: text shows the name with its address behind it, once; JSON and CSV keep addresses as they are and add the name.
+"""
+
+import json
+import re
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wirecheck.commands import options
+from wirecheck.commands.ending import Stop
+
+NAMES = "wirecheck.names"
+"""Where the context keeps what `--names` named."""
+HOSTS = ("host", "address", "via_broker")
+"""Fields of rows that hold an address, with a port or without."""
+MOST_NAMES = 200_000
+MOST_BYTES = 64 << 20
+ADDRESS = re.compile(r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|\[?[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}\]?)(?![\w.])")
+
+
+def option() -> options.Decorator:
+    return click.option(
+        "--names",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="WIRECHECK_NAMES",
+        expose_value=False,
+        callback=_keep,
+        help="Show host names for addresses: a hosts file, JSON {address: name}, or kubectl get pods -o json.",
+    )
+
+
+def _keep(ctx: click.Context, _param: click.Parameter, value: tuple[Path, ...]) -> None:
+    found: dict[str, str] = {}
+    for path in value:
+        found |= read(path)
+    ctx.meta[NAMES] = found
+
+
+def read(path: Path) -> dict[str, str]:
+    """Names by address. Stop where the file is none of the three."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Stop(f"{path}: {error.strerror}") from error
+    if len(data) > MOST_BYTES:
+        raise Stop(f"{path}: larger than {MOST_BYTES >> 20} MiB")
+    text = data.decode(errors="replace")
+    try:
+        pairs = of_json(json.loads(text)) if text.lstrip()[:1] in {"{", "["} else of_hosts(text)
+    except (ValueError, LookupError, RecursionError, TypeError, AttributeError) as error:
+        raise Stop(f"{path}: neither a hosts file, nor JSON with addresses and names") from error
+    found = {address: name for each, name in pairs if (address := plain(each)) and name}
+    if not found:
+        raise Stop(f"{path}: no address with a name; a line of a hosts file is 10.0.4.12 billing-7")
+    return dict(list(found.items())[:MOST_NAMES])
+
+
+def of_hosts(text: str) -> list[tuple[str, str]]:
+    lines = [line.partition("#")[0].split() for line in text.splitlines()]
+    return [(words[0], words[1]) for words in lines if len(words) > 1]
+
+
+def of_json(found: Any) -> list[tuple[str, str]]:
+    """Of an object {address: name}, or of pods."""
+    if isinstance(found, dict) and "items" not in found and "status" not in found:
+        return [(address, str(name)) for address, name in found.items()]
+    pods = found if isinstance(found, list) else found.get("items", [found])
+    pairs = []
+    for pod in pods:
+        if pod["spec"].get("hostNetwork"):  # its address is the node's, which others share
+            continue
+        addresses = [pod.get("status", {}).get("podIP"), *(one.get("ip") for one in pod["status"].get("podIPs", ()))]
+        pairs += [(address, pod["metadata"]["name"]) for address in addresses if address]
+    return pairs
+
+
+def plain(address: str) -> str | None:
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        return None
+
+
+def known() -> dict[str, str]:
+    ctx = click.get_current_context(silent=True)
+    found: dict[str, str] = ctx.meta.get(NAMES, {}) if ctx is not None else {}
+    return found
+
+
+def of(address: str) -> str | None:
+    """The name of a host, or of what follows it a port."""
+    bare = address if address in known() else address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    return known().get(bare)
+
+
+def in_row(row: dict[str, Any]) -> dict[str, Any]:
+    """The row, with the name behind each address that has one: `host_name` behind `host`."""
+    if not known():
+        return row
+    return {
+        key: value
+        for field, cell in row.items()
+        for key, value in (
+            (field, cell),
+            *(((f"{field}_name", of(cell) if isinstance(cell, str) else None),) if field in HOSTS else ()),
+        )
+    }
+
+
+def in_text(text: str) -> str:
+    """`billing-7 (10.0.4.12)` for each address that has a name."""
+    if not known():
+        return text
+    return ADDRESS.sub(lambda found: f"{name} ({found[0]})" if (name := of(found[0])) else found[0], text)

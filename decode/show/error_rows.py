@@ -1,0 +1,186 @@
+"""Errors of a capture by client, API and topic: how often, from when to when, and whether they go on.
+
+    for row in error_rows(counted(tables)): print(row.effect, row.error, row.client_id, row.count, row.status)
+
+Knows: what fails for a user when an API is answered with an error, and which errors are part of the protocol's normal
+course. Refuses to know how an error was counted and how a row is printed.
+Rule: "ongoing" needs evidence: the error is among the client's last answers of this API, and recent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use
+
+if TYPE_CHECKING:
+    from wirecheck.decode.show.traffic import Count, Rejection, Traffic
+
+__all__ = ["EFFECTS", "STATUSES", "ErrorRow", "error_rows"]
+
+EFFECTS = (
+    "write rejected", "login failed", "read rejected", "replication rejected", "transaction rejected",
+    "group request rejected", "no response", "request rejected", "throttled", "routine",
+)  # fmt: skip
+"""What fails, worst first. `routine` errors are part of the protocol: a client answers them with its next request."""
+STATUSES = ("ongoing", "stopped", "recovered")
+"""Worst first. ongoing: again and again until the end of the capture. stopped: among the last answers of a client, and
+then it asked no more, or too seldom to tell. recovered: later answers to it do not have the error."""
+OF_APIS = {
+    "write rejected": ("Produce",),
+    "login failed": ("SaslHandshake", "SaslAuthenticate"),
+    "read rejected": ("Fetch", "ShareFetch", "ShareAcknowledge", "ListOffsets"),
+    "transaction rejected": (
+        "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "TxnOffsetCommit", "WriteTxnMarkers",
+    ),
+    "group request rejected": (
+        "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch",
+        "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat",
+    ),
+}  # fmt: skip
+EFFECT_OF = {api: effect for effect, apis in OF_APIS.items() for api in apis}
+ROUTINE = frozenset({
+    "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH",
+    "ELECTION_NOT_NEEDED",
+})  # fmt: skip
+"""KIP-394 gives members an ID by an error; a heartbeat announces a rebalance by one; KIP-227's sessions are a cache."""
+SHORT_NS, LONG_NS = 2_000_000_000, 10_000_000_000
+"""An error about a topic is over when the client asked for it later than this without it: three of the error's
+intervals, at least the first and at most the second."""
+RECENT_NS, SELDOM_NS = 10_000_000_000, 120_000_000_000
+"""An error goes on if it was seen within this before the end of the capture: likewise."""
+INTERVALS = 3
+OFTEN, SHARE = 3, 0.1
+"""An error that goes on was seen so often, in this share of the client's requests of that time ..."""
+MANY, QUICKLY_NS = 10, 5_000_000_000
+"""... or so often, with no more time in between than this: each leader change gives every client an error or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRow:
+    """One error of one client, API and topic."""
+
+    effect: str
+    """One of EFFECTS."""
+    status: str
+    """One of STATUSES."""
+    error: str
+    """Kafka's name of the error; "throttled", or "connection closed without a response"."""
+    client_id: str | None
+    host: str
+    """Address of the client."""
+    software: str | None
+    """Name and version that the client stated in ApiVersions."""
+    api: str
+    topic: str | None
+    """None where the error is about the whole request."""
+    follower: int | None
+    """ID of the broker that fetches as a follower."""
+    count: int
+    """Responses with this error."""
+    requests: int
+    """All requests of this client for this API."""
+    first_ns: int
+    last_ns: int
+    servers: tuple[str, ...]
+    """Brokers that answered so, the most frequent first: by ID where Metadata named it, else by address."""
+    throttle_time_ms: int | None
+    """Sum over all answers, of "throttled"."""
+    throttle_time_max_ms: int | None
+
+
+def error_rows(traffic: Traffic) -> list[ErrorRow]:
+    """All of them, by harm: routine ones last; else ongoing ones first, then by effect and count."""
+    asked: dict[tuple[str | None, str, str], Calls] = {}
+    for call, calls in traffic.calls.items():
+        total = asked.setdefault((call.client_id, call.host, call.api), Calls())
+        total.seen(calls.count, calls.first_ns, calls.last_ns)
+        total.clean_ns = max(total.clean_ns, calls.clean_ns)
+    found = []
+    for failure, count in traffic.failures.items():
+        calls = asked.get((failure.client_id, failure.host, failure.api)) or Calls(count.count, 0, count.last_ns)
+        goes_on = recent(count, traffic.last_ns) and frequent(count, calls)
+        status = "recovered" if over(failure, count, calls, traffic) else "ongoing" if goes_on else "stopped"
+        found.append(row(failure, count, status, calls.count, traffic))
+    return sorted(found, key=by_harm)
+
+
+def over(failure: Rejection, count: Count, calls: Calls, traffic: Traffic) -> bool:
+    """Whether the client was answered without the error later."""
+    if not failure.topic or failure.api not in OF_TOPICS:
+        return calls.clean_ns > count.last_ns
+    last_ns = calls.last_ns
+    if failure.api == "Produce":  # other topics are written meanwhile; a Fetch answer names every topic with an error
+        use = traffic.uses.get(Use(failure.client_id, failure.host, failure.api, failure.topic, failure.replica))
+        last_ns = use.last_ns if use is not None else last_ns
+    return last_ns - count.last_ns > patience_ns(count, SHORT_NS, LONG_NS)
+
+
+def recent(count: Count, end_ns: int) -> bool:
+    return end_ns - count.last_ns <= patience_ns(count, RECENT_NS, SELDOM_NS)
+
+
+def frequent(count: Count, calls: Calls) -> bool:
+    """Of the last streak of errors."""
+    span_ns = count.last_ns - count.streak_ns
+    requests = calls.count * span_ns / max(calls.last_ns - calls.first_ns, span_ns, 1)
+    dense = count.streak >= MANY and span_ns <= QUICKLY_NS * (count.streak - 1)
+    return dense or (count.streak >= OFTEN and count.streak >= SHARE * requests)
+
+
+OF_TOPICS = frozenset({"Produce", "Fetch", "ShareFetch"})
+
+
+def patience_ns(count: Count, least_ns: int, most_ns: int) -> int:
+    """How long an error may stay away and still go on."""
+    interval_ns = (count.last_ns - count.streak_ns) // max(count.streak - 1, 1)
+    return min(max(least_ns, INTERVALS * interval_ns), most_ns)
+
+
+def row(failure: Rejection, count: Count, status: str, requests: int, traffic: Traffic) -> ErrorRow:
+    throttled = failure.error == THROTTLED
+    servers = sorted(count.servers.items(), key=lambda one: (-one[1], one[0]))
+    return ErrorRow(
+        effect_of(failure),
+        status,
+        failure.error,
+        failure.client_id,
+        failure.host,
+        traffic.software.get((failure.client_id, failure.host)),
+        failure.api,
+        failure.topic or None,
+        failure.replica if failure.replica >= 0 else None,
+        count.count,
+        requests,
+        count.first_ns,
+        count.last_ns,
+        tuple(dict.fromkeys(traffic.broker(server) for server, _ in servers)),
+        count.sum_ms if throttled else None,
+        count.worst_ms if throttled else None,
+    )
+
+
+def effect_of(failure: Rejection) -> str:
+    if failure.error == THROTTLED:
+        return "throttled"
+    if failure.error in ROUTINE or (failure.api, failure.error) == ("ApiVersions", "UNSUPPORTED_VERSION"):
+        return "routine"  # KIP-511: a broker that does not know the version lists its own, and the client asks again
+    if failure.error == UNANSWERED:
+        return "no response"
+    if failure.replica >= 0:
+        return "replication rejected"
+    return EFFECT_OF.get(failure.api, "request rejected")
+
+
+def by_harm(one: ErrorRow) -> tuple[object, ...]:
+    rank = EFFECTS.index(one.effect)
+    who = (
+        one.client_id or "",
+        one.host,
+        one.api,
+        one.topic or "",
+        one.error,
+        -1 if one.follower is None else one.follower,
+    )
+    return one.effect == "routine", STATUSES.index(one.status), rank, -one.count, *who

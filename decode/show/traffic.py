@@ -1,0 +1,492 @@
+"""What clients asked of brokers and how they were answered, counted in one pass: `errors`, `why` and `diff` read it.
+
+    traffic = counted(tables)
+    traffic.calls[Call("billing-7", "10.0.4.12", "10.0.1.3:9092", "Produce")].count
+
+Knows: who sent a request, which API, topics and error codes its exchange has, and how long the answer took. Refuses to
+know what is harmful and how any of it is shown.
+Rule: nothing in Python per message, only per error and per group of a chunk. Each table is bounded; what is beyond its
+bound is counted in `others`. A message that was not decoded counts as a call, and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from wirecheck.decode.api_names import name_of, names
+from wirecheck.decode.columns import tables as columns_of
+from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, endpoint
+from wirecheck.decode.layouts.program import form
+from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.show.learned_names import TopicNames, naming
+from wirecheck.decode.show.message_lines import followed
+from wirecheck.decode.show.message_page import error_name
+from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
+from wirecheck.decode.texts import Text
+from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, known, short_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from wirecheck.decode.columns import Table
+    from wirecheck.decode.connection.exchanges import Connection, Exchanges
+    from wirecheck.decode.message import Decoded, Projection
+    from wirecheck.decode.wire import Ints
+
+__all__ = [
+    "THROTTLED",
+    "UNANSWERED",
+    "Call",
+    "Calls",
+    "Chunk",
+    "Count",
+    "Counts",
+    "Rejection",
+    "Traffic",
+    "Use",
+    "counted",
+]
+
+MOST_ROWS = 20_000
+"""Rows of each table; a cluster of 200 brokers with 2,000 clients has fewer."""
+FETCH, METADATA, API_VERSIONS = 1, 3, 18
+REPLICA = ("replica_id", "replica_state.replica_id")
+"""Where a Fetch names the broker that fetches as a follower: a field until version 14, a tag from 15 on (KIP-903)."""
+SOFTWARE = ("client_software_name", "client_software_version")
+USES = frozenset({"Produce", "Fetch", "ShareFetch"})
+"""The APIs that write or read records of a topic."""
+THROTTLE = "throttle_time_ms"
+THROTTLED = "throttled"
+UNANSWERED = "connection closed without a response"
+STEPS = 16
+"""Buckets of a latency in each doubling: a quantile is right within 2.2 %."""
+
+
+Wanted = tuple[tuple[str, str, tuple[str, ...]], ...]
+"""(api, side, columns)"""
+
+
+class Call(NamedTuple):
+    """Who asked whom."""
+
+    client_id: str | None
+    host: str
+    server: str
+    api: str
+
+
+class Use(NamedTuple):
+    """Who writes or reads a topic."""
+
+    client_id: str | None
+    host: str
+    api: str
+    topic: str
+    replica: int
+    """The broker that fetches as a follower; -1 for a client."""
+
+
+class Rejection(NamedTuple):
+    """What went wrong for whom."""
+
+    error: str
+    """Kafka's name, THROTTLED or UNANSWERED."""
+    client_id: str | None
+    host: str
+    api: str
+    topic: str
+    """Empty where the error is about the whole request."""
+    replica: int
+
+
+@dataclass(slots=True)
+class Count:
+    count: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    servers: dict[str, int] = field(default_factory=dict)
+    """How often by broker, of a rejection."""
+    streak: int = 0
+    """Of a rejection, how often since it was away for STREAK_NS."""
+    streak_ns: int = 0
+    """When that began."""
+    sum_ms: int = 0
+    """Of THROTTLED."""
+    worst_ms: int = 0
+
+    def seen(self, count: int, first_ns: int, last_ns: int) -> None:
+        self.first_ns = min(self.first_ns, first_ns) if self.count else first_ns
+        self.last_ns = max(self.last_ns, last_ns)
+        self.count += count
+
+
+@dataclass(slots=True)
+class Calls(Count):
+    request_bytes: int = 0
+    response_bytes: int = 0
+    latencies: Counter[int] = field(default_factory=Counter)
+    """Answers by bucket: `2 ** (bucket / STEPS)` microseconds."""
+    versions: set[int] = field(default_factory=set)
+    clean_ns: int = 0
+    """When the last request was sent that was answered without an error."""
+
+
+Key = TypeVar("Key")
+Kept = TypeVar("Kept", bound=Count)
+
+
+class Counts(dict[Key, Kept], Generic[Key, Kept]):
+    """Rows by key, at most `most`."""
+
+    def __init__(self, made: Callable[[], Kept], most: int = MOST_ROWS) -> None:
+        super().__init__()
+        self._made, self._most = made, most
+        self.others = 0
+        """How often something was counted that has no row."""
+
+    def row(self, key: Key, count: int, first_ns: int, last_ns: int) -> Kept | None:
+        """The row, with these seen; None where there is no room for one more."""
+        found = self.get(key)
+        if found is None:
+            if len(self) >= self._most:
+                self.others += count
+                return None
+            found = self[key] = self._made()
+        found.seen(count, first_ns, last_ns)
+        return found
+
+
+def quantile_ms(latencies: Mapping[int, int], share: float) -> float | None:
+    """Milliseconds within which this share of requests was answered; None without answers."""
+    left = share * sum(latencies.values())
+    for bucket, count in sorted(latencies.items()):
+        left -= count
+        if left <= 0:
+            return float(2.0 ** ((bucket + 0.5) / STEPS) / 1000)
+    return None
+
+
+@dataclass
+class Traffic:
+    """All that was counted of a capture."""
+
+    calls: Counts[Call, Calls] = field(default_factory=lambda: Counts(Calls))
+    uses: Counts[Use, Count] = field(default_factory=lambda: Counts(Count))
+    failures: Counts[Rejection, Count] = field(default_factory=lambda: Counts(Count))
+    software: dict[tuple[str | None, str], str] = field(default_factory=dict)
+    """`apache-kafka-java 3.9.1` by client ID and address, where ApiVersions states it (since version 3)."""
+    connections: dict[tuple[str, int], Connection] = field(default_factory=dict)
+    """The last facts of each, by name and start."""
+    more_connections: int = 0
+    nodes: dict[str, int] = field(default_factory=dict)
+    """Broker IDs by address, as Metadata answers name them."""
+    topic_names: TopicNames = field(default_factory=TopicNames)
+    messages: int = 0
+    decoded: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    also: Wanted = ()
+    """More columns to read, for who is given the chunks."""
+
+    def add(self, exchanges: Exchanges) -> Chunk | None:
+        """One chunk of a capture; what it was read as, for who wants more of it."""
+        for connection in exchanges.connections:
+            self.meet(connection)
+        if not len(exchanges):
+            return None
+        chunk = Chunk(exchanges, decode(exchanges.messages, projection(self.also)))
+        self.topic_names.learn(chunk.decoded)
+        self.messages += len(exchanges.messages)
+        self.decoded += int((chunk.decoded.status == Status.OK).sum())
+        times = exchanges.ts_ns
+        self.first_ns = min(self.first_ns or int(times.min()), int(times.min()))
+        self.last_ns = max(self.last_ns, int(times.max()))
+        for key, side in chunk.kinds:
+            self.count_kind(chunk, key, side)
+        for key in {key for key, _ in chunk.kinds if name_of(key) in USES}:
+            self.count_uses(chunk, key)
+        self.count_calls(chunk)
+        return chunk
+
+    def broker(self, server: str) -> str:
+        """ID of the broker at an address, or the address where nothing named it."""
+        return str(self.nodes[server]) if server in self.nodes else server
+
+    def meet(self, connection: Connection) -> None:
+        where = connection.name, connection.started_ns
+        if where in self.connections or len(self.connections) < MOST_ROWS:
+            self.connections[where] = connection
+        else:
+            self.more_connections += 1
+
+    def count_calls(self, chunk: Chunk) -> None:
+        pairs = chunk.exchanges
+        size = [np.where(half >= 0, pairs.messages.size[half], 0) for half in (pairs.request, pairs.response)]
+        both = (pairs.request >= 0) & (pairs.response >= 0)
+        waited_us = np.maximum((pairs.ts_ns[pairs.response] - pairs.ts_last_ns[pairs.request]) // 1000, 1)
+        bucket = np.where(both, np.log2(waited_us, where=both, out=np.zeros(len(pairs))) * STEPS, -1).astype(np.int64)
+        clean_ns = np.where(both & ~chunk.failed, chunk.asked_ns, 0)
+        version = np.where(pairs.request >= 0, pairs.messages.version[pairs.request], -1).astype(np.int64)
+        for group in grouped((chunk.party, chunk.server, chunk.api + 1), chunk.asked_ns):
+            row = self.calls.row(chunk.call(group.row), group.size, group.first_ns, group.last_ns)
+            if row is not None:
+                row.request_bytes += int(size[0][group.rows].sum())
+                row.response_bytes += int(size[1][group.rows].sum())
+                row.clean_ns = max(row.clean_ns, int(clean_ns[group.rows].max()))
+                row.latencies.update(bucket[group.rows][both[group.rows]].tolist())
+                row.versions.update(np.unique(version[group.rows][version[group.rows] >= 0]).tolist())
+        for index in np.flatnonzero((pairs.outcome == CLOSED_BY_SERVER) & (pairs.request >= 0)).tolist():
+            self.fail(chunk, index, UNANSWERED, "", int(chunk.asked_ns[index]))
+
+    def count_kind(self, chunk: Chunk, key: int, side: int) -> None:
+        where, there = columns(key, side), chunk.tables(key, side)
+        header = there[""]
+        if key == API_VERSIONS and side == REQUEST:
+            self.learn_software(chunk, header)
+        if key == METADATA and side == RESPONSE:
+            learn_brokers(there["brokers"], self.nodes)
+        if side != RESPONSE:
+            return
+        if THROTTLE in header.names:
+            waits = header[THROTTLE]
+            for row in np.flatnonzero(waits > 0).tolist():
+                self.throttle(chunk, int(header.message[row]), int(waits[row]))
+        for column in where.errors:
+            seen: set[tuple[int, int, str]] = set()
+            for message, code, _, topic in errors_of(there, column, self.topic_names):
+                if (message, code, topic) not in seen:
+                    seen.add((message, code, topic))
+                    time_ns = int(chunk.exchanges.ts_ns[message])
+                    self.fail(chunk, int(chunk.exchange_of[message]), error_name(code), topic, time_ns)
+
+    def learn_software(self, chunk: Chunk, header: Table) -> None:
+        stated = [header[name].strings() for name in SOFTWARE]
+        for message, *software in zip(header.message.tolist(), *stated, strict=True):
+            if any(software) and len(self.software) < MOST_ROWS:
+                call = chunk.call(int(chunk.exchange_of[message]))
+                self.software[call.client_id, call.host] = " ".join(filter(None, software))
+
+    def count_uses(self, chunk: Chunk, key: int) -> None:
+        """Each exchange once for each topic that it names: in a fetch session not every request, or response, does."""
+        texts: dict[str, int] = {}
+        parts = [self.topics_of(chunk, key, side, texts) for side in (REQUEST, RESPONSE)]
+        pairs = np.unique(np.concatenate(parts, axis=1), axis=1)
+        index, topics, named = pairs[0], pairs[1], list(texts)
+        replica = chunk.replica[index] if key == FETCH else np.full(len(index), -1)
+        for group in grouped((chunk.party[index], topics, replica + 1), chunk.asked_ns[index]):
+            call = chunk.call(int(index[group.row]))
+            use = Use(call.client_id, call.host, call.api, named[topics[group.row]], int(replica[group.row]))
+            self.uses.row(use, group.size, group.first_ns, group.last_ns)
+
+    def topics_of(self, chunk: Chunk, key: int, side: int, texts: dict[str, int]) -> Ints:
+        """[exchanges, numbers of their topics in `texts`], which grows."""
+        found = [np.zeros((2, 0), np.int64)]
+        for path, name, topic_id in columns(key, side).topics:
+            table = chunk.tables(key, side)[path]
+            if len(table):
+                codes, own = topic_codes(table, name, topic_id, self.topic_names)
+                numbers = np.array([texts.setdefault(text, len(texts)) for text in own] or [0])
+                index = chunk.exchange_of[table.message]
+                rows = np.flatnonzero((codes >= 0) & (index >= 0))
+                found.append(np.stack([index[rows], numbers[codes[rows]]]))
+        return np.concatenate(found, axis=1)
+
+    def throttle(self, chunk: Chunk, message: int, wait_ms: int) -> None:
+        index, time_ns = int(chunk.exchange_of[message]), int(chunk.exchanges.ts_ns[message])
+        row = self.fail(chunk, index, THROTTLED, "", time_ns)
+        if row is not None:
+            row.sum_ms += wait_ms
+            row.worst_ms = max(row.worst_ms, wait_ms)
+
+    def fail(self, chunk: Chunk, index: int, error: str, topic: str, time_ns: int) -> Count | None:
+        call = chunk.call(index)
+        chunk.failed[index] |= error != THROTTLED
+        replica = int(chunk.replica[index]) if call.api == "Fetch" else -1
+        failure = Rejection(error, call.client_id, call.host, call.api, topic, replica)
+        known = self.failures.get(failure)
+        again = known is not None and time_ns - known.last_ns <= STREAK_NS
+        row = self.failures.row(failure, 1, time_ns, time_ns)
+        if row is not None:
+            row.streak, row.streak_ns = (row.streak + 1, row.streak_ns) if again else (1, time_ns)
+        if row is not None and (call.server in row.servers or len(row.servers) < MOST_SERVERS):
+            row.servers[call.server] = row.servers.get(call.server, 0) + 1
+        return row
+
+
+MOST_SERVERS = 20
+STREAK_NS = 300_000_000_000
+"""metadata.max.age.ms: so seldom a client asks at least."""
+
+
+class Group(NamedTuple):
+    row: int
+    """One of its rows."""
+    rows: Ints
+    size: int
+    first_ns: int
+    last_ns: int
+
+
+def grouped(parts: Sequence[Ints], times: Ints) -> Iterator[Group]:
+    """Rows that are alike in all these numbers (none below 0), as one group each."""
+    if not len(times):
+        return
+    code = np.zeros(len(times), np.int64)
+    for part in parts:
+        code = code * (int(part.max()) + 1) + part
+    order = np.argsort(code, kind="stable")
+    begins = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0])
+    first, last = (least.reduceat(times[order], begins).tolist() for least in (np.minimum, np.maximum))
+    for begin, end, first_ns, last_ns in zip(
+        begins.tolist(), [*begins[1:].tolist(), len(order)], first, last, strict=True
+    ):
+        yield Group(int(order[begin]), order[begin:end], end - begin, first_ns, last_ns)
+
+
+class Chunk:
+    """Exchanges of one call of the follower, with what is asked of each: numbers for who, whom and which API."""
+
+    def __init__(self, exchanges: Exchanges, decoded: Decoded) -> None:
+        self.exchanges, self.decoded = exchanges, decoded
+        self.exchange_of = exchanges.exchange
+        half = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
+        self.api = exchanges.messages.key[half].astype(np.int64)
+        self.asked_ns = exchanges.ts_ns[half]
+        connection = exchanges.connection[half]
+        hosts, host_of = numbers_of([each.client[0] for each in exchanges.connections])
+        self._servers, server_of = numbers_of([endpoint(each.server) for each in exchanges.connections])
+        self.server = server_of[connection]
+        codes, texts = client_ids(exchanges)
+        self.party = (codes + 1) * len(hosts) + host_of[connection]
+        self._ids, self._hosts = [None, *texts], hosts
+        self.failed = np.zeros(len(exchanges), np.bool_)
+        """By exchange, whether its response has an error."""
+        self._tables: dict[tuple[int, int], dict[str, Table]] = {}
+        self._replica: Ints | None = None
+
+    @property
+    def kinds(self) -> list[tuple[int, int]]:
+        """(API key, side) of messages that were decoded and of which a column is wanted."""
+        well, messages = self.decoded.status == Status.OK, self.exchanges.messages
+        found = np.unique(messages.key[well].astype(np.int64) * 2 + messages.side[well])
+        return [(key, side) for key, side in (divmod(int(one), 2) for one in found) if wanted(key, side)]
+
+    def tables(self, key: int, side: int) -> dict[str, Table]:
+        if (key, side) not in self._tables:
+            self._tables[key, side] = columns_of(self.decoded, key, SIDES[side])
+        return self._tables[key, side]
+
+    @property
+    def replica(self) -> Ints:
+        """By exchange the broker that fetches as a follower; -1 for all others."""
+        if self._replica is None:
+            self._replica = np.full(len(self.exchanges), -1, np.int64)
+            header = self.tables(FETCH, REQUEST)[""]
+            if len(header):
+                stated = np.maximum(header[REPLICA[0]], header[REPLICA[1]])
+                self._replica[self.exchange_of[header.message]] = np.maximum(stated, -1)
+        return self._replica
+
+    def of_client(self, client_id: str) -> Ints:
+        """Exchanges of a client ID."""
+        if client_id not in self._ids:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.party // len(self._hosts) == self._ids.index(client_id))
+
+    def call(self, index: int) -> Call:
+        """Who asked whom in an exchange."""
+        code, host = divmod(int(self.party[index]), len(self._hosts))
+        api = int(self.api[index])
+        return Call(self._ids[code], self._hosts[host], self._servers[int(self.server[index])], name_of(api))
+
+
+def numbers_of(texts: list[str]) -> tuple[list[str], Ints]:
+    """Each text once, and the number of each of these."""
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return list(numbers), np.array([numbers[text] for text in texts], np.int64)
+
+
+def client_ids(exchanges: Exchanges) -> tuple[Ints, list[str]]:
+    """By exchange the number of its client ID, -1 without one; see `wire.client_id`, which reads one header."""
+    messages, out = exchanges.messages, np.full(len(exchanges), -1, np.int64)
+    index = np.flatnonzero(exchanges.request >= 0)
+    rows = exchanges.request[index]
+    begin, end = messages.at[rows], messages.at[rows + 1]
+    long_enough = end - begin >= LENGTH_ENDS
+    index, rows, begin, end = (each[long_enough] for each in (index, rows, begin, end))
+    length = (
+        (messages.data[begin + 8].astype(np.int32) << 8 | messages.data[begin + 9]).astype(np.int16).astype(np.int32)
+    )
+    cut = np.r_[messages.span_offset, 1 << 62][
+        np.where(np.diff(messages.span_at)[rows] > 0, messages.span_at[rows], -1)
+    ]
+    whole = (LENGTH_ENDS + length <= np.minimum(end - begin, cut)) & (length >= 0)
+    whole &= ~((messages.key[rows] == CONTROLLED_SHUTDOWN) & (messages.version[rows] == 0))
+    at = np.where(whole, begin + LENGTH_ENDS, 0)
+    codes, texts = Text(messages.data, at, np.where(whole, length, -1).astype(np.int32)).codes()
+    out[index] = codes
+    return out, texts
+
+
+LENGTH_ENDS = 10
+"""Bytes of a request header before its client ID: key, version, correlation ID, length."""
+CONTROLLED_SHUTDOWN = 7
+assert short_header(CONTROLLED_SHUTDOWN, 0)
+
+
+BROKERS = ("brokers.node_id", "brokers.host", "brokers.port")
+ALSO = {(FETCH, REQUEST): REPLICA, (API_VERSIONS, REQUEST): SOFTWARE, (METADATA, RESPONSE): BROKERS}
+"""Columns besides topics and errors."""
+
+
+def learn_brokers(brokers: Table, nodes: dict[str, int]) -> None:
+    """Which broker is behind which address, by the `brokers` of Metadata answers."""
+    hosts, texts = brokers["host"].codes()
+    for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
+        if len(nodes) < MOST_ROWS:
+            nodes[endpoint((texts[host], port))] = node
+
+
+@cache
+def wanted(key: int, side: int) -> tuple[str, ...]:
+    """Columns that are counted of one kind of message."""
+    if known()[key][0] < 0:
+        return ()
+    where, slots = columns(key, side), {slot.path for slot in form(key, SIDES[side]).root.walk()}
+    found = {at(path, name) for path, *pair in where.topics for name in pair if name is not None}
+    found |= {at(path, name) for path, name in naming(key, side)} | {
+        at(path, "topic_id") for path, _ in naming(key, side)
+    }
+    for column in where.errors if side == RESPONSE else ():
+        found.add(at(column.table, column.code))
+        found |= {at(*column.partition)} if column.partition else set()
+    alone = ALSO.get((key, side), ())
+    return tuple(sorted((found | {THROTTLE, *alone}) & slots))
+
+
+def at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+@cache
+def projection(also: Wanted = ()) -> Projection:
+    kinds = {(key, side) for key in names() for side in (REQUEST, RESPONSE) if wanted(key, side)}
+    found = {(name_of(key), SIDES[side]): wanted(key, side) for key, side in kinds}
+    for api, side, more in also:
+        found[api, side] = (*found.get((api, side), ()), *more)
+    return only(found)
+
+
+def counted(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Traffic:
+    """All that frames tables show; of connections with one of these ports, if some are given."""
+    traffic = Traffic()
+    for exchanges in followed(tables, ports):
+        traffic.add(exchanges)
+    return traffic

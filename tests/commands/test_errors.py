@@ -1,0 +1,93 @@
+"""`wirecheck errors`: as a person, a program and a spreadsheet read it; names in place of addresses."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import wirecheck
+from tests.commands.test_changes import capture
+from tests.decode.show.test_traffic import SECOND, fetch, produce, talking
+
+
+@pytest.fixture
+def failing(tmp_path):
+    talk = talking()
+    for number in range(4):
+        produce(talk, number, 6, topic="a\x1b[2Jb")
+        talk.ts_ns += SECOND
+    other = talking(("10.0.4.13", 40000))
+    produce(other, 1, 3, client_id="shop")
+    return capture(tmp_path, talk.close(), other.close())
+
+
+TIMES, BROKER = "22:13:20 to 22:13:23", "by 10.0.1.3:9092"
+
+
+def words(text):
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_a_line_says_what_fails_for_whom_and_how_often(run, failing):
+    told = run("errors", failing)
+    assert words(told.stdout) == [
+        f"write rejected ongoing NOT_LEADER_OR_FOLLOWER Produce a\\x1b[2Jb billing-7 10.0.4.12 4 of 4 {TIMES} {BROKER}",
+        f"write rejected stopped UNKNOWN_TOPIC_OR_PARTITION Produce orders shop 10.0.4.13 1 of 1 22:13:20 {BROKER}",
+    ]
+    assert "2 errors, 1 ongoing; 10 messages, all decoded, 22:13:20 to 22:13:23 UTC" in told.stderr
+    assert told.exit_code == 0
+
+
+def test_json_csv_and_the_library_have_the_same_rows(run, failing):
+    lines = [json.loads(line) for line in run("errors", failing, "--format", "json").stdout.splitlines()]
+    rows = list(csv.DictReader(io.StringIO(run("errors", failing, "--format", "csv").stdout)))
+    found = wirecheck.errors(failing)
+    assert [row["client_id"] for row in lines] == [row["client_id"] for row in rows] == [row.client_id for row in found]
+    assert (lines[0]["count"], lines[0]["servers"], lines[0]["first_seen"][:19]) == (
+        4, ["10.0.1.3:9092"], "2023-11-14T22:13:20",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "clients"), [
+    (["--client", "shop"], ["shop"]), (["--topic", "orders"], ["shop"]), (["--ongoing"], ["billing-7"]),
+    (["--error", "not_leader_or_follower"], ["billing-7"]), (["--error", "NONE"], []),
+])  # fmt: skip
+def test_only_what_was_asked_for(run, failing, options, clients):
+    told = run("errors", failing, *options, "--format", "json")
+    assert [json.loads(line)["client_id"] for line in told.stdout.splitlines()] == clients
+
+
+def test_no_errors_say_over_what(run, tmp_path):
+    talk = talking()
+    fetch(talk, 1)
+    told = run("errors", capture(tmp_path, talk.close()))
+    assert (told.stdout, told.exit_code) == ("", 0)
+    assert "0 errors, 0 ongoing; 2 messages, all decoded" in told.stderr
+
+
+POD = {"metadata": {"name": "billing-7"}, "spec": {}, "status": {"podIP": "10.0.4.12", "podIPs": [{"ip": "10.0.4.12"}]}}
+NODE = {"metadata": {"name": "agent"}, "spec": {"hostNetwork": True}, "status": {"podIP": "10.0.4.13"}}
+
+
+@pytest.mark.parametrize("text", [
+    "# hosts\n10.0.4.12 billing-7 alias\n::1 localhost\n", json.dumps({"10.0.4.12": "billing-7"}),
+    json.dumps({"kind": "List", "items": [POD, NODE]}),
+])  # fmt: skip
+def test_names_of_addresses(run, failing, tmp_path, text):
+    (tmp_path / "names").write_text(text)
+    told = run("errors", failing, "--names", tmp_path / "names")
+    assert "billing-7 (10.0.4.12)" in told.stdout
+    assert "(10.0.4.13)" not in told.stdout
+    (row, *_) = map(
+        json.loads, run("errors", failing, "--names", tmp_path / "names", "--format", "json").stdout.splitlines()
+    )
+    assert (row["host"], row["host_name"]) == ("10.0.4.12", "billing-7")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', "no address", '{"items": [{}]}'])
+def test_a_file_of_no_names_is_one_line(run, failing, tmp_path, text):
+    (tmp_path / "names").write_text(text)
+    told = run("errors", failing, "--names", tmp_path / "names")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert len(told.stderr.splitlines()) == 1

@@ -1,0 +1,79 @@
+"""Errors by harm: what fails, and whether it goes on. Near misses: errors that ended, are routine, came once."""
+
+import pytest
+
+from tests.decode.show.test_traffic import SECOND, capture, exchange, fetch, produce, talking
+from wirecheck.decode.show.error_rows import error_rows
+from wirecheck.decode.show.traffic import counted
+
+
+def rows(*talks):
+    return error_rows(counted([capture(*talks)]))
+
+
+def writes(errors, every_s=5, topic="orders", at=0, client=("10.0.4.12", 40000)):
+    talk = talking(client, at)
+    for number, error in enumerate(errors):
+        produce(talk, number, error, topic)
+        talk.ts_ns += every_s * SECOND
+    return talk
+
+
+@pytest.mark.parametrize(("errors", "status"), [
+    ([0, 6, 6, 6, 6], "ongoing"), ([6, 6, 6, 0, 0, 0, 0, 0], "recovered"), ([0, 0, 6], "stopped"), ([6, 6], "stopped"),
+    ([6, 0], "recovered"), ([6, 0, 6, 0, 6, 0, 6], "ongoing"),
+])  # fmt: skip
+def test_whether_it_goes_on(errors, status):
+    (row,) = rows(writes(errors).close())
+    assert (row.status, row.count, row.requests) == (status, errors.count(6), len(errors))
+
+
+def test_one_who_gave_up_long_before_the_end_has_stopped():
+    other = writes([0] * 20, at=60 * SECOND, client=("10.0.4.13", 40000))
+    (row,) = rows(writes([6, 6, 6], every_s=1).close(), other.close())
+    assert row.status == "stopped"
+
+
+def test_another_topic_that_works_is_no_recovery():
+    talk = talking()
+    for number in range(12):
+        produce(talk, number, 100 if number % 2 else 0, "lost" if number % 2 else "fine")
+        talk.ts_ns += SECOND
+    (row,) = rows(talk.close())
+    assert (row.topic, row.error, row.status) == ("lost", "UNKNOWN_TOPIC_ID", "ongoing")
+
+
+def test_a_success_at_once_ends_an_error_about_the_request():
+    talk = talking()
+    for number, error in enumerate([14, 14, 0]):
+        asked = {"transactionalId": None, "transactionTimeoutMs": 1, "producerId": -1, "producerEpoch": -1}
+        answered = {"throttleTimeMs": 0, "errorCode": error, "producerId": 1, "producerEpoch": 0}
+        exchange(talk, "InitProducerId", 4, asked, answered, number)
+    (row,) = rows(talk.close())
+    assert (row.effect, row.status, row.topic) == ("transaction rejected", "recovered", None)
+
+
+def test_the_worst_comes_first_and_what_is_routine_last():
+    talk = talking()
+    exchange(talk, "JoinGroup", 4, JOIN, {"errorCode": 79, "members": [], "memberId": "m"}, 100)
+    exchange(
+        talk, "SaslAuthenticate", 1, {"authBytes": ""}, {"errorCode": 58, "errorMessage": "no", "authBytes": ""}, 101
+    )
+    for number in range(4):
+        produce(talk, number, 6, throttle_ms=7)
+        talk.ts_ns += SECOND
+    found = rows(talk.close())
+    assert [(row.effect, row.status) for row in found] == [
+        ("write rejected", "ongoing"), ("throttled", "ongoing"), ("login failed", "stopped"), ("routine", "stopped"),
+    ]  # fmt: skip
+    assert (found[1].throttle_time_ms, found[1].throttle_time_max_ms, found[0].throttle_time_ms) == (28, 7, None)
+
+
+JOIN = {"groupId": "g", "sessionTimeoutMs": 1, "rebalanceTimeoutMs": 1, "memberId": "", "protocolType": "consumer",
+        "protocols": []}  # fmt: skip
+
+
+def test_no_errors_no_rows():
+    talk = talking()
+    fetch(talk, 1)
+    assert rows(talk.close()) == []
