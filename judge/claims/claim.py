@@ -34,6 +34,8 @@ LEAST = "least:"
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
 SUCCESS = "0"
+WAITED = "waited"
+"""Among answers over time: those to requests that had waited, from when the first of them was sent."""
 ROW = 8
 """Parts of a stored claim."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
