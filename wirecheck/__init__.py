@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.decode.show.change import Change, Frame
     from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.library import InputError, changes, clients, errors, messages, replay, topics
+    from wirecheck.decode.show.subject_facts import Fact
+    from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.library import InputError, changes, clients, diff, errors, messages, replay, topics, why
     from wirecheck.library_values import (
         Client,
         Finding,
@@ -47,7 +49,9 @@ __version__: str
 __all__ = [
     "Change",
     "Client",
+    "Difference",
     "ErrorRow",
+    "Fact",
     "Finding",
     "Frame",
     "InputError",
@@ -63,17 +67,21 @@ __all__ = [
     "__version__",
     "changes",
     "clients",
+    "diff",
     "errors",
     "messages",
     "replay",
     "topics",
+    "why",
 ]
 
 
 ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
     "Change": "wirecheck.decode.show.change",
+    "Difference": "wirecheck.decode.show.traffic_diff",
     "ErrorRow": "wirecheck.decode.show.error_rows",
+    "Fact": "wirecheck.decode.show.subject_facts",
     "Frame": "wirecheck.decode.show.change",
 }
 """Values that commands use, too."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from wirecheck.decode.peer import Conversation
 from wirecheck.judge.claims.kinds import KINDS, TRAFFIC, Subject
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
@@ -33,6 +34,8 @@ LEAST = "least:"
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
 SUCCESS = "0"
+WAITED = "waited"
+"""Among answers over time: those to requests that had waited, from when the first of them was sent."""
 ROW = 8
 """Parts of a stored claim."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
@@ -64,11 +67,11 @@ class Sighting(NamedTuple):
 
     @property
     def server(self) -> str:
-        return self.connection.rpartition(">")[2]
+        return str(Conversation.of(self.connection).server)
 
     @property
     def client(self) -> str:
-        return self.connection.partition(">")[0]
+        return str(Conversation.of(self.connection).client)
 
 
 class Claim:

@@ -262,13 +262,14 @@ STATED: Mapping[str, Kind] = {
         "host endpoint client started_ns",
         "connection:endpoint:client:started_ns",
         "connection {client}>{endpoint}",
-        growing="frames payload_bytes requests responses overhead_bytes unseen_bytes",
+        growing="frames payload_bytes requests responses overhead_bytes unseen_bytes cut_bytes cut_segments",
     ),
     "gap": kind(
         "host endpoint client started_ns ts_ns side bytes",
         "connection:endpoint:client:started_ns",
         "{bytes} {side} bytes are missing",
     ),
+    "answered": kind("endpoint", "link:endpoint", "{endpoint} answers"),
     "unanswered": kind("host endpoint api outcome", "link:endpoint", "{api} was not answered: {outcome}"),
     "malformed": kind(
         "api version side reason client_id host endpoint client started_ns",
