@@ -20,9 +20,9 @@ MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
-    "story": {"judge"},
+    "story": {"judge", "decode.peer"},
     "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file", "capture.file_metadata"},
-    "dashboards": {"story"},
+    "dashboards": {"story", "decode.peer"},
     "commands": {
         "capture",
         "decode",

@@ -20,9 +20,10 @@ import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, endpoint
+from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.show.learned_names import TopicNames, naming
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
@@ -360,8 +361,8 @@ class Chunk:
         self.api = exchanges.messages.key[half].astype(np.int64)
         self.asked_ns = exchanges.ts_ns[half]
         connection = exchanges.connection[half]
-        hosts, host_of = numbers_of([each.client[0] for each in exchanges.connections])
-        self._servers, server_of = numbers_of([endpoint(each.server) for each in exchanges.connections])
+        hosts, host_of = numbers_of([each.client.host for each in exchanges.connections])
+        self._servers, server_of = numbers_of([str(each.server) for each in exchanges.connections])
         self.server = server_of[connection]
         codes, texts = client_ids(exchanges)
         self.party = (codes + 1) * len(hosts) + host_of[connection]
@@ -451,7 +452,7 @@ def learn_brokers(brokers: Table, nodes: dict[str, int]) -> None:
     hosts, texts = brokers["host"].codes()
     for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
         if len(nodes) < MOST_ROWS:
-            nodes[endpoint((texts[host], port))] = node
+            nodes[str(Peer(texts[host], port))] = node
 
 
 @cache
