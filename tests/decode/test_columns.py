@@ -214,6 +214,23 @@ def test_flat_lists_are_the_rows_one_after_the_other():
         assert len(column) == 4
 
 
+def test_lists_are_numbered_by_what_is_in_them_however_often_they_come():
+    data = np.frombuffer(np.array([1, 2, 1, 2, 3], ">i4").tobytes(), np.uint8)
+    at = np.array([0, 8, 4, 0, -1, 0], np.int64)
+    column = Lists(data, at, np.array([2, 2, 3, -1, 2, 0], np.int32), 4)
+    codes, unique = column.codes()
+    assert [unique[code] if code >= 0 else None for code in codes.tolist()] == [
+        [1, 2],
+        [1, 2],
+        [2, 1, 2],
+        None,
+        None,
+        [],
+    ]
+    assert codes.tolist() == [0, 0, 1, -1, -1, 2]
+    assert column.codes()[0] is codes
+
+
 def sasl(spans):
     auth = case("SaslAuthenticate", "request", 2)
     built = build(auth[1], 2, random.Random(4), {"authBytes": base64.b64encode(b"secret token").decode()})
