@@ -25,7 +25,6 @@ FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 EXTRAS = {
     "scapy": "capture",
     "prometheus_client": "capture,monitor",
-    "jinja2": "monitor",
     "pandas": "monitor",
     "deltalake": "delta",
 }

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.decode.show.change import Change, Frame
     from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.library import InputError, changes, clients, errors, messages, replay, topics
+    from wirecheck.decode.show.subject_facts import Fact
+    from wirecheck.library import InputError, changes, clients, errors, messages, replay, topics, why
     from wirecheck.library_values import (
         Client,
         Finding,
@@ -48,6 +49,7 @@ __all__ = [
     "Change",
     "Client",
     "ErrorRow",
+    "Fact",
     "Finding",
     "Frame",
     "InputError",
@@ -67,6 +69,7 @@ __all__ = [
     "messages",
     "replay",
     "topics",
+    "why",
 ]
 
 
@@ -74,6 +77,7 @@ ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
     "Change": "wirecheck.decode.show.change",
     "ErrorRow": "wirecheck.decode.show.error_rows",
+    "Fact": "wirecheck.decode.show.subject_facts",
     "Frame": "wirecheck.decode.show.change",
 }
 """Values that commands use, too."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.message_filter import Filter, Moment
     from wirecheck.decode.show.message_lines import Reading
+    from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.streaming.store.run_result import Result
 
@@ -184,6 +185,20 @@ def errors(*paths: Path, ports: Sequence[int] = ()) -> list[ErrorRow]:
     from wirecheck.decode.show.error_rows import error_rows
 
     return error_rows(traffic(paths, ports))
+
+
+def why(name: str, *paths: Path, kind: str | None = None, ports: Sequence[int] = ()) -> dict[str, list[Fact]]:
+    """What captures show of a topic, client, group or broker, by section, as `wirecheck why` prints it.
+
+    `kind`: topic, group, broker or client, where the name is several of them. InputError where it is none.
+    """
+    with as_input_error():
+        from wirecheck.commands.why import kind_of
+        from wirecheck.decode.show.subject import subject_of
+        from wirecheck.decode.show.subject_facts import sections
+
+        subject = subject_of(name, Source(paths, ()).tables(), ports)
+        return sections(subject, kind_of(subject, kind)[0])
 
 
 def traffic(paths: Sequence[Path], ports: Sequence[int]) -> Traffic:

@@ -19,7 +19,6 @@ import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.connection.exchanges import endpoint
 from wirecheck.decode.envelope import ENVELOPE, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
@@ -254,7 +253,7 @@ def of_apis(exchanges: Exchanges, keys: list[int]) -> Exchanges:
 
 
 def host_of(pairs: Exchanges, row: int) -> str:
-    return pairs.connections[int(pairs.connection[row])].client[0]
+    return pairs.connections[int(pairs.connection[row])].client.host
 
 
 def frame_of(pairs: Exchanges, row: int) -> Frame:
@@ -277,7 +276,7 @@ def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> See
         body,
         body_of(decoded, response),
         frame_of(pairs, request),
-        endpoint(pairs.connections[int(pairs.connection[request])].server),
+        str(pairs.connections[int(pairs.connection[request])].server),
     )
 
 
@@ -317,7 +316,7 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
             body,
             body_of(inner, response),
             frame_of(pairs, outer),
-            endpoint(pairs.connections[int(pairs.connection[outer])].server),
+            str(pairs.connections[int(pairs.connection[outer])].server),
             client_id(pairs.messages, outer) if response >= 0 else None,
             principal(None if data is None else base64.b64decode(data)),
         )

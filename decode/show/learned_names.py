@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirecheck.decode.columns import kinds, tables
-from wirecheck.decode.connection.exchanges import endpoint
 from wirecheck.decode.connection.segments import FRAME
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
 
@@ -115,6 +115,6 @@ def noting(frames: Iterable[pa.Table], numbers: tuple[int, ...], places: Places)
         if numbers:
             wanted = pc.is_in(table["frame_no"], pa.array(numbers, pa.int64()))
             for row in table.filter(pc.and_(wanted, pc.equal(table["kind"], FRAME))).to_pylist():
-                ends = endpoint((row["src_ip"], row["src_port"])), endpoint((row["dst_ip"], row["dst_port"]))
+                ends = str(Peer(row["src_ip"], row["src_port"])), str(Peer(row["dst_ip"], row["dst_port"]))
                 places[row["source"], row["frame_no"]] = Packet(*ends, row["payload_len"])
         yield table

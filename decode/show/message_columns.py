@@ -17,7 +17,6 @@ import pyarrow as pa
 from wirecheck.decode.api_names import names as api_names
 from wirecheck.decode.columns import kinds
 from wirecheck.decode.columns import tables as tables_of
-from wirecheck.decode.connection.exchanges import endpoint
 from wirecheck.decode.kafka_error import KafkaError
 from wirecheck.decode.message import Status
 from wirecheck.decode.show.message_filter import wrong
@@ -137,7 +136,7 @@ def table_of(batch: DecodedBatch, rows: Ints) -> pa.Table:
     """One row for each of these messages."""
     exchanges, messages = batch.exchanges, batch.exchanges.messages
     clients, client_texts = client_codes(batch)
-    ends = [endpoint(each) for c in exchanges.connections for each in (c.client, c.server)]
+    ends = [str(each) for c in exchanges.connections for each in (c.client, c.server)]
     from_server = (messages.side[rows] != REQUEST).astype(np.int64)
     src = 2 * exchanges.connection[rows] + from_server
     keys, api = np.unique(messages.key[rows], return_inverse=True)
