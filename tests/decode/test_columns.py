@@ -5,10 +5,15 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i32, i64
 
 from tests.build import CASES, Still, build, case
 from tests.decode.test_message import batch, vectors
 from wirecheck.decode.columns import tables
+from wirecheck.decode.interpret.content import numbered
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode, only
@@ -229,6 +234,17 @@ def test_lists_are_numbered_by_what_is_in_them_however_often_they_come():
     ]
     assert codes.tolist() == [0, 0, 1, -1, -1, 2]
     assert column.codes()[0] is codes
+
+
+@given(st.data())
+def test_content_is_numbered_by_first_sight_whatever_follows_what(data):
+    content = data.draw(st.text("ab", max_size=30)).encode()
+    row = st.tuples(st.integers(-1, 32), st.sampled_from([-1, 0, 1, 2, 8, 9]))
+    rows = data.draw(st.lists(row, max_size=12)) * data.draw(st.integers(1, 3))
+    codes, unique = numbered(content, vec[i64]([at for at, _ in rows]), vec[i32]([size for _, size in rows]))
+    known = {}
+    expected = [known.setdefault(content[at : at + n], len(known)) if min(at, n) >= 0 else -1 for at, n in rows]
+    assert ([*codes], unique) == (expected, [*known])
 
 
 def sasl(spans):
