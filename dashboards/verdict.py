@@ -123,13 +123,19 @@ def basis(result: Row) -> str:
 def not_read(coverage: Row) -> list[str]:
     """What is missing, in a few words each; nothing where all was read."""
     found = (
-        (coverage["unseen_bytes"], "byte", " not captured"),
+        (coverage["unseen_bytes"], "byte", f" not captured{cut(coverage)}"),
         (coverage["encrypted_connections"], "encrypted connection", undecrypted(coverage)),
         (coverage["undecoded_messages"], "message", f" not decoded{reasons(coverage)}"),
         (coverage.get("dropped_frames", 0), "packet", " dropped while capturing"),
         (sum(unreadable(coverage).values()), "packet", f" not readable ({', '.join(unreadable(coverage))})"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
+
+
+def cut(coverage: Row) -> str:
+    """How many of the bytes that are missing the snap length of the capture cut off."""
+    found = coverage.get("details", {}).get("unseen_bytes", {}).get("snap length", 0)
+    return f" ({found:,} cut by the snap length; capture whole packets)" if found else ""
 
 
 def unreadable(coverage: Row) -> Counter[str]:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.message_lines import Reading
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.decode.show.traffic_diff import Difference
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
@@ -199,6 +200,13 @@ def why(name: str, *paths: Path, kind: str | None = None, ports: Sequence[int] =
 
         subject = subject_of(name, Source(paths, ()).tables(), ports)
         return sections(subject, kind_of(subject, kind)[0])
+
+
+def diff(before: Path, after: Path, *, ports: Sequence[int] = ()) -> list[Difference]:
+    """What is otherwise in a second capture, as `wirecheck diff --all` lists it: what is worse after comes first."""
+    from wirecheck.decode.show.traffic_diff import differences
+
+    return differences(*(traffic([side], ports) for side in (before, after)))
 
 
 def traffic(paths: Sequence[Path], ports: Sequence[int]) -> Traffic:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from wirecheck.decode.peer import Conversation
-from wirecheck.judge.claims.kinds import KINDS, Subject
+from wirecheck.judge.claims.kinds import KINDS, TRAFFIC, Subject
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
@@ -34,6 +34,8 @@ LEAST = "least:"
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
 SUCCESS = "0"
+WAITED = "waited"
+"""Among answers over time: those to requests that had waited, from when the first of them was sent."""
 ROW = 8
 """Parts of a stored claim."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
@@ -171,6 +173,11 @@ class Claim:
     def succeeded(self) -> bool:
         """Whether any of its answers had no error."""
         return SUCCESS in self.runs
+
+    @property
+    def flows(self) -> bool:
+        """Whether it merely shows that traffic goes on."""
+        return self.kind in TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
 
     @property
     def last_word(self) -> Sighting:

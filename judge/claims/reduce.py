@@ -114,6 +114,9 @@ class Sightings:
         self.port = Column(codes[connection.codes], [*places])
         """The client's port of each message."""
 
+    def at(self, message: int) -> Sighting:
+        return self.at_rank(int(self.rank[message]))
+
     def at_rank(self, rank: int) -> Sighting:
         if rank not in self.made:
             row = int(self.order[rank])
