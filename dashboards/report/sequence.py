@@ -37,7 +37,7 @@ def sequence(finding: Row, names: Mapping[str, str]) -> dict[str, Any] | None:
     lifelines: list[str] = []
     arrows: list[dict[str, Any]] = []
     for (connection, _, _), sides in exchanges.items():
-        ends = parties(connection, finding, names)
+        ends = parties(connection, sides, finding, names)
         if len({*lifelines, *ends}) > LIFELINES or len(arrows) >= MESSAGES:
             continue
         lifelines += [end for end in dict.fromkeys(ends) if end not in lifelines]
@@ -64,10 +64,13 @@ def sequence(finding: Row, names: Mapping[str, str]) -> dict[str, Any] | None:
     }
 
 
-def parties(connection: str, finding: Row, names: Mapping[str, str]) -> tuple[str, str]:
-    """Client and server of a connection, by name where there is one."""
+def parties(connection: str, sides: Iterable[Row], finding: Row, names: Mapping[str, str]) -> tuple[str, str]:
+    """Client and server of a connection by name. A client ID counts only if the evidence of this exchange states it: a
+    finding about one client may rest on what another one did.
+    """
     client, server = connection.split(">", 1)
-    own = finding["client_ids"][0] if len(finding["client_ids"]) == 1 else client.rpartition(":")[0]
+    words = {word for side in sides for word in side["claim"].split()}
+    own = next((name for name in finding["client_ids"] if name in words), client.rpartition(":")[0])
     return names.get(client, own), names.get(server, server)
 
 

@@ -28,15 +28,22 @@ def drawn(*sides, client_ids=("billing",)):
 def test_an_exchange_is_one_arrow_with_the_error_it_ended_with():
     made = drawn(
         side(9, "10.0.0.1:40000>10.0.0.2:9093", 5, "told"),
-        side(2, claim="fetches id"),
+        side(2, claim="billing fetches id"),
         side(3, claim="answers UNKNOWN_TOPIC_ID (100)"),
     )
-    assert [line["name"] for line in made["lifelines"]] == ["billing", "broker 1", "10.0.0.2:9093"]
+    assert [line["name"] for line in made["lifelines"]] == ["billing", "broker 1", "10.0.0.1", "10.0.0.2:9093"]
     assert [(one["api"], one["field"], one["leftwards"]) for one in made["arrows"]] == [
         ("Fetch v13", "UNKNOWN_TOPIC_ID (100)", False),
         ("Fetch v13", "", False),
     ]
     assert made["arrows"][0]["start"] == made["lifelines"][0]["at"] < made["arrows"][0]["end"]
+
+
+def test_a_client_is_named_only_where_the_evidence_names_it():
+    """A consumer that is stuck did not delete the topic, though that is evidence, too."""
+    deleted = side(1, "10.0.0.8:40000>10.0.0.1:9092", 7, "the topic is deleted", "DeleteTopics")
+    made = drawn(deleted, side(2, claim="billing fetches id"))
+    assert [line["name"] for line in made["lifelines"]] == ["10.0.0.8", "broker 1", "billing"]
 
 
 def test_arrows_and_lifelines_are_bounded_and_the_rest_is_counted():
