@@ -37,4 +37,4 @@ def main(what: str, scale: int = 1, profile: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:])
+    main(sys.argv[1], int(dict(enumerate(sys.argv)).get(2, "1")), *sys.argv[3:4])
