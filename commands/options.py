@@ -4,7 +4,8 @@ Knows: names, choices, defaults and help texts. Refuses to know what a command d
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
-DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
+DIALECTS = ("kafka", "kip516-draft", "kip4-draft")
 Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 
@@ -95,6 +96,14 @@ def key_logs(*, missing: bool = False) -> list[Path]:
     return [path for path, told in named if told or missing or path.exists()]
 
 
+@contextmanager
+def using_key_logs(paths: Iterable[Path]) -> Iterator[None]:
+    """Within it `key_logs` are these, whichever command runs."""
+    with click.Context(click.Command("library")) as ctx:
+        ctx.meta[KEY_LOGS] = [(path, True) for path in paths]
+        yield
+
+
 def tables() -> Decorator:
     return click.option("--from", "out", type=PATH, metavar="OUT", help="The --out folder of a replay or a monitor.")
 
@@ -104,9 +113,9 @@ def dialect() -> Decorator:
         "--dialect",
         envvar="WIRECHECK_DIALECT",
         type=click.Choice(DIALECTS),
-        default="auto",
+        default="kafka",
         show_default=True,
-        help="Layouts to read by.",
+        help="Protocol dialect: a draft is tried on messages that the shipped layouts do not read.",
     )
 
 

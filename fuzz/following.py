@@ -32,17 +32,17 @@ import pyarrow as pa
 from fuzz.damage import damaged
 from fuzz.files import BUILD
 from fuzz.hostile import ACK, ANSWERED, ASKED, START_NS, Frames, opened, request
+from tests import proxy_headers
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent
 from wirecheck.capture.trim.may_be_kept import header_bytes
 from wirecheck.capture.trim.trimmer import Trim
-from wirecheck.decode import dialect
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.connection.segments import segments
-from wirecheck.decode.dialect import hear, read
+from wirecheck.decode.dialect import DIALECTS, read, read_as_any
 from wirecheck.decode.message import Status
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import SIDES
@@ -59,6 +59,9 @@ WINDOW = 45  # frames of a connection in a sequence
 TOKEN_BYTES = 200  # what is left out whole and is shorter may be a SASL token: its own bytes stay
 BATCH_HEADER_BYTES = 64  # of a record batch: its bytes stay, so that a record is what is tried
 REPORT_EVERY = 5_000
+PROXIED = 0.2  # of the sequences begin with PROXY headers
+HEADERS = [*proxy_headers.NAMELESS.values(), *(header for header, _ in proxy_headers.NAMING.values())]
+HEADERS += [proxy_headers.v2(6, more=CANARY * 8), proxy_headers.v2_of(0x21, 0x31, CANARY * 27)]
 FETCH = 1
 HELD = 20_000  # segments behind a hole, in random order
 HELD_CALLS = 50  # in which they come
@@ -128,6 +131,8 @@ def sequence(rng: np.random.Generator, bases: list[Base], *, bend: bool) -> list
         at = 0 if rng.random() < 0.7 else int(rng.integers(0, len(mine)))
         places |= set(mine[at : at + WINDOW])
     rows = [chosen.rows[i] | {"agent": "one", "source": "one", "cluster": "c"} for i in sorted(places)]
+    if rng.random() < PROXIED:
+        rows = proxy_headers.prefixed(rows, HEADERS[int(rng.integers(len(HEADERS)))])
     return damaged(rng, rows, bend=bend)
 
 
@@ -156,11 +161,11 @@ def follow(rng: np.random.Generator, rows: list[Row], *, early: bool) -> int:
         if rng.random() < 0.5:
             found.append(follower.advance("one", int(part.column("ts_ns").to_numpy().max())))
     found.append(follower.drain())
-    heard: dict[Any, Any] = {}
+    named = list(DIALECTS)[int(rng.integers(len(DIALECTS)))]
     for told in found:
         if not len(told.messages):
             continue
-        decoded = read(told.messages, hear(told.messages, told.serial, told.exchange, heard))
+        decoded = read(told.messages, named)
         for i in rng.integers(0, len(told.messages), 2).tolist():
             if decoded.status[i] == Status.OK:
                 nested(decoded, i)
@@ -208,7 +213,7 @@ def places(kept: list[Row]) -> list[str]:
         m = told.messages
         if not len(m):
             continue
-        decoded = read(m, np.zeros(len(m), np.int8), dialect.AUTO)
+        decoded = read_as_any(m)
         for i in range(len(m)):
             data = m.data[m.at[i] : m.at[i + 1]].tobytes()
             if CANARY not in data:

@@ -4,8 +4,9 @@ Knows: which sources bind an id to a name and how strong each is, when an id was
 two ids. Does not know which of this is worth a finding.
 Rule: an id is a topic's identity for ever and is never reused; the order of ids is that of the lives of the metadata
 log, in one life the order of the log where it is known, else that in which one broker or the controllers told them,
-else that of their first sightings; by the last alone none is called the other's successor while both are told. An id
-that only an error answer or a request named is never bound.
+else that of their first sightings; by the last alone none is called the other's successor while both are told. An end
+is taken back where every server that reported the later id reports the former one again. An id that only an error
+answer or a request named is never bound.
 """
 
 from collections.abc import Iterator
@@ -29,6 +30,9 @@ STRENGTH = {
 }
 """Sources that bind an id to a name, 1 the strongest (PROTOCOL 5.0)."""
 CONTROL = ("leader-and-isr", "update-metadata")
+REPORTS = ("metadata", "describe-topic-partitions")
+"""Sources by which a broker reports what it serves."""
+NEVER = -1
 SKEW_NS = 1_000_000_000
 """Two capture points, or the two ends of one change, may disagree about the order by this much."""
 
@@ -40,6 +44,8 @@ class History:
         self.topic_id, self.bindings, self.context, self.group = topic_id, bindings, context, group
         self.first = min(bindings, key=lambda claim: (claim.first, repr(claim.key)))
         self.last = max(bindings, key=lambda claim: (claim.last_word, repr(claim.key)))
+        self.again_ns = NEVER
+        """Until when servers reported a later ID, and then this one again: an end before is taken back."""
 
     @property
     def born_ns(self) -> int:
@@ -58,8 +64,11 @@ class History:
 
     @cached_property
     def life(self) -> int:
-        """The last life of the metadata log in which it has the name: by its records, else by who named it last."""
-        lives, grace_ns = self.context.lives(self.group), self.context.settings.broker_grace_ns
+        """The last life of the metadata log in which it has the name: by its records, else by who named it last. A
+        paused broker names it after its end, but not again after a later one.
+        """
+        lives = self.context.lives(self.group)
+        grace_ns = self.context.settings.broker_grace_ns if self.again_ns == NEVER else 0
         if not lives.current:
             return 0
         if self.logged:
@@ -96,6 +105,24 @@ class History:
                 found[who] = min(claim.first.ts_ns, found.get(who, claim.first.ts_ns))
         return found
 
+    @cached_property
+    def reported(self) -> dict[str, int]:
+        """When each server reported it last."""
+        found: dict[str, int] = {}
+        for claim in self.bindings:
+            if claim["source"] in REPORTS:
+                found[claim["endpoint"]] = max(claim.last.ts_ns, found.get(claim["endpoint"], claim.last.ts_ns))
+        return found
+
+    def takes_back(self, later: "History") -> bool:
+        """Whether every server that reported a later ID reports this one again; not where a controller orders IDs."""
+        return (
+            self.born_ns < later.born_ns
+            and not any(claim["source"] in CONTROL for claim in (*self.bindings, *later.bindings))
+            and bool(later.reported)
+            and all(self.reported.get(server, NEVER) > ts_ns + SKEW_NS for server, ts_ns in later.reported.items())
+        )
+
     @property
     def sources(self) -> list[str]:
         return sorted({claim["source"] for claim in self.bindings})
@@ -119,12 +146,17 @@ class Topic:
                 by_id.setdefault(claim["topic_id"], []).append(claim)
         found = [History(topic_id, claims, self.context, self.group) for topic_id, claims in by_id.items()]
         found.sort(key=lambda history: (history.born_ns, history.topic_id))
+        for number, former in enumerate(found):
+            undone = [later for later in found[number + 1 :] if former.takes_back(later)]
+            former.again_ns = max((ts_ns for later in undone for ts_ns in later.reported.values()), default=NEVER)
         return sorted(found, key=cmp_to_key(stated_order)) if len(found) > 1 else found
 
     @property
     def changes(self) -> Iterator[tuple[History, History]]:
-        """One id and the next, both of one life of the metadata log: across lives nothing is compared."""
-        return ((old, new) for old, new in pairwise(self.histories) if old.life == new.life)
+        """One id and the next, both of one life of the metadata log and no end taken back: across lives nothing is
+        compared.
+        """
+        return ((old, new) for old, new in pairwise(self.histories) if comparable(old, new))
 
     def successor(self, history: History) -> History | None:
         """The id that took its place, if one is known to have."""
@@ -145,7 +177,7 @@ class Topic:
     def replaces(self) -> bool:
         """Whether its current id is known to have taken another one's place."""
         old, new = self.histories[-2:] if len(self.histories) > 1 else (None, None)
-        return old is not None and new is not None and old.life == new.life and self.follows(old, new)
+        return old is not None and new is not None and comparable(old, new) and self.follows(old, new)
 
     @cached_property
     def without_id(self) -> list[Claim]:
@@ -160,15 +192,16 @@ class Topic:
         until = min(later, default=1 << 63) + SKEW_NS
         lives = self.context.lives(self.group)
         removed = self.context.claims("deletion", self.group, "id", history.topic_id)
-        removed = [claim for claim in removed if lives.of(claim) >= history.life]
+        removed = [c for c in removed if lives.of(c) >= history.life and c.first.ts_ns > history.again_ns]
         if not removed and history.life < lives.current:
-            began = lives.lives[history.life + 1].began
-            removed = [began] if began is not None else []
+            after = lives.lives[history.life + 1]
+            known = history.logged or history.last.last_word.ts_ns < after.since_ns  # else it may be of the next life
+            removed = [after.began] if after.began is not None and known else []
         by_name = [
             claim
             for claim in self.deletions
             if claim["topic_id"] is None
-            and any(history.born_ns < ts_ns <= until for ts_ns in times(claim))
+            and any(max(history.born_ns, history.again_ns) < ts_ns <= until for ts_ns in times(claim))
             and lives.of(claim) >= history.life
         ]
         return min(removed or by_name, key=lambda claim: claim.first, default=None)
@@ -187,6 +220,10 @@ def topic_of(name: str, group: Group, context: CheckContext) -> Topic:
     return topic
 
 
+def comparable(old: History, new: History) -> bool:
+    return old.life == new.life and old.again_ns == new.again_ns
+
+
 def times(claim: Claim) -> tuple[int, int]:
     return claim.first.ts_ns, claim.last.ts_ns
 
@@ -195,6 +232,8 @@ def stated_order(one: History, other: History) -> int:
     """Below zero if one id came before the other, above if after, 0 if nobody who told both tells."""
     if one.life != other.life:
         return one.life - other.life
+    if one.again_ns != other.again_ns:
+        return one.again_ns - other.again_ns
     if one.offset is not None and other.offset is not None:
         return one.offset - other.offset
     mine, theirs = one.since, other.since

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import FRAME, segments
-from wirecheck.decode.dialect import AUTO, hear, read
+from wirecheck.decode.dialect import SHIPPED, read
 from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
 from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
@@ -39,12 +40,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.connection.follower import Exchanges
-    from wirecheck.decode.dialect import Heard
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.show.learned_names import Places
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped", "of", "verdict"]
+__all__ = [
+    "PLAIN",
+    "WAIT_NS",
+    "DecodedBatch",
+    "Filter",
+    "Line",
+    "Noticed",
+    "Reading",
+    "alone",
+    "batches",
+    "enveloped",
+    "of",
+    "verdict",
+]
 
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version
@@ -58,8 +71,8 @@ LONGEST_NS = 600_000_000_000  # what begins in time is answered within this: max
 class Reading:
     """How messages are read and shown."""
 
-    dialect: str = AUTO
-    """A name of decode.dialect.DIALECTS; auto: the one that each connection is found to speak."""
+    dialect: str = SHIPPED
+    """A name of decode.dialect.DIALECTS."""
     contents: bool = False
     """Show records and secrets, not only their lengths."""
     bodies: bool = True
@@ -103,22 +116,13 @@ def timed_lines(
     tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed
 ) -> Iterator[tuple[int, int, Line | None]]:
     """(time, rows of tables, line) of messages as they become known; None for a message that is not wanted."""
-    heard: Heard = {}
-    names = Names(wanted.topics)
-    topic_names = TopicNames()
     newest_ns = 0
-    for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
-        noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
-        spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
-        decoded = read(exchanges.messages, spoken, reading.dialect)
-        names.learn(decoded)
-        if reading.summary:
-            topic_names.learn(decoded)
-        answered = answers(exchanges)
-        clients, inside = client_ids(exchanges), enveloped(decoded, answered, reading, topic_names)
-        details_of, head = Details(decoded, reading, topic_names), Heads(exchanges)
-        times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), answered))
-        for i in wanted.rows(exchanges, inside):
+    for batch in batches(tables, wanted, reading, noticed):
+        exchanges, decoded = batch.exchanges, batch.decoded
+        clients, inside = client_ids(exchanges), batch.enveloped(reading)
+        details_of, head = Details(decoded, reading, batch.topic_names), Heads(exchanges)
+        times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), batch.answered))
+        for i in sorted(wanted.rows(exchanges, inside), key=times.__getitem__):
             if not wanted.names(clients.get(i), inside.get(i)):
                 continue
             found = head(i, clients.get(i)) | details_of(i)
@@ -126,11 +130,42 @@ def timed_lines(
                 found["latency_ns"] = times[i] - times[asked[i]] if asked[i] >= 0 else None
             if i in inside:
                 found["enveloped"] = inside[i] | forwarded_for(found.get("body", {}))
-            kept = wanted.keeps(found, names.said, noticed.frames)
+            kept = wanted.keeps(found, batch.names.said, noticed.frames)
             yield times[i], sizes[i], found if kept else None
         if len(exchanges.messages) and reading.at_once:
             newest_ns = max(newest_ns, int(exchanges.ts_ns.max()))
             yield newest_ns + WAIT_NS + 1, 0, None
+
+
+@dataclass(frozen=True)
+class DecodedBatch:
+    """Messages that became known together, decoded, and what was learned of names by then."""
+
+    exchanges: Exchanges
+    decoded: Decoded
+    names: Names
+    topic_names: TopicNames
+
+    @cached_property
+    def answered(self) -> Ints:
+        """By message, the one it answers; -1 if none."""
+        return answers(self.exchanges)
+
+    def enveloped(self, reading: Reading) -> dict[int, Line]:
+        return enveloped(self.decoded, self.answered, reading, self.topic_names)
+
+
+def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed) -> Iterator[DecodedBatch]:
+    """Messages of frames tables, as they become known."""
+    names = Names(wanted.topics)
+    topic_names = TopicNames()
+    for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
+        noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
+        decoded = read(exchanges.messages, reading.dialect)
+        names.learn(decoded)
+        if reading.summary:
+            topic_names.learn(decoded)
+        yield DecodedBatch(exchanges, decoded, names, topic_names)
 
 
 def within(tables: Iterable[pa.Table], wanted: Filter) -> Iterator[pa.Table]:
@@ -237,9 +272,7 @@ def without_ids(messages: Messages, i: int) -> Line:
 
 
 def alone(messages: Messages, reading: Reading) -> Decoded:
-    """Messages of which nothing is known that was said before or after."""
-    each = np.arange(len(messages))
-    return read(messages, hear(messages, each, each, {}), reading.dialect)
+    return read(messages, reading.dialect)
 
 
 def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:

@@ -6,6 +6,7 @@ Rule: totals are sums over rows of one measure; a count of nothing has no row. A
 
 from collections.abc import Iterator
 
+from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.result_table import ResultRow
@@ -31,7 +32,7 @@ LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
 def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Rows of one connection."""
     for claim in context.ledger.claims("connection", *subject):
-        name = f"{claim['client']}>{claim['endpoint']}"
+        name = str(Conversation(Peer.of(claim["client"]), Peer.of(claim["endpoint"])))
         identity = f"{name}@{claim['started_ns']}"
         for measure, detail, count in measures(claim):
             if count:
@@ -46,6 +47,7 @@ def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
     yield "foreign_bytes", None, claim.peak.get("payload_bytes", 0) if is_unread(claim) else 0
     for measure in CUMULATIVE:
         yield measure, None, 0 if protocol == "other" and measure in LOSSES else claim.peak.get(measure, 0)
+    yield "unseen_bytes", "snap length", claim.peak.get("cut_bytes", 0)
     for measure, count in claim.tally.items():
         name, _, detail = measure.partition(":")
         yield name, detail or None, count

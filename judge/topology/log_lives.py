@@ -2,23 +2,38 @@
 
 Knows: high watermarks, the beginnings of leader epochs, and leaders' answers that a follower has read further than the
 log goes. Does not know topics.
-Rule: in one life nothing is written below a high watermark that was announced before, an epoch begins once, and no
-follower has read more of the leader's epoch than the leader has. What breaks this begins a new life. A record keeps the
+Rule: in one life nothing is written below a high watermark that was announced before, an epoch begins once, no server
+announces a lower high watermark later, and no leader's log of an epoch ends below what was committed in that epoch or
+before, or below what a follower has read of the leader's own. What breaks this begins a new life. A record keeps the
 life in which its leader wrote it, whenever it is read, and lasts until a life begins below it.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
 
-from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.claim import Claim, Sighting
 
 AT, MS, MARGIN_NS = "at:", 1_000_000, 1_000_000_000
 ALWAYS = -(1 << 63)
 
 
+class Announced(NamedTuple):
+    """A server's highest high watermark of one slot, when it was announced first there."""
+
+    ts_ns: int
+    high_watermark: int
+    epoch: int
+    """Of the leader; -1 where the version does not carry it."""
+    claim: Claim
+
+
 @dataclass(frozen=True)
 class Beginning:
-    """What may begin a life: the first record of a leader epoch, or an answer that a follower has read too far."""
+    """What may begin a life: the first record of a leader epoch, an answer that a follower has read too far, or a lower
+    high watermark than the server announced before.
+    """
 
     written_ns: int
     """When, by the leaders' clocks."""
@@ -105,7 +120,8 @@ def lives_of(claims: Iterable[Claim]) -> LogLives:
             epochs.append(claim)
         elif claim.kind == "log_diverged":
             diverged.append(claim)
-    return LogLives(tuple(lives(beginnings(epochs, diverged, orders), heights(orders), diverged)), tuple(epochs))
+    announced = [one for order in orders for one in announcements(order)]
+    return LogLives(tuple(lives(beginnings(epochs, diverged, orders), announced, diverged)), tuple(epochs))
 
 
 def beginnings(epochs: list[Claim], diverged: list[Claim], orders: list[Claim]) -> list[Beginning]:
@@ -116,52 +132,69 @@ def beginnings(epochs: list[Claim], diverged: list[Claim], orders: list[Claim]) 
         written_ns = claim["written"] * MS
         seen_ns = min(claim.first.ts_ns, written_ns - ahead_ns) if written_ns > 0 else claim.first.ts_ns
         found.append(Beginning(written_ns, seen_ns, claim["offset"], claim))
-    for claim in diverged:
-        if claim["diverging_epoch"] >= claim["epoch"] >= 0:
-            seen_ns = claim.first.ts_ns
-            found.append(Beginning(seen_ns + ahead_ns, seen_ns, claim["end_offset"], claim))
+    found += [
+        Beginning(claim.first.ts_ns + ahead_ns, claim.first.ts_ns, claim["end_offset"], claim)
+        for claim in diverged
+        if claim["epoch"] >= 0
+    ]
+    for order in orders:
+        low = lower(announcements(order))
+        found += [Beginning(one.ts_ns + ahead_ns, one.ts_ns, one.high_watermark, one.claim) for one in low]
     return sorted(found, key=lambda one: (one.seen_ns, one.offset, repr(one.claim.key)))
 
 
-def heights(orders: list[Claim]) -> list[tuple[int, int, Claim]]:
-    """When each slot's highest high watermark was announced first, and by whom."""
-    return [
-        (-value[1], value[0], claim) for claim in orders for name, value in claim.peak.items() if name.startswith(AT)
-    ]
+def announcements(order: Claim) -> list[Announced]:
+    """What one server announced, in the order of time."""
+    found = []
+    for name, value in order.peak.items():
+        if name.startswith(AT):
+            high_watermark, before_ns, epoch, *where = value
+            claim = Claim(order.kind, order.key, Sighting(-before_ns, *where))
+            found.append(Announced(-before_ns, high_watermark, epoch, claim))
+    return sorted(found, key=lambda one: (one.ts_ns, one.high_watermark))
 
 
-def lives(
-    candidates: list[Beginning], announced: list[tuple[int, int, Claim]], diverged: list[Claim]
-) -> Iterable[Life]:
+def lower(announced: list[Announced]) -> Iterable[Announced]:
+    """Where one server's high watermark is lower than in the slot before: a leader's never falls in one life."""
+    return (after for before, after in pairwise(announced) if after.high_watermark < before.high_watermark)
+
+
+def lives(candidates: list[Beginning], announced: list[Announced], diverged: list[Claim]) -> Iterable[Life]:
     found, begun = [FIRST], dict[int, int]()
     for one in candidates:
         since_ns = found[-1].since_ns
-        before = [told for told in announced if since_ns <= told[0] < one.seen_ns - MARGIN_NS]
-        _, committed, order = max(before, key=lambda told: (told[1], -told[0], told[2].key), default=(0, -1, None))
+        before = [a for a in announced if since_ns <= a.ts_ns < one.seen_ns - MARGIN_NS and contradicts(a, one.claim)]
+        last = max(before, key=lambda a: (a.high_watermark, -a.ts_ns, a.claim.key), default=None)
+        committed = last.high_watermark if last else -1
         epoch = one.claim["epoch"] if one.claim.kind == "log_epoch" else None
         again = epoch is not None and one.written_ns - begun.get(epoch, one.written_ns) > MARGIN_NS
         if committed > one.offset or again:
-            found.append(
-                Life(
-                    one.claim.first.ts_ns, one.written_ns, one.offset, one.claim, committed, order,
-                    tuple(taken_back(one, committed, diverged)),
-                )
-            )  # fmt: skip
+            lost = tuple(taken_back(one, last, diverged)) if last else ()
+            order = last.claim if last else None
+            found.append(Life(one.claim.first.ts_ns, one.written_ns, one.offset, one.claim, committed, order, lost))
             begun.clear()
         if epoch is not None:
             begun.setdefault(epoch, one.written_ns)
     return found
 
 
+def contradicts(announced: Announced, claim: Claim) -> bool:
+    """Whether a beginning below this high watermark is another life's. That an earlier epoch ends somewhere says so
+    only of what was committed in that epoch or before; a lower high watermark only of the same server's.
+    """
+    if claim.kind == "log_diverged":
+        return bool(claim["diverging_epoch"] >= claim["epoch"] or 0 <= announced.epoch <= claim["diverging_epoch"])
+    return claim.kind == "log_epoch" or announced.claim.key == claim.key
+
+
 SOON_NS = 300 * 1_000_000_000
 """Followers of a log that went back ask for what it lost at once; a broker that stopped is started again by then."""
 
 
-def taken_back(one: Beginning, committed: int, diverged: list[Claim]) -> Iterable[Claim]:
+def taken_back(one: Beginning, last: Announced, diverged: list[Claim]) -> Iterable[Claim]:
     """Answers at the beginning of a life that take from a follower what the life before had committed."""
     for claim in sorted(diverged, key=lambda claim: claim.first):
         soon = one.seen_ns - MARGIN_NS <= claim.first.ts_ns <= one.seen_ns + SOON_NS
-        if soon and claim["end_offset"] < committed and claim["diverging_epoch"] >= 0:
-            same = claim["diverging_epoch"] >= claim["epoch"]
-            if same or claim["end_offset"] == one.offset:
-                yield claim
+        lost = claim["diverging_epoch"] >= 0 and claim["end_offset"] < last.high_watermark
+        if soon and lost and (claim["end_offset"] == one.offset or contradicts(last, claim)):
+            yield claim

@@ -206,10 +206,8 @@ def sides_of(life: Life) -> tuple[Side, ...]:
 
 
 def committed(announced: Claim, life: Life) -> Side:
-    seen = announced.first
     said = f"{announced['endpoint']} announces high watermark {life.committed} of the metadata log"
-    times = [-v[1] for n, v in announced.peak.items() if n.startswith("at:") and v[0] == life.committed]
-    return Side(seen._replace(ts_ns=min(times)) if times else seen, said)
+    return Side(announced.first, said)
 
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

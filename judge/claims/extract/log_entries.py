@@ -38,6 +38,8 @@ class Part:
     message: int
     entries: Entries
     high_watermark: int
+    leader_epoch: int = -1
+    """In which the answer was given."""
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
@@ -65,19 +67,20 @@ def orders(batch: Batch) -> Iterator[Claim]:
         order.below(part.high_watermark)
         order.absorb(part.entries)
         seen = batch.sightings.at_rank(int(batch.sightings.rank[part.message]))
-        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **told(part, seen.ts_ns)})
+        yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **told(part, seen)})
     yield from diverged(batch)
 
 
-def told(part: Part, ts_ns: int) -> dict[str, Any]:
-    """The high watermark with its earliest time in the slot, and by how much the writer's clock is ahead of ours, less
-    the age of the newest entry.
+def told(part: Part, seen: Sighting) -> dict[str, Any]:
+    """The high watermark with its earliest time in the slot, its leader's epoch and where it was seen; and by how much
+    the writer's clock is ahead of ours, less the age of the newest entry.
     """
     found: dict[str, Any] = {}
     if part.high_watermark >= 0:
-        found[f"at:{ts_ns // SLOT_NS}"] = [part.high_watermark, -ts_ns]
+        where = [part.high_watermark, -seen.ts_ns, part.leader_epoch, *seen[1:]]
+        found[f"at:{seen.ts_ns // SLOT_NS}"] = where
     if len(part.entries):
-        found["clock"] = int(part.entries.timestamp_ms.max()) * MS - ts_ns
+        found["clock"] = int(part.entries.timestamp_ms.max()) * MS - seen.ts_ns
     return found
 
 
@@ -112,12 +115,14 @@ def answers(batch: Batch) -> Iterator[Part]:
         return
     partitions = tables["responses.partitions"]
     records, high = partitions["records"], partitions["high_watermark"]
+    leader_epoch = partitions["current_leader.leader_epoch"]
     answered = of_log(tables) & (partitions["error_code"] == 0)
     for row in np.flatnonzero(answered).tolist():
         field = records.field(row)
         if field is not None:
             watermark = int(high[row])  # -1: a leader just elected sends records before it knows its own (KIP-595)
-            yield Part(int(partitions.message[row]), field_entries(field, watermark), watermark)
+            message, epoch = int(partitions.message[row]), int(leader_epoch[row])
+            yield Part(message, field_entries(field, watermark), watermark, epoch)
 
 
 def of_log(tables: Mapping[str, Table]) -> NDArray[np.bool_]:
