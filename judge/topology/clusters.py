@@ -18,7 +18,7 @@ from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, unknown
 from wirecheck.judge.topology.joined_nodes import Joined
 from wirecheck.judge.topology.membership import Membership, Node, Nodes, carried
-from wirecheck.judge.topology.shared_ids import Reports, taken_apart, twins, unreported
+from wirecheck.judge.topology.shared_ids import Reports, components, taken_apart, twins, unreported
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
@@ -85,6 +85,10 @@ class Clusters:
         by_kind.pop(FETCHES, None)
         self.addresses = by_kind["address"]
         """What servers say of where brokers are."""
+        self.listener = components(self.addresses)
+        """From an endpoint to its listener: whom broker lists join to it."""
+        self.named_ends = {claim["address"] for claim in self.addresses}
+        """Addresses of brokers."""
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
         self.disputed = disputed(by_kind["cluster_id"])

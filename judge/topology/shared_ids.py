@@ -4,7 +4,7 @@ Knows: beginnings of leader epochs, when each endpoint showed the log, broker li
 topic id under which name, and when. Does not know what a topic is.
 Rule: only a contradiction takes clusters apart, never addresses alone: one leader epoch begins twice, at two endpoints
 of one stated ClusterId that both go on leading; or one broker number answers at two endpoints, of lists that share no
-address, with two ids for one name, each again long after the other. Which endpoint is of which cluster, broker lists
+address, with two ids for one name for longer than a change takes. Which endpoint is of which cluster, broker lists
 and registrations of brokers say. The key of each is the ClusterId and the smallest endpoint of its component.
 """
 
@@ -19,7 +19,7 @@ from wirecheck.judge.topology.membership import Node, pairs
 AT, MARGIN_MS, COMMON_SLOTS = "at:", 1_000, 3
 """In so many slots of 10 s both must show the log: leaders of one quorum do so in turn."""
 BESIDE_NS = 30_000_000_000
-"""So long after the other id each must be reported again: brokers take a change over within it."""
+"""So long both ids must be reported beside each other: brokers take a change over within it."""
 Reports = Callable[[str, str], tuple[Claim, int] | None]
 """From an endpoint and a topic id to its first report there, and when it was reported or served there last."""
 
@@ -95,7 +95,7 @@ def by_reports(claims: dict[str, list[Claim]], reports: Reports) -> Iterator[Twi
         first, second = reports(one, ids[0]), reports(other, ids[1])
         if ids[0] == ids[1] or root(one) == root(other) or first is None or second is None:
             continue
-        beside_ns = min(first[1] - second[0].first.ts_ns, second[1] - first[0].first.ts_ns)
+        beside_ns = min(first[1], second[1]) - max(first[0].first.ts_ns, second[0].first.ts_ns)
         if beside_ns > BESIDE_NS:
             said = f"both answer as broker {number}, with different IDs of topic {first[0]['name']}"
             yield Twins(one, other, (first[0], second[0]), said)

@@ -96,8 +96,8 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Two live clusters with one ClusterId: one leader epoch of the metadata log begins twice, at two endpoints
-    that both go on leading; or one broker number answers at two endpoints with two IDs for one topic name, each again
-    30 s after the other, and the broker lists of the two share no address.
+    that both go on leading; or one broker number answers at two endpoints with two IDs for one topic name for 30 s and
+    more, and the broker lists of the two share no address.
 
     Why it matters. The disks of a cluster were copied, or two deployments use one fixed ClusterId. Nodes that reach the
     wrong cluster are accepted there. The two are shown as two clusters if their broker lists name different addresses.
