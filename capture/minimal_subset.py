@@ -34,10 +34,10 @@ def enough(wanted: set[Pair], every: Mapping[Pair, Size], proves: Callable[[set[
 def around(wanted: set[Pair], every: Mapping[Pair, Size]) -> list[list[Pair]]:
     """Connections in rings: those asked for, with the same server, with the same hosts, all; the small ones first."""
     ends = {end for pair in wanted for end in pair}
-    hosts = {end.rpartition(":")[0] for end in ends}
+    hosts = {end.host for end in ends}
     rings: list[list[Pair]] = [[], [], [], []]
     for pair in sorted(every, key=lambda pair: (every[pair].bytes, pair)):
-        near = [end.rpartition(":")[0] in hosts for end in pair]
+        near = [end.host in hosts for end in pair]
         ring = 0 if pair in wanted else 1 if ends & set(pair) else 2 if all(near) else 3
         rings[ring].append(pair)
     return rings

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from wirecheck.capture import frames, frames_file
 from wirecheck.capture.source.pcapng_secrets import TLS_KEY_LOG
+from wirecheck.decode.peer import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,13 +40,13 @@ Place = tuple[str, int]
 
 
 class Pair(NamedTuple):
-    """The two endpoints of a connection, ip:port, in their own order."""
+    """The two endpoints of a connection, in their own order."""
 
-    low: str
-    high: str
+    low: Peer
+    high: Peer
 
     @classmethod
-    def of(cls, one: str, other: str) -> Pair:
+    def of(cls, one: Peer, other: Peer) -> Pair:
         return cls(*sorted((one, other)))
 
 
@@ -88,11 +89,7 @@ def of_cluster(table: pa.Table, cluster: str) -> pa.Table:
 
 
 def pair_of(row: Mapping[str, Any]) -> Pair:
-    return Pair.of(endpoint(row["src_ip"], row["src_port"]), endpoint(row["dst_ip"], row["dst_port"]))
-
-
-def endpoint(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    return Pair.of(Peer(row["src_ip"], row["src_port"]), Peer(row["dst_ip"], row["dst_port"]))
 
 
 def selected(files: Iterable[Path], cluster: str, wanted: set[Pair]) -> pa.Table:
@@ -105,7 +102,7 @@ def selected(files: Iterable[Path], cluster: str, wanted: set[Pair]) -> pa.Table
         mask = []
         for row in rows:
             if row not in known:
-                known[row] = Pair.of(endpoint(*row[:2]), endpoint(*row[2:])) in wanted
+                known[row] = Pair.of(Peer(*row[:2]), Peer(*row[2:])) in wanted
             mask.append(known[row])
         parts.append(table.filter(pa.array(mask, pa.bool_())))
     table = pa.concat_tables(parts, promote_options="permissive")

@@ -16,7 +16,7 @@ from wirecheck.commands.listing import Cells, Listing, Row, clock, rfc3339
 from wirecheck.commands.screen import note, progress, tell
 
 if TYPE_CHECKING:
-    from wirecheck.decode.show.changes import Change
+    from wirecheck.decode.show.change import Change
 
 
 @click.command(short_help="Who changed topics, configurations, ACLs, quotas, groups.")
@@ -106,7 +106,6 @@ def summary(found: "list[Change]") -> str:
 
 def row(change: "Change") -> Row:
     """One change, as JSON and CSV have it."""
-    source, number = change.frame
     return {
         "time": rfc3339(change.time_ns),
         "action": change.action,
@@ -118,7 +117,7 @@ def row(change: "Change") -> Row:
         "host": change.host,
         "via_broker": change.via_broker,
         "error": change.error,
-        "frame": {"source": source, "first": number},
+        "frame": {"source": change.frame.source, "first": change.frame.first},
     }
 
 

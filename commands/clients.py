@@ -6,13 +6,17 @@ table looks (dashboards).
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.inputs import answers, need_whole
+from wirecheck.commands.outputs import report_at
 from wirecheck.commands.screen import as_json, console, legible, warn_of
+
+Row = dict[str, Any]
 
 
 @click.command(short_help="Who speaks which versions; the gate before an upgrade.")
@@ -21,6 +25,15 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 @click.option(
     "--target", metavar="RELEASE", help="Upgrade gate: exit 1 if a client sends what RELEASE refuses, as 4.0."
 )
+@click.option(
+    "--group-by",
+    "group_by",
+    type=click.Choice(["prefix", "software", "host"]),
+    help="With --target, one line per prefix of client IDs (team), per software, or per host.",
+)
+@click.option(
+    "--report", type=options.TARGET, metavar="FILE", help="With --target, also write the clients to upgrade as HTML."
+)
 @click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
 @options.cluster()
 @options.keylog()
@@ -28,20 +41,15 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 @options.quiet()
 @options.form("json", "csv")
 def clients(
-    inputs: tuple[str, ...],
-    out: Path | None,
-    cluster: str,
-    form: str,
-    target: str | None,
-    *,
-    brokers: bool,
-    strict: bool,
+    inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, brokers: bool, strict: bool, **asked: Any
 ) -> None:
     """List clients with their addresses, software, API versions and requests; with --target, those to upgrade.
 
     INPUT is one or more captures or folders of frames, or the --out folder of a replay or a monitor. A Kafka release
-    rejects clients that use API versions older than it supports. Newer versions are negotiated down automatically.
-    Brokers and controllers are listed with --brokers only (JSON and CSV always have them) and never count.
+    rejects clients that use API versions older than it supports. Newer versions are negotiated down automatically, but
+    older releases do not have every API. Each rejected client has what to do: the first version of its library that
+    works (upgrade_to). Brokers and controllers are listed with --brokers only (JSON and CSV always have them) and never
+    count.
 
     Exit status: 0 if no client is rejected, 1 if one is, 2 on usage errors or unreadable input.
 
@@ -49,23 +57,31 @@ def clients(
     Examples:
       wirecheck clients incident.pcapng
       wirecheck clients verdict/ --target 4.0
+      wirecheck clients verdict/ --target 4.0 --group-by prefix --report upgrade.html
       wirecheck clients --from verdict/ --target 4.0 --format json | jq '.clients[] | select(.rejected_by_target != [])'
     """
+    target, group_by, report = (asked[name] for name in ("target", "group_by", "report"))
     need_release(target)
+    if target is None and (group_by or report):
+        raise click.UsageError("--group-by and --report take --target")
     answered = answers(inputs, out, cluster)
     others = answered.uncounted("clients")
     warn_of(others)
-    from wirecheck.dashboards import spreadsheets, terminal_tables
-    from wirecheck.streaming.store import upgrade_gate
+    from wirecheck.dashboards import client_upgrades, spreadsheets, terminal_tables
 
     result = answered.json()
     found = result["clients"]
     for client in found:
-        client["between_brokers"] = upgrade_gate.between_brokers(client)
-        if target is not None:
-            client["rejected_by_target"] = upgrade_gate.rejected(client, target)
-    refused = [client for client in found if client.get("rejected_by_target")]
-    if form == "json":
+        judge(client, target)
+    refused = [client for client in found if client_upgrades.rejected(client)]
+    with report_at(report, inputs) as write:
+        if target is not None and report is not None:
+            seen = [client for client in found if not client["between_brokers"]]
+            write(client_upgrades.page(legible(refused), legible(seen), target))
+    if group_by is not None:
+        shown = client_upgrades.groups((client for client in found if not client["between_brokers"]), group_by)
+        show_groups(legible(shown), form)
+    elif form == "json":
         click.echo(as_json({**({"target": target} if target else {}), "clients": found, **others}))
     elif form == "csv":
         click.echo(spreadsheets.csv_of(legible(spreadsheets.client_rows(found))), nl=False)
@@ -75,6 +91,32 @@ def clients(
         terminal_tables.list_clients(legible(found), console(), brokers=brokers)
     need_whole(result["coverage"], strict=strict)
     sys.exit(FOUND if refused else 0)
+
+
+def judge(client: Row, target: str | None) -> None:
+    """Adds to a client what a release makes of it."""
+    from wirecheck.dashboards import client_upgrades
+    from wirecheck.streaming.store import upgrade_gate
+
+    client["between_brokers"] = upgrade_gate.between_brokers(client)
+    client["looks_like"] = None if client["between_brokers"] else client_upgrades.looks_like(client)
+    if target is not None:
+        client["rejected_by_target"] = upgrade_gate.rejected(client, target)
+        client["not_in_target"] = upgrade_gate.not_served(client, target)
+        rejected = client_upgrades.rejected(client)
+        client["upgrade_to"], client["advice"] = client_upgrades.advice(client, target) if rejected else (None, None)
+
+
+def show_groups(found: list[Row], form: str) -> None:
+    from wirecheck.dashboards import spreadsheets, terminal_tables
+
+    if form == "json":
+        for row in found:
+            click.echo(as_json(row))
+    elif form == "csv":
+        click.echo(spreadsheets.csv_of([*found]), nl=False)
+    else:
+        terminal_tables.show_groups([*found], console())
 
 
 def need_release(target: str | None) -> None:

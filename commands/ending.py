@@ -25,7 +25,6 @@ FOUND, UNUSABLE, INTERRUPTED, UNREAD = 1, 2, 130, 141
 EXTRAS = {
     "scapy": "capture",
     "prometheus_client": "capture,monitor",
-    "jinja2": "monitor",
     "pandas": "monitor",
     "deltalake": "delta",
 }
@@ -39,6 +38,10 @@ class Stop(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         click.echo(worded(f"wirecheck: {self.format_message()}"), file=file or sys.stderr)
+
+
+IN_ONE_LINE = (click.ClickException,)
+"""What any wrong use and every Stop is; `format_message` is the line."""
 
 
 @contextmanager

@@ -144,9 +144,10 @@ class Search:
         from wirecheck.capture import pcapng_export as capture
         from wirecheck.capture.minimal_subset import enough
         from wirecheck.capture.plain_places import as_plain
+        from wirecheck.decode.peer import Conversation
 
         every = capture.connections(self.files, self.finding["label"])
-        wanted = {capture.Pair.of(*side["connection"].split(">")) for side in self.finding["sides"]}
+        wanted = {capture.Pair.of(*Conversation.of(side["connection"])) for side in self.finding["sides"]}
         found = enough(wanted, every, self.proves)
         if found is None:
             raise Stop(

@@ -99,7 +99,9 @@ def known() -> dict[str, str]:
 
 def of(address: str) -> str | None:
     """The name of a host, or of what follows it a port."""
-    bare = address if address in known() else address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    from wirecheck.decode.peer import Peer
+
+    bare = address if address in known() else Peer.of(address).host
     return known().get(bare)
 
 

@@ -4,7 +4,8 @@ Knows: names, choices, defaults and help texts. Refuses to know what a command d
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,14 @@ def key_logs(*, missing: bool = False) -> list[Path]:
     ctx = click.get_current_context(silent=True)
     named = ctx.meta.get(KEY_LOGS, []) if ctx is not None else []
     return [path for path, told in named if told or missing or path.exists()]
+
+
+@contextmanager
+def using_key_logs(paths: Iterable[Path]) -> Iterator[None]:
+    """Within it `key_logs` are these, whichever command runs."""
+    with click.Context(click.Command("library")) as ctx:
+        ctx.meta[KEY_LOGS] = [(path, True) for path in paths]
+        yield
 
 
 def tables() -> Decorator:

@@ -30,6 +30,7 @@ from wirecheck.commands.outputs import for_its_user_alone, report_at, tables_at
 from wirecheck.commands.screen import as_json, console, legible, progress, tell
 
 if TYPE_CHECKING:
+    from wirecheck.streaming.run.query_process import QueryProcess
     from wirecheck.streaming.steps.settings import Settings
     from wirecheck.streaming.store.run_result import Result
 
@@ -171,13 +172,15 @@ def judged(
     from wirecheck.streaming.steps.settings import Settings
 
     settings = Settings(ports=frozenset(ports), **switches)
+    # Spark may still be ending in this folder while the verdict is printed
+    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
+    query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None
     with (
-        tempfile.TemporaryDirectory(prefix="wirecheck-") as folder,
         tables_at(out, Path(folder) / "tables") as tables,
         frames_of(inputs, Path(folder) / "frames", cluster, keep_records) as frames,
     ):
-        if engine == SPARK:
-            found = by_spark(frames, tables, Path(folder) / "work", settings)
+        if query is not None:
+            found = by_spark(query, frames, tables)
         else:
             run = judged_locally(frames, settings)
             found = run.result()
@@ -228,17 +231,30 @@ def page_of(result: Row, found: "Result", shown: Row) -> str:
     return page(legible(result), Attached(**legible(attached), explanations=explanations))
 
 
-def by_spark(frames: Frames, tables: Path, work: Path, settings: "Settings") -> "Result":
-    """Through the query; Spark starts while captures are read."""
-    with progress("Spark is starting"):
-        need_fitting()
-        from wirecheck.streaming.run.query_process import QueryError, QueryProcess
+def spark_query(work: Path, settings: "Settings") -> "QueryProcess":
+    """Spark, which starts while captures are read and ends with this command."""
+    need_fitting()
+    from wirecheck.streaming.run.query_process import QueryProcess
 
-    with QueryProcess(work, settings) as query:
-        frames.wait()
-        files = files_of(frames)
-        try:
-            with progress("Spark is starting", then="judging") as advance:
-                return query.judge(files, tables, advance)
-        except QueryError as error:
-            raise Stop(str(error)) from error
+    command = click.get_current_context()
+    query = command.with_resource(QueryProcess(work, settings))
+
+    def finish() -> None:
+        if query.archiving:
+            with progress("making Spark's next start faster, once"):
+                query.finish()
+
+    command.call_on_close(finish)
+    return query
+
+
+def by_spark(query: "QueryProcess", frames: Frames, tables: Path) -> "Result":
+    from wirecheck.streaming.run.query_process import QueryError
+
+    frames.wait()
+    files = files_of(frames)
+    try:
+        with progress("Spark is starting", then="judging") as advance:
+            return query.judge(files, tables, advance)
+    except QueryError as error:
+        raise Stop(str(error)) from error

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from wirecheck.decode.peer import NO_PORT, Conversation
+
 Row = Mapping[str, Any]
 CAPTURE = re.compile(r"\.\w*(?:cap|dmp|trc)\w*(?:\.\w+)?$", re.IGNORECASE)
 """Sources that Wireshark opens: frames of an agent name its interface."""
@@ -76,8 +78,8 @@ def dissections(sides: Iterable[Row]) -> Iterator[str]:
         if is_in_capture(side):
             frame = side["frame"]
             frames.setdefault(frame["source"], set()).update((frame["first"], frame["last"]))
-            port = side["connection"].rpartition(":")[2]
-            ports.setdefault(frame["source"], set()).update({port} if port.isdigit() else ())
+            port = Conversation.of(side["connection"]).server.port
+            ports.setdefault(frame["source"], set()).update({str(port)} if port != NO_PORT else ())
     for source, numbers in frames.items():
         kafka = " ".join(f"-d tcp.port=={port},kafka" for port in sorted(ports[source]))
         wanted = ",".join(map(str, sorted(numbers)))

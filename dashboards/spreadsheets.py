@@ -26,13 +26,20 @@ def partition_rows(topics: Iterable[Row]) -> list[Row]:
     ]
 
 
+LISTS = ("apis", "rejected_by_target", "not_in_target")
+"""Cells of a client that are lists of an API and a version, or of versions."""
+
+
 def client_rows(clients: Iterable[Row]) -> list[Row]:
     """One flat row per client."""
     return [
         {
-            **{name: value for name, value in client.items() if name not in {"apis", "rejected_by_target"}},
+            **{name: value for name, value in client.items() if name not in LISTS},
             "apis": [f"{api}:{version}" for api, versions in client["apis"].items() for version in versions],
-            "rejected_by_target": [f"{api}:{version}" for api, version in client.get("rejected_by_target", ())],
+            **{
+                name: [f"{api}:{version}" for api, version in client.get(name, ())]
+                for name in ("rejected_by_target", "not_in_target")
+            },
         }
         for client in clients
     ]

@@ -265,10 +265,13 @@ def show_gate(refused: list[Row], every: list[Row], target: str, console: Consol
     made = gate_table(refused, many)
     if not many or fits(made, console):
         put(made, console)
-        return
-    for cluster in dict.fromkeys(client["cluster"] for client in refused):  # no room for a column
-        console.print(Text(f"\ncluster {named_cluster(cluster)}:", style="bold"))
-        put(gate_table([client for client in refused if client["cluster"] == cluster], []), console)
+    else:
+        for cluster in dict.fromkeys(client["cluster"] for client in refused):  # no room for a column
+            console.print(Text(f"\ncluster {named_cluster(cluster)}:", style="bold"))
+            put(gate_table([client for client in refused if client["cluster"] == cluster], []), console)
+    for advice in dict.fromkeys(client["advice"] for client in refused if client.get("advice")):
+        clients = [name(client) for client in refused if client["advice"] == advice]
+        console.print(Text.assemble(f"\n{advice[:1].upper()}{advice[1:]}: ", (", ".join(clients), "bold")))
 
 
 def gate_table(refused: list[Row], many: list[str]) -> Table:
@@ -279,9 +282,19 @@ def gate_table(refused: list[Row], many: list[str]) -> Table:
     return made
 
 
+def show_groups(groups: list[Row], console: Console) -> None:
+    """Clients of one team, software or host together."""
+    made = table("group", "clients", "rejected", "refused", "upgrade to", "hosts", "last seen")
+    for group in groups:
+        counts = (group["group"], str(group["clients"]), str(group["rejected"]))
+        last = (", ".join(group["upgrade_to"]), str(group["hosts"]), clock(group["last_seen"]))
+        made.add_row(*map(Text, counts), Items(group["rejected_versions"]), *map(Text, last))
+    put(made, console)
+
+
 def versions_of(client: Row) -> list[str]:
     by_api: dict[str, list[str]] = {}
-    for api, version in client.get("rejected_by_target", ()):
+    for api, version in (*client.get("rejected_by_target", ()), *client.get("not_in_target", ())):
         by_api.setdefault(api, []).append(f"v{version}")
     return [f"{api} {' '.join(versions)}" for api, versions in by_api.items()]
 
@@ -292,7 +305,9 @@ def name(client: Row) -> str:
 
 def software(client: Row) -> str:
     said = (client["software_name"], client["software_version"])
-    return " ".join(part for part in said if part) or "not said"
+    return " ".join(part for part in said if part) or (
+        f"like {client['looks_like']}" if client.get("looks_like") else "not said"
+    )
 
 
 def numbers(values: list[int] | None) -> str:

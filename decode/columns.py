@@ -34,6 +34,7 @@ from wirecheck.decode.interpret.vectors import bytes_of, int32s, int64s, vec32, 
 from wirecheck.decode.layouts.form import ROWS, SIZED, Form, Kind, Slot
 from wirecheck.decode.layouts.program import form, programs
 from wirecheck.decode.texts import Bytes, Lists, Text, uuids
+from wirecheck.decode.wire import SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints
 
-__all__ = ["Table", "tables"]
+__all__ = ["Table", "kinds", "tables"]
 
 
 def tables(decoded: Decoded, api: str | int, side: str) -> dict[str, Table]:
@@ -53,6 +54,13 @@ def tables(decoded: Decoded, api: str | int, side: str) -> dict[str, Table]:
         enclosing = next((table for table in out.values() if _encloses(table.slot, slot)), None)
         out[path] = Table(path, slot, cells, enclosing)
     return out
+
+
+def kinds(decoded: Decoded) -> list[tuple[int, int]]:
+    """(key, side) of every kind of message that was decoded."""
+    well = decoded.status == OK
+    packed = np.unique(decoded.messages.key[well].astype(np.int64) * len(SIDES) + decoded.messages.side[well])
+    return [divmod(one, len(SIDES)) for one in packed.tolist()]
 
 
 def _encloses(outer: Slot, inner: Slot) -> bool:

@@ -32,6 +32,7 @@ import pyarrow as pa
 from fuzz.damage import damaged
 from fuzz.files import BUILD
 from fuzz.hostile import ACK, ANSWERED, ASKED, START_NS, Frames, opened, request
+from tests import proxy_headers
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent
@@ -59,6 +60,9 @@ WINDOW = 45  # frames of a connection in a sequence
 TOKEN_BYTES = 200  # what is left out whole and is shorter may be a SASL token: its own bytes stay
 BATCH_HEADER_BYTES = 64  # of a record batch: its bytes stay, so that a record is what is tried
 REPORT_EVERY = 5_000
+PROXIED = 0.2  # of the sequences begin with PROXY headers
+HEADERS = [*proxy_headers.NAMELESS.values(), *(header for header, _ in proxy_headers.NAMING.values())]
+HEADERS += [proxy_headers.v2(6, more=CANARY * 8), proxy_headers.v2_of(0x21, 0x31, CANARY * 27)]
 FETCH = 1
 HELD = 20_000  # segments behind a hole, in random order
 HELD_CALLS = 50  # in which they come
@@ -128,6 +132,8 @@ def sequence(rng: np.random.Generator, bases: list[Base], *, bend: bool) -> list
         at = 0 if rng.random() < 0.7 else int(rng.integers(0, len(mine)))
         places |= set(mine[at : at + WINDOW])
     rows = [chosen.rows[i] | {"agent": "one", "source": "one", "cluster": "c"} for i in sorted(places)]
+    if rng.random() < PROXIED:
+        rows = proxy_headers.prefixed(rows, HEADERS[int(rng.integers(len(HEADERS)))])
     return damaged(rng, rows, bend=bend)
 
 

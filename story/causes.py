@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
+from wirecheck.decode.peer import Conversation
 from wirecheck.judge.checks.cause_rules import CauseRule, rules, rules_by_consequence
 
 Row = Mapping[str, Any]
@@ -90,11 +91,9 @@ def requesters(row: Row) -> frozenset[Any]:
 def spoken(row: Row) -> frozenset[Any]:
     """Client host, API and version of each side."""
     sides = [side for side in row["sides"] if side["api"] is not None]
-    return frozenset((host(side["connection"]), side["api"], side["version"]) for side in sides)
-
-
-def host(connection: str | None) -> str:
-    return (connection or "").partition(">")[0].rpartition(":")[0]
+    return frozenset(
+        (Conversation.of(side["connection"] or "").client.host, side["api"], side["version"]) for side in sides
+    )
 
 
 def connections(row: Row) -> frozenset[Any]:
@@ -105,7 +104,7 @@ def servers(row: Row) -> frozenset[Any]:
     """Where its last side was seen; of what is about fetches, where the last of those went."""
     sides = [side for side in row["sides"] if side["api"] in FETCHES] or row["sides"]
     last = max(sides, key=lambda side: (side.get("time", 0), side["connection"] or ""), default=None)
-    return frozenset({(last["connection"] or "").rpartition(">")[2]}) if last else frozenset()
+    return frozenset({str(Conversation.of(last["connection"] or "").server)}) if last else frozenset()
 
 
 def orders_alone(row: Row) -> frozenset[Any]:

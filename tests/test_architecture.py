@@ -20,9 +20,9 @@ MAY_IMPORT = {
     "decode": set(),
     "capture": {"decode"},
     "judge": {"decode", "capture.frames"},
-    "story": {"judge"},
+    "story": {"judge", "decode.peer"},
     "streaming": {"decode", "judge", "story", "capture.frames", "capture.frames_file", "capture.file_metadata"},
-    "dashboards": {"story"},
+    "dashboards": {"story", "decode.peer"},
     "commands": {
         "capture",
         "decode",
@@ -173,6 +173,7 @@ def test_a_room_is_imported_by_the_packages_name_only():
     }
     assert {name: found for name, found in bare.items() if found} == {}
     linked = {link.name: link.readlink().as_posix() for link in (ROOT / "wirecheck").iterdir() if link.is_symlink()}
+    assert linked.pop("example.pcap.gz").startswith("../examples/"), "what `wirecheck demo` shows"
     assert linked == {room: f"../{room}" for room in ROOMS}
 
 

@@ -1,18 +1,25 @@
 """wirecheck as a library: messages and verdicts as typed values, equal to what the commands print."""
 
+import ast
+import dataclasses
 import datetime as dt
+import inspect
+import itertools
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 import wirecheck
 from tests import traffic
 from tests.build import plain
+from tools import run_notebook
 from wirecheck import door
+from wirecheck.decode.schemas import errors
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/zk39-inconsistent-id/capture.pcap.gz"
@@ -38,6 +45,7 @@ def test_importing_it_loads_nothing():
 
 def test_what_it_offers_is_there_and_nothing_else():
     assert all(getattr(wirecheck, name) is not None for name in wirecheck.__all__)
+    assert dir(wirecheck) == sorted(wirecheck.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'judge_all'"):
         wirecheck.judge_all  # noqa: B018 - asking is the test
 
@@ -52,7 +60,7 @@ def test_messages_are_those_of_decode_and_come_one_by_one():
             line[n] for n in ("src", "dst", "side", "api")
         )
         assert (message.body, message.frame.first, message.size) == (line["body"], line["frame"]["first"], line["size"])
-    first = next(wirecheck.messages(EXAMPLE))
+    first = next(iter(wirecheck.messages(EXAMPLE)))
     assert (first.api, first.side, first.latency_ms) == ("UpdateMetadata", "request", None)
 
 
@@ -98,7 +106,16 @@ def test_a_healthy_capture_is_true(tmp_path):
     ("wrong", "said"),
     [
         (lambda path: wirecheck.replay(path / "missing.pcap"), "missing.pcap: no such file"),
-        (lambda path: list(wirecheck.messages(path / "missing.pcap")), "missing.pcap: no such file"),
+        (lambda path: wirecheck.messages(path / "missing.pcap"), "missing.pcap: no such file"),
+        (wirecheck.messages, "holds no frames"),
+        (lambda _: wirecheck.messages(), "name a capture"),
+        (lambda _: wirecheck.messages(ROOT / "README.md"), "not a pcap"),
+        (lambda _: wirecheck.messages(EXAMPLE, since="noon"), "is no time"),
+        (lambda _: wirecheck.messages(EXAMPLE, dialect="klingon"), "no such dialect"),
+        (lambda _: wirecheck.messages(EXAMPLE, keylog="nothing.keys"), "nothing.keys"),
+        (lambda _: wirecheck.replay(EXAMPLE, keylog="nothing.keys"), "nothing.keys"),
+        (lambda _: wirecheck.clients(EXAMPLE, target="4"), "no release 4 is known"),
+        (lambda _: wirecheck.topics(EXAMPLE, at="noon"), "is not a time"),
         (lambda _: wirecheck.replay(), "name a capture"),
         (lambda _: wirecheck.messages(EXAMPLE, api="Fetsch"), "did you mean Fetch"),
         (wirecheck.replay, "holds no frames"),
@@ -116,14 +133,111 @@ def test_what_could_not_be_read_of_a_file_is_a_warning(tmp_path):
         assert list(wirecheck.messages(tmp_path / "cut.pcap")) == []
 
 
-def test_the_notebook_runs(monkeypatch):
-    """Its cells, one after the other, as a kernel would."""
-    monkeypatch.chdir(ROOT / "examples")
-    cells = json.loads((ROOT / "examples/first-look.ipynb").read_text())["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    assert len(code) >= 4
-    names = {}
-    for cell in code:
-        exec(compile(cell, "first-look.ipynb", "exec"), names)
-    assert names["refused"], "the fault is found by hand, too"
-    assert names["verdict"].findings[0].code == "TID002"
+@pytest.mark.parametrize(
+    "kind", ["Change", "Client", "Finding", "Frame", "Message", "Side", "Topic", "TopicDescription"]
+)
+def test_every_field_has_a_sentence(kind):
+    """A string behind each field, as editors and `make site` show it."""
+    value = getattr(wirecheck, kind)
+    (body,) = ast.parse(inspect.getsource(value)).body
+    documented = {
+        field.target.id
+        for field, text in itertools.pairwise(body.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+    assert documented == {field.name for field in dataclasses.fields(value)}
+
+
+def as_row(message):
+    """A message as the table has it."""
+    row = {field.name: getattr(message, field.name) for field in dataclasses.fields(message)}
+    del row["body"]
+    frame = row.pop("frame")
+    places = {"source": frame.source, "frame_first": frame.first, "frame_last": frame.last}
+    return row | places | {"topics": list(message.topics), "errors": [error.name for error in message.errors]}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"api": ["Fetch", "envelope"]},
+        {"error": True},
+        {"topic": "shipments"},
+        {"client": "3*"},
+        {"side": "response", "since": "00:20:05", "until": "00:20:10"},
+        {"connection": "127.0.1.3"},
+    ],
+)
+def test_the_table_has_the_same_messages_as_the_objects(options):
+    """In order of time; where one becomes known late, the two may place it differently."""
+    messages = wirecheck.messages(EXAMPLE, **options)
+    rows, again = messages.to_arrow().to_pylist(), messages.to_arrow().to_pylist()
+    objects = [as_row(message) for message in wirecheck.messages(EXAMPLE, bodies=False, **options)]
+    assert sorted(rows, key=repr) == sorted(objects, key=repr)
+    assert rows == again != []
+
+
+@pytest.mark.parametrize("name", ["kraft4-healthy", "zk28-lossy-network", "kraft-clients-zoo"])
+def test_the_table_of_messages_forwarded_lost_and_of_many_clients_is_the_same_too(name):
+    """With Envelopes, gaps, and what cannot be decoded."""
+    for path in (ROOT / "tests/scenarios/captures" / name).glob("capture.pcap*"):
+        rows = wirecheck.messages(path).to_arrow().to_pylist()
+        assert rows == [as_row(message) for message in wirecheck.messages(path, bodies=False)]
+
+
+def test_a_table_is_an_arrow_stream(verdict):
+    for table in (wirecheck.messages(EXAMPLE, api="LeaderAndIsr"), verdict.findings, verdict.topics):
+        stream = pa.RecordBatchReader.from_stream(table)
+        assert stream.read_all().num_rows == len(list(table))
+
+
+def test_errors_have_names():
+    assert {error.name: error.value for error in wirecheck.KafkaError} == {
+        kind.name: code for code, kind in errors().items()
+    }
+    assert (wirecheck.KafkaError(31000).name, wirecheck.KafkaError(31000) == 31000) == ("ERROR_31000", True)
+    with pytest.raises(ValueError, match="70000"):
+        wirecheck.KafkaError(70000)
+
+
+def test_topics_at_a_time_and_clients_for_a_release():
+    before = wirecheck.topics(EXAMPLE, at="2026-11-21T00:19:58Z")
+    after = wirecheck.topics(EXAMPLE)
+    assert {topic.name for topic in before} < {topic.name for topic in after}
+    assert all(topic.partitions for topic in after if topic.name == "shipments")
+    assert after.to_arrow().num_rows == len(after)
+    assert wirecheck.clients(EXAMPLE, target="4.0").filter(between_brokers=False)[0].rejected_by_target == ()
+
+
+def test_findings_are_filtered(verdict):
+    assert [one.code for one in verdict.findings.filter(kind="violation", brokers=3)] == ["TID002"]
+    assert len(verdict.findings.filter(topic="orders")) == 0
+    assert verdict.findings.filter(code="TID002").to_arrow()["code"].to_pylist() == ["TID002"]
+    (finding,) = verdict.findings
+    assert finding.next
+    assert any(command.startswith("wirecheck evidence") for command in finding.commands)
+
+
+def test_a_notebook_shows_tables_and_what_came_from_the_wire_is_text(verdict, tmp_path):
+    assert "TID002" in verdict._repr_html_()
+    assert verdict.topics._repr_html_().count("<tr>") == 1 + len(verdict.topics)
+    capture = tmp_path / "a.pcap"
+    asked = plain("Metadata", "request", 12, {"topics": []}, {"correlationId": 1, "clientId": "<b>a\x1b[2J</b>"})
+    answered = plain("Metadata", "response", 12, {}, {"correlationId": 1})
+    capture.write_bytes(
+        traffic.pcap(traffic.packets(traffic.Talk().open().request(asked).response(answered).close().segments))
+    )
+    shown = wirecheck.messages(capture)._repr_html_()
+    assert "&lt;b&gt;a\\x1b[2J&lt;/b&gt;" in shown
+    assert "<b>" not in shown
+
+
+def test_the_notebook_is_committed_with_what_its_cells_print():
+    """Run cell by cell, as a kernel would; `make docs` writes the outputs."""
+    path = ROOT / "examples/first-look.ipynb"
+    committed = json.loads(path.read_text())
+    assert committed == run_notebook.run(path)
+    shown = [output["output_type"] for cell in committed["cells"] for output in cell.get("outputs", ())]
+    assert (shown.count("stream"), shown.count("execute_result")) == (2, 4)
+    assert "TID002" in json.dumps(committed)

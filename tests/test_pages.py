@@ -73,7 +73,7 @@ def desk(tmp_path_factory):
     return folder
 
 
-def plainly(frames, tables, work, settings):
+def plainly(settings, frames, tables):
     """A replay by the plain loop: that the query says the same is tested elsewhere, and takes Java a while to start."""
     run = inputs.judged_locally(frames, settings)
     run.write(tables)
@@ -84,6 +84,7 @@ def plainly(frames, tables, work, settings):
 def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatch):
     """In the order of the page: what one command writes, a later one reads."""
     monkeypatch.chdir(desk)
+    monkeypatch.setattr(replay, "spark_query", lambda work, settings: settings)
     monkeypatch.setattr(replay, "by_spark", plainly)
     monkeypatch.setattr(minimal_subset, "TRIES", 0)  # evidence that is enough, not the least there is
     for leftover in ("frames", "verdict"):
@@ -101,6 +102,7 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
 def test_the_answer_that_the_readme_shows_is_the_one_that_comes(desk, monkeypatch):
     monkeypatch.chdir(desk)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(replay, "spark_query", lambda work, settings: settings)
     monkeypatch.setattr(replay, "by_spark", plainly)
     told = CliRunner().invoke(door.main, ["replay", "incident.pcapng"])
     (shown,) = re.findall(r"^```\n(Coverage .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)

@@ -1,4 +1,5 @@
-"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, wirecheck(1), boards.
+"""Writes the pages that are generated from the code: CHECKS.md, docs/metrics.md, docs/tables.md, wirecheck(1), boards,
+the outputs of the notebook.
 
 Knows where each page lives and which room says its text. `make docs` writes them; a test fails when one is stale.
 Refuses to hold any text of its own.
@@ -6,7 +7,7 @@ Refuses to hold any text of its own.
 
 from pathlib import Path
 
-from tools import man_page
+from tools import man_page, run_notebook
 from wirecheck.dashboards.boards import grafana
 from wirecheck.dashboards.remedies import remedies
 from wirecheck.judge.checks import catalogue
@@ -30,3 +31,5 @@ if __name__ == "__main__":
     for path, text in documents().items():
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
+    notebook = ROOT / "examples" / "first-look.ipynb"
+    notebook.write_text(run_notebook.text_of(run_notebook.run(notebook)), encoding="utf-8")

@@ -1,11 +1,22 @@
-"""wirecheck: do all brokers and clients of a Kafka cluster agree on which topic is which?
+"""Checks captured Kafka traffic: topic IDs, protocol versions, and what went wrong between clients and brokers.
 
-Knows: that the rooms at the top of the repository (capture, decode, judge, streaming, dashboards, commands) are this
-package's: each is linked here, so that an installed wirecheck has one name of its own at the top, whatever else is
-called `decode` beside it; and that some of their modules may be compiled (extension_modules.py), which is decided
-before any is imported. Refuses to know what they do.
-Rule: a room is imported by this name only, `wirecheck.decode`; by its bare one it would be another module. What takes
-time to find out is found out when it is asked for: a command that prints its help asks for nothing.
+    import wirecheck
+
+    verdict = wirecheck.replay("incident.pcapng")          # what is wrong, with evidence
+    verdict.sentence, verdict.findings, verdict.topics, verdict.clients
+    messages = wirecheck.messages("incident.pcapng")       # every request and response
+    messages.to_pandas(); messages.to_polars(); duckdb.sql("from messages"); next(iter(messages)).body
+    wirecheck.topics("incident.pcapng", at="2026-11-21T00:20:03Z")
+    wirecheck.clients("incident.pcapng", target="4.0")
+    wirecheck.changes("incident.pcapng")
+
+`help(wirecheck.Message)` and so on say what each field means; docs/python.md has more.
+
+For people who change it. Knows: that the packages at the top of the repository (capture, decode, judge, streaming,
+dashboards, commands) are this package's; each is linked here. Some modules may be compiled (extension_modules.py),
+which is decided before any is imported. Refuses to know what they do.
+Rule: a package is imported by this name only, `wirecheck.decode`. What takes time to find out is found out when it is
+asked for: a command that prints its help asks for nothing.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,16 +26,70 @@ from wirecheck import extension_modules
 extension_modules.PLAIN = extension_modules.insisted(extension_modules.choose())
 
 if TYPE_CHECKING:
-    from wirecheck.library import InputError, changes, errors, messages, replay
-    from wirecheck.library_values import Change, Message, Verdict
+    from wirecheck.decode.kafka_error import KafkaError
+    from wirecheck.decode.show.change import Change, Frame
+    from wirecheck.decode.show.error_rows import ErrorRow
+    from wirecheck.decode.show.subject_facts import Fact
+    from wirecheck.library import InputError, changes, clients, errors, messages, replay, topics, why
+    from wirecheck.library_values import (
+        Client,
+        Finding,
+        Message,
+        Messages,
+        Side,
+        Table,
+        Topic,
+        TopicDescription,
+        Values,
+        Verdict,
+    )
 
 __version__: str
-__all__ = ["Change", "InputError", "Message", "Verdict", "__version__", "changes", "errors", "messages", "replay"]
+__all__ = [
+    "Change",
+    "Client",
+    "ErrorRow",
+    "Fact",
+    "Finding",
+    "Frame",
+    "InputError",
+    "KafkaError",
+    "Message",
+    "Messages",
+    "Side",
+    "Table",
+    "Topic",
+    "TopicDescription",
+    "Values",
+    "Verdict",
+    "__version__",
+    "changes",
+    "clients",
+    "errors",
+    "messages",
+    "replay",
+    "topics",
+    "why",
+]
+
+
+ELSEWHERE = {
+    "KafkaError": "wirecheck.decode.kafka_error",
+    "Change": "wirecheck.decode.show.change",
+    "ErrorRow": "wirecheck.decode.show.error_rows",
+    "Fact": "wirecheck.decode.show.subject_facts",
+    "Frame": "wirecheck.decode.show.change",
+}
+"""Values that commands use, too."""
 
 
 def __getattr__(name: str) -> Any:
     """PEP 562: `__version__` is in the package's metadata, and reading those takes as long as all of `--help`."""
     if name != "__version__":
+        if name in ELSEWHERE:
+            from importlib import import_module
+
+            return getattr(import_module(ELSEWHERE[name]), name)
         if name in __all__:
             from wirecheck import library, library_values
 

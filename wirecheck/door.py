@@ -15,10 +15,10 @@ from wirecheck import extension_modules
 from wirecheck.commands.ending import in_one_line, orderly
 
 GROUPS = {
-    "Look at captures": ("replay", "decode", "topics", "clients", "errors", "changes", "explain"),
+    "Look at captures": ("replay", "decode", "topics", "clients", "why", "errors", "changes", "explain"),
     "Prove a finding": ("evidence",),
-    "Watch a cluster": ("capture", "monitor", "findings"),
-    "Set up": ("doctor", "completion"),
+    "Watch a cluster": ("top", "capture", "monitor", "findings"),
+    "Set up": ("demo", "doctor", "completion"),
 }
 """Subcommands by what they are for, in the order people need them."""
 COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)

@@ -1,12 +1,13 @@
-"""For programs and notebooks: messages of a capture one by one, and a verdict as values.
+"""For programs and notebooks: messages of a capture as values and as a table, and a verdict.
 
     for message in wirecheck.messages("incident.pcapng", error=True): print(message.time, message.api, message.errors)
+    frame = wirecheck.messages("incident.pcapng").to_pandas()
     verdict = wirecheck.replay("incident.pcapng"); verdict.findings[0].summary; verdict.topics.to_pandas()
 
 Knows: what of a line and of a result the values (library_values.py) are made of. Refuses to know how any of it is
 found: that is what the commands do, and nothing here does it otherwise.
 Rule: typed values, nothing written anywhere, nothing loaded before it is asked for. What cannot be read is an
-InputError; what could be read in part is used, with a warning for the rest.
+InputError at the call; what could be read in part is used, with a warning for the rest.
 """
 
 from __future__ import annotations
@@ -16,24 +17,42 @@ import tempfile
 import warnings
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import chain
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from wirecheck.library_values import Change, Client, Finding, Frame, Message, Side, Topic, Value, Values, Verdict
+from wirecheck.library_values import (
+    Client,
+    Finding,
+    Message,
+    Messages,
+    Side,
+    Topic,
+    TopicDescription,
+    Values,
+    Verdict,
+    row_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path as Place
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
+    from wirecheck.decode.show.change import Change
     from wirecheck.decode.show.error_rows import ErrorRow
-    from wirecheck.decode.show.message_filter import Moment
+    from wirecheck.decode.show.message_filter import Filter, Moment
+    from wirecheck.decode.show.message_lines import Reading
+    from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
+Time = str | dt.datetime
+"""A time as the commands take it, `00:20:03` or `2026-11-21T00:20:03Z`, or a datetime; UTC unless it has a zone."""
+Value = TypeVar("Value")
 NS_PER_MS = 1_000_000
+NOTHING_NAMED = "name a capture, or a folder of frames"
 AS_IN_LINE = (
     "src", "dst", "side", "api", "key", "version", "correlation_id", "client_id", "size",
     "body", "undecoded", "malformed",
@@ -41,7 +60,7 @@ AS_IN_LINE = (
 
 
 class InputError(ValueError):
-    """Nothing could be read, or nothing like it can be asked for; the message says what and why."""
+    """Nothing could be read, or an argument is wrong; the message states what and why."""
 
 
 def messages(
@@ -52,44 +71,113 @@ def messages(
     connection: str | None = None,
     side: str | None = None,
     ports: Sequence[int] = (),
-    since: dt.datetime | None = None,
-    until: dt.datetime | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     error: bool = False,
     bodies: bool = True,
     keep_records: bool = False,
-) -> Iterator[Message]:
+    keylog: Path | Sequence[Path] = (),
+    dialect: str = "auto",
+) -> Messages:
     """Messages of captures, or of folders of an agent's frames, in order of time, read as they are asked for.
 
-    Options are those of `wirecheck decode`. Without `bodies` they come several times as fast.
+    Options are those of `wirecheck decode`. Iterating gives `Message` objects; without `bodies` they come several times
+    as fast. As a table (`to_arrow`, `to_pandas`, `to_polars`, DuckDB) messages have no bodies and come fastest.
+    Raises InputError if a path cannot be read or an option is wrong.
     """
     with as_input_error():
         from wirecheck.decode.show.message_filter import Filter
         from wirecheck.decode.show.message_lines import Reading
 
-        apis = (api,) if isinstance(api, str) else tuple(api)
-        wanted = Filter(
-            apis,
-            connection,
-            topic,
-            side,
-            ports=tuple(ports),
-            client=client,
-            since=moment(since),
-            until=moment(until),
-            error=error,
-        )
-        reading = Reading(contents=keep_records, bodies=bodies or topic is not None, summary=True)
-    return lines(paths, wanted, reading)
+        def wanted() -> Filter:
+            times = moment(since, last=False), moment(until, last=True)
+            apis = (api,) if isinstance(api, str) else tuple(api)
+            return Filter(
+                apis, connection, topic, side, ports=tuple(ports), client=client, since=times[0], until=times[1],
+                error=error,
+            )  # fmt: skip
+
+        wanted()
+        known(dialect)
+        source = Source(paths, several(keylog))
+    shown = Reading(dialect, contents=keep_records, bodies=bodies or topic is not None, summary=True)
+    return Messages(
+        lambda: one_by_one(source, wanted(), shown),
+        lambda: by_columns(source, wanted(), Reading(dialect, bodies=False, summary=True)),
+    )
 
 
-def changes(*paths: Path, ports: Sequence[int] = ()) -> list[Change]:
+def known(dialect: str) -> None:
+    from wirecheck.decode.dialect import AUTO, DIALECTS
+
+    if dialect not in {AUTO, *DIALECTS}:
+        raise InputError(f"{dialect}: no such dialect; there are {', '.join((AUTO, *DIALECTS))}")
+
+
+class Source:
+    """Captures and folders that were found readable when they were named."""
+
+    def __init__(self, paths: Sequence[Path], key_logs: Sequence[Path]) -> None:
+        from wirecheck.commands.inputs import places
+
+        self._paths, self._key_logs = places([str(path) for path in paths]), key_logs
+        if not self._paths:
+            raise InputError(NOTHING_NAMED)
+        self._opened: Iterator[pa.Table] | None = self._open()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Frames, from the beginning."""
+        opened, self._opened = self._opened, None
+        return opened if opened is not None else self._open()
+
+    def _open(self) -> Iterator[pa.Table]:
+        """Up to its first rows, so that what is wrong is known at once."""
+        from pathlib import Path as Place
+
+        from wirecheck.commands.frame_tables import tables
+        from wirecheck.commands.options import using_key_logs
+
+        with using_key_logs([Place(path) for path in self._key_logs]):
+            found = tables(self._paths, [])
+            first = next(found, None)
+        return warned(found if first is None else chain([first], found))
+
+
+def one_by_one(source: Source, wanted: Filter, reading: Reading) -> Iterator[Message]:
+    from wirecheck.decode.show import message_lines
+
+    with as_input_error():
+        for line in message_lines.of(source.tables(), wanted, reading):
+            yield message(line)
+
+
+def by_columns(source: Source, wanted: Filter, reading: Reading) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    from wirecheck.decode.show import message_columns
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with as_input_error():
+            for table in message_columns.of(source.tables(), wanted, reading):
+                yield from table.to_batches()
+
+    return pa.RecordBatchReader.from_batches(message_columns.SCHEMA, batches())
+
+
+def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[Change]:
     """Who changed what in captures, or in folders of an agent's frames, as `wirecheck changes` lists it, by time."""
     with as_input_error():
-        from wirecheck.commands.frame_tables import tables
+        import pyarrow as pa
+
+        from wirecheck.decode.show.change import Change
         from wirecheck.decode.show.changes import changes as changes_of
 
-        found = changes_of(warned(tables(inputs_of(paths), [])), ports)
-    return [changed(one) for one in found.merged()]
+        found = list(changes_of(Source(paths, several(keylog)).tables(), ports).merged())
+    text = [name for name in (field.name for field in fields(Change)) if name not in {"time_ns", "frame"}]
+    places = [("source", pa.string()), ("frame", pa.int64())]
+    schema = pa.schema([("time", pa.timestamp("us", "UTC")), *((name, pa.string()) for name in text), *places])
+    rows = [row_of(one) | {"time": one.time, "source": one.frame.source, "frame": one.frame.first} for one in found]
+    return Values(found, "changes", [{name: row[name] for name in schema.names} for row in rows], schema)
 
 
 def errors(*paths: Path, ports: Sequence[int] = ()) -> list[ErrorRow]:
@@ -99,41 +187,151 @@ def errors(*paths: Path, ports: Sequence[int] = ()) -> list[ErrorRow]:
     return error_rows(traffic(paths, ports))
 
 
+def why(name: str, *paths: Path, kind: str | None = None, ports: Sequence[int] = ()) -> dict[str, list[Fact]]:
+    """What captures show of a topic, client, group or broker, by section, as `wirecheck why` prints it.
+
+    `kind`: topic, group, broker or client, where the name is several of them. InputError where it is none.
+    """
+    with as_input_error():
+        from wirecheck.commands.why import kind_of
+        from wirecheck.decode.show.subject import subject_of
+        from wirecheck.decode.show.subject_facts import sections
+
+        subject = subject_of(name, Source(paths, ()).tables(), ports)
+        return sections(subject, kind_of(subject, kind)[0])
+
+
 def traffic(paths: Sequence[Path], ports: Sequence[int]) -> Traffic:
     with as_input_error():
-        from wirecheck.commands.frame_tables import tables
         from wirecheck.decode.show.traffic import counted
 
-        return counted(warned(tables(inputs_of(paths), [])), ports)
+        return counted(Source(paths, ()).tables(), ports)
 
 
-def inputs_of(paths: Sequence[Path]) -> list[Place]:
-    from wirecheck.commands.inputs import places
+def topics(
+    *paths: Path, at: Time | None = None, cluster: str = "default", keylog: Path | Sequence[Path] = ()
+) -> Values[TopicDescription]:
+    """Topics as they were observed, with their partitions, as `wirecheck topics` lists them; `at`: as of this time.
 
-    named = places([str(path) for path in paths])
-    if not named:
-        raise InputError("name a capture, or a folder of frames")
-    return named
-
-
-def changed(one: Any) -> Change:
-    same = {field.name: getattr(one, field.name) for field in fields(Change) if field.name not in {"time", "frame"}}
-    source, number = one.frame
-    time = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=one.time_ns // 1000)
-    return Change(time=time, frame=Frame(source, number, number), **same)
-
-
-def lines(paths: Sequence[Path], wanted: Any, reading: Any) -> Iterator[Message]:
-    from wirecheck.commands.frame_tables import tables
-    from wirecheck.decode.show import message_lines
-
+    Also of the results of a replay or a monitor. A time needs its day.
+    """
     with as_input_error():
-        for line in message_lines.of(warned(tables(inputs_of(paths), [])), wanted, reading):
-            yield message(line)
+        from wirecheck.streaming.store.topics_at import described
+
+        rows = described(answers(paths, cluster, keylog), day_time(at))
+    found = [value(TopicDescription, row) for row in rows]
+    return Values(found, "topics", rows, inferred(rows))
 
 
-def warned(every: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same tables; what says that some of a file could not be read is a warning."""
+def clients(
+    *paths: Path, target: str | None = None, cluster: str = "default", keylog: Path | Sequence[Path] = ()
+) -> Values[Client]:
+    """Clients and the API versions they use, as `wirecheck clients` lists them.
+
+    With `target`, a release such as "4.0": each has in `rejected_by_target` what that release does not serve any more.
+    Also of the results of a replay or a monitor.
+    """
+    with as_input_error():
+        from wirecheck.streaming.store import upgrade_gate
+
+        if target is not None:
+            try:
+                upgrade_gate.lowest(target)
+            except LookupError as error:
+                raise InputError(str(error)) from error
+        result = answers(paths, cluster, keylog)
+        told = result.json()
+    return of_clients(told["clients"], result, target)
+
+
+def of_clients(rows: list[dict[str, Any]], result: Result, target: str | None = None) -> Values[Client]:
+    from wirecheck.streaming.store import upgrade_gate
+
+    for row in rows:
+        row["between_brokers"] = upgrade_gate.between_brokers(row)
+        row["rejected_by_target"] = upgrade_gate.rejected(row, target) if target is not None else []
+    return values(Client, "clients", rows, result)
+
+
+def answers(paths: Sequence[Path], cluster: str, keylog: Path | Sequence[Path]) -> Result:
+    """What result tables hold, or what captures and folders of frames come to."""
+    from pathlib import Path as Place
+
+    from wirecheck.commands.inputs import files_of, frames_of, holds_tables, judged_locally, latest
+    from wirecheck.commands.options import using_key_logs
+    from wirecheck.streaming.steps.settings import Settings
+
+    named = [str(path) for path in paths]
+    if not named:
+        raise InputError(NOTHING_NAMED)
+    if len(named) == 1 and holds_tables(Place(named[0])):
+        return latest(Place(named[0]))
+    with (
+        using_key_logs([Place(path) for path in several(keylog)]),
+        tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch,
+        frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames,
+    ):
+        result = judged_locally(frames, Settings()).result()
+        files_of(frames)
+    warn_of(result.json()["coverage"])
+    return result
+
+
+def replay(
+    *paths: Path,
+    cluster: str = "default",
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
+    dialect: str = "auto",
+) -> Verdict:
+    """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does."""
+    from pathlib import Path as Place
+
+    from wirecheck.commands.inputs import files_of, frames_of, judged_locally
+    from wirecheck.commands.options import using_key_logs
+    from wirecheck.commands.replay import captured_of
+    from wirecheck.streaming.steps.settings import Settings
+
+    with (
+        as_input_error(),
+        using_key_logs([Place(path) for path in several(keylog)]),
+        tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch,
+    ):
+        known(dialect)
+        named = [str(path) for path in paths]
+        if not named:
+            raise InputError(NOTHING_NAMED)
+        with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
+            result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect)).result()
+            captured = captured_of(files_of(frames))
+        return verdict(result, tuple(named), captured)
+
+
+def verdict(result: Result, inputs: tuple[str, ...], captured: Mapping[str, Any] | None) -> Verdict:
+    from wirecheck.commands.replay import about, for_programs
+    from wirecheck.dashboards.verdict import sentence
+
+    told = result.json()
+    told |= {"verdict": sentence(told), "engine": "local", "captured": captured, **about(inputs)}
+    told |= for_programs(told, inputs)
+    warn_of(told["coverage"])
+    return Verdict(
+        told["verdict"],
+        told["coverage"],
+        values(Finding, "findings", told["findings"], result),
+        values(Topic, "topics", told["topics"], result),
+        of_clients([dict(client) for client in told["clients"]], result),
+        told,
+    )
+
+
+def warn_of(coverage: Mapping[str, Any]) -> None:
+    for error in coverage["input_errors"]:
+        warnings.warn(error, stacklevel=4)
+
+
+def warned(every: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same tables; what states that part of a file could not be read is a warning."""
     from wirecheck.capture.frames import INPUT_ERROR
 
     for table in every:
@@ -147,72 +345,63 @@ def warned(every: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 def message(line: dict[str, Any]) -> Message:
     """The value of a line with a summary."""
+    from wirecheck.decode.kafka_error import KafkaError
+    from wirecheck.decode.show.change import Frame
+
     latency_ns, summary = line["latency_ns"], line["summary"]
     same: dict[str, Any] = {name: line.get(name) for name in AS_IN_LINE}
     return Message(
         time=dt.datetime.fromisoformat(line["time"]),
         frame=Frame(**line["frame"]),
         topics=summary.topics,
-        errors=summary.errors,
+        errors=tuple(map(KafkaError, summary.errors)),
         latency_ms=None if latency_ns is None else latency_ns / NS_PER_MS,
         **same,
     )
 
 
-def moment(time: dt.datetime | None) -> Moment | None:
+def moment(time: Time | None, *, last: bool) -> Moment | None:
+    """The first or the last nanosecond of a time as precise as it is: 00:20:03 is a second long."""
+    from wirecheck.commands.units import time as parsed
     from wirecheck.decode.show.message_filter import Moment
 
     if time is None:
         return None
+    if isinstance(time, str):
+        found = parsed(time)
+        return Moment(found.last_ns if last else found.ns, of_day=found.of_day)
     since = (time if time.tzinfo else time.replace(tzinfo=dt.UTC)) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     return Moment(((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
 
 
-def replay(*paths: Path, cluster: str = "default", ports: Sequence[int] = ()) -> Verdict:
-    """Judge captures, or folders of an agent's frames, as `wirecheck replay --engine local` does."""
-    from pathlib import Path as Place
-
-    from wirecheck.commands.inputs import files_of, frames_of, judged_locally, places
-    from wirecheck.commands.replay import captured_of
-    from wirecheck.streaming.steps.settings import Settings
-
-    with as_input_error(), tempfile.TemporaryDirectory(prefix="wirecheck-") as scratch:
-        named = [str(path) for path in paths]
-        if not places(named):
-            raise InputError("name a capture, or a folder of frames")
-        with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
-            result = judged_locally(frames, Settings(ports=frozenset(ports))).result()
-            captured = captured_of(files_of(frames))
-    return verdict(result, tuple(named), captured)
+def day_time(time: Time | None) -> dt.datetime | None:
+    if isinstance(time, str):
+        try:
+            time = dt.datetime.fromisoformat(time)
+        except ValueError:
+            raise InputError(f"{time!r} is not a time like 2026-11-21T00:20:03Z") from None
+    return time if time is None or time.tzinfo else time.replace(tzinfo=dt.UTC)
 
 
-def verdict(result: Result, inputs: tuple[str, ...], captured: Mapping[str, Any] | None) -> Verdict:
-    from wirecheck.commands.replay import about, for_programs
-    from wirecheck.dashboards.verdict import sentence
-
-    told = result.json()
-    told |= {"verdict": sentence(told), "engine": "local", "captured": captured, **about(inputs)}
-    told |= for_programs(told, inputs)
-    for error in told["coverage"]["input_errors"]:
-        warnings.warn(error, stacklevel=3)
-    return Verdict(
-        told["verdict"],
-        told["coverage"],
-        values(Finding, "findings", told, result),
-        values(Topic, "topics", told, result),
-        values(Client, "clients", told, result),
-        told,
-    )
+def several(one_or_more: Path | Sequence[Path]) -> list[Path]:
+    return [one_or_more] if isinstance(one_or_more, str | PathLike) else list(one_or_more)
 
 
-def values(kind: type[Value], table: str, told: Mapping[str, Any], result: Result) -> Values[Value]:
-    """Rows of one table, as values and as they lie in the table, in one order."""
-    from wirecheck.streaming.store.result_tables import TABLES
-    from wirecheck.streaming.store.run_result import by_columns
+def values(kind: type[Value], table: str, rows: list[dict[str, Any]], result: Result) -> Values[Value]:
+    """Rows of one table, as values and as the table has them, in one order."""
+    from wirecheck.streaming.store.result_tables import TABLES, schema
+    from wirecheck.streaming.store.run_result import by_columns as in_order
 
     shown = TABLES[table].shown
     assert shown is not None
-    return Values([value(kind, row) for row in told[table]], table, by_columns(result.rows[table], *shown.order_by))
+    stored = in_order(result.rows[table], *shown.order_by)
+    return Values([value(kind, row) for row in rows], table, stored, schema(table))
+
+
+def inferred(rows: list[dict[str, Any]]) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(rows).schema
 
 
 def value(kind: type[Value], row: Mapping[str, Any]) -> Value:
@@ -220,11 +409,15 @@ def value(kind: type[Value], row: Mapping[str, Any]) -> Value:
 
 
 def plain(name: str, found: Any) -> Any:
+    from wirecheck.decode.show.change import Frame
+
     match name, found:
         case "sides", list():
             return tuple(Side(**{**side, "frame": Frame(**side["frame"])}) for side in found)
         case "apis", dict():
             return {api: tuple(versions) for api, versions in found.items()}
+        case "rejected_by_target", list():
+            return tuple((api, version) for api, version in found)
         case _, list():
             return tuple(found)
     return found
@@ -233,13 +426,15 @@ def plain(name: str, found: Any) -> Any:
 @contextmanager
 def as_input_error() -> Iterator[None]:
     """What a command would end with."""
-    from wirecheck.commands.ending import Stop
+    from wirecheck.capture.source import pcap
+    from wirecheck.capture.tls.key_log import KeyLogError
+    from wirecheck.commands.ending import IN_ONE_LINE
 
     try:
         yield
-    except Stop as error:
+    except IN_ONE_LINE as error:
         raise InputError(error.format_message()) from error
     except InputError:
         raise
-    except ValueError as error:
+    except (pcap.InputError, KeyLogError, ValueError, OSError) as error:
         raise InputError(str(error)) from error

@@ -1,32 +1,46 @@
-"""What a message, a finding, a topic, a client and a verdict are in Python: values with names and types.
+"""What a message, a finding, a topic, a client and a verdict are in Python: values with names and types, and tables.
 
-Knows: which names there are, and which table of results their rows lie in. Refuses to know where they come from
-(library.py).
+Knows: which fields there are and what they mean, and how a table is given to pandas, polars, DuckDB and a notebook.
+Refuses to know where values come from (library.py).
 Rule: a value never changes, and holds nothing that the commands would not print.
 """
 
 from __future__ import annotations
 
 import datetime as dt  # noqa: TC003 - typing.get_type_hints finds it
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
+    from wirecheck.decode.kafka_error import KafkaError
+    from wirecheck.decode.show.change import Frame
+
+__all__ = [
+    "Client",
+    "Finding",
+    "Message",
+    "Messages",
+    "Side",
+    "Table",
+    "Topic",
+    "TopicDescription",
+    "Values",
+    "Verdict",
+]
+
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Where in which capture."""
-
-    source: str
-    first: int
-    """Number of the packet in its source, as Wireshark counts."""
-    last: int
+SHOWN_ROWS = 20
+"""Of a table in a notebook."""
+SHOWN_CHARACTERS = 300
+"""Of a cell in a notebook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,73 +48,59 @@ class Message:
     """One Kafka request or response as it was captured."""
 
     time: dt.datetime
+    """When its first byte was captured, in UTC, to the microsecond."""
     src: str
-    """`ip:port`"""
+    """Sender, as `ip:port`."""
     dst: str
+    """Receiver, as `ip:port`."""
     side: str
-    """request or response"""
+    """request or response."""
     api: str | None
     """Kafka's name; None where no release has this key, or the request was not seen."""
     key: int | None
+    """Number of the API; None where the request was not seen."""
     version: int | None
+    """Version of the API; None where the request was not seen."""
     correlation_id: int
+    """Number that joins a response to its request on one connection."""
     client_id: str | None
-    """Of the request, of a response's request too."""
+    """Client ID of the request; a response has that of its request."""
     size: int
-    """Bytes, without the four that say so."""
+    """Bytes, without the four bytes of the size itself."""
     frame: Frame
+    """The packets that carry it."""
     topics: tuple[str, ...]
-    """The first two, by name, or by id where no message said its name by then."""
-    errors: tuple[int, ...]
-    """Kafka's error codes in it, each once; without 0."""
+    """The first two topics, by name, or by ID where no message had given the name by then."""
+    errors: tuple[KafkaError, ...]
+    """Kafka's error codes in it, each once; without NONE."""
     latency_ms: float | None
-    """Of a response, behind its request."""
+    """Of a response: milliseconds since its request."""
     body: Mapping[str, Any] | None
-    """The value, by Kafka's own names; None where it could not be read, or bodies are not asked for."""
+    """The value, by Kafka's own names; None where it could not be read, or with `bodies=False`."""
     undecoded: str | None
-    """Why it cannot be known what it says: something of it was not captured."""
+    """Why the content cannot be known: part of it was not captured, or no release has this API or version."""
     malformed: str | None
-    """Why it is none, byte and field."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One object that an administrative request is about: who asked for what, and the answer."""
-
-    time: dt.datetime
-    """When the request was seen first."""
-    action: str
-    """The API, as Kafka calls it: DeleteTopics."""
-    object_type: str
-    """topic, broker, group, user, acl, quota, feature, controller, ..."""
-    object: str
-    """Its name; empty where the request means all objects of its type."""
-    details: str
-    """Counts and names of configurations, never a value."""
-    principal: str | None
-    """`User:alice`, out of the Envelope in which a broker forwards the request; None where none was seen."""
-    client_id: str | None
-    host: str
-    """Address of the client."""
-    via_broker: str | None
-    """ID of the broker that the client asked, or its address."""
-    error: str | None
-    """Kafka's name of the error, NONE if the request was accepted, None where no answer was seen."""
-    frame: Frame
-    """The packet in which the request begins."""
+    """Why it is not a valid message: byte and field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One piece of evidence: who said what."""
+    """One piece of evidence: who sent what."""
 
     time: str
+    """RFC 3339, UTC."""
     claim: str
+    """What the message states, in words."""
     connection: str
+    """`ip:port>ip:port`, the client first."""
     api: str | None
+    """Kafka's name of the API."""
     version: int | None
+    """Version of the API."""
     correlation_id: int | None
+    """Number that joins the response to its request."""
     frame: Frame
+    """The packets that carry the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,59 +108,185 @@ class Finding:
     """What is wrong, or worth knowing, with its evidence."""
 
     id: str
+    """16 characters; the same for the same fault in every capture of it."""
     code: str
+    """Code of the check: TID002."""
     name: str
+    """Name of the check: leader-and-isr-inconsistent-topic-id."""
     kind: str
-    """violation, anomaly, information or visibility"""
+    """violation, anomaly, information or visibility."""
     cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
     topic: str | None
+    """Topic name, if it is about one topic."""
     topic_ids: tuple[str, ...]
+    """Topic IDs in Kafka's base64."""
     client_ids: tuple[str, ...]
+    """Client IDs of the clients it is about."""
     brokers: tuple[int, ...]
+    """IDs of the brokers it is about."""
     summary: str
+    """One sentence: who, what, since when."""
     first_seen: str
+    """RFC 3339, UTC."""
     last_seen: str
+    """RFC 3339, UTC."""
     count: int
+    """How often it occurred."""
     cause: str | None
-    """Id of the finding it follows from."""
+    """ID of the finding it follows from."""
     consequences: tuple[str, ...]
+    """IDs of the findings that follow from it."""
     sides: tuple[Side, ...]
+    """Evidence: the messages that contradict each other."""
+    next: str
+    """What to do."""
+    commands: tuple[str, ...]
+    """Commands that show more of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic id under one name."""
+    """One topic ID under one name."""
 
     cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
     name: str | None
+    """None where no message named the ID."""
     topic_id: str | None
+    """In Kafka's base64; None where topics have no ID."""
     state: str
-    """current, replaced, deleted or unresolved"""
+    """current, replaced, deleted or unresolved."""
     first_seen: str
+    """RFC 3339, UTC."""
     last_seen: str
+    """RFC 3339, UTC."""
     earlier_ids: tuple[str, ...]
+    """Of a current topic: the IDs that its name had before, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic as it was observed, at the end of a capture or at a time."""
+
+    cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
+    name: str | None
+    """None where no message named the ID."""
+    topic_id: str | None
+    """In Kafka's base64; None where topics have no ID."""
+    topic_id_hex: str | None
+    """The same ID in hex with dashes, as in log directories."""
+    state: str
+    """current, replaced, deleted or unresolved."""
+    first_seen: str
+    """RFC 3339, UTC."""
+    last_seen: str
+    """RFC 3339, UTC."""
+    earlier_ids: tuple[str, ...]
+    """IDs that the name had before, the oldest first."""
+    internal: bool | None
+    """None where no message stated it."""
+    partitions: tuple[Mapping[str, Any], ...]
+    """By number: partition, leader, leader_epoch, replicas, isr, offline_replicas, and time, source and connection of
+    the message that stated it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who speaks which versions."""
+    """A client ID at one address, and the API versions it uses."""
 
     cluster: str | None
+    """Cluster ID, or the label given; None where the cluster is unknown."""
     client_id: str | None
+    """None where requests carry none."""
     address: str
+    """IP address, without the port."""
     software_name: str | None
+    """From ApiVersions: apache-kafka-java, librdkafka, ..."""
     software_version: str | None
+    """From ApiVersions."""
     apis: Mapping[str, tuple[int, ...]]
+    """By API the versions that it sent."""
     requests: int
+    """Requests it sent."""
     first_seen: str
+    """RFC 3339, UTC."""
     last_seen: str
+    """RFC 3339, UTC."""
+    between_brokers: bool
+    """It is a broker or a controller."""
+    rejected_by_target: tuple[tuple[str, int], ...]
+    """(API, version) of what it sent and the release asked for (`target`) does not serve."""
 
 
-class Values(Sequence[Value], Generic[Value]):
-    """Findings, topics or clients; as a table their columns are those of docs/tables.md."""
+class Table(ABC):
+    """Rows that go to pandas, polars, DuckDB and whatever else reads Arrow, without a copy where these can."""
 
-    def __init__(self, values: Sequence[Value], table: str, rows: list[dict[str, Any]]) -> None:
-        self._values, self._table, self._rows = tuple(values), table, rows
+    @abstractmethod
+    def _reader(self) -> pa.RecordBatchReader: ...
+
+    @abstractmethod
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[object]], str]:
+        """Of a notebook's table: the head, at least the first rows, and a line below."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule interface: `polars.DataFrame(table)`, `duckdb.sql("from table")`."""
+        return self._reader().__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pa.Table:
+        return self._reader().read_all()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Needs pandas."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Needs polars."""
+        import polars as pl
+
+        return pl.DataFrame(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_table(*self._shown())
+
+
+class Messages(Table):
+    """Messages of captures: an iterable of `Message`, and a table of the same without bodies.
+
+    Each iteration, and each table, reads the captures from their beginning.
+    """
+
+    def __init__(self, one_by_one: Callable[[], Iterator[Message]], reader: Callable[[], pa.RecordBatchReader]) -> None:
+        self._one_by_one, self._open = one_by_one, reader
+
+    def __iter__(self) -> Iterator[Message]:
+        return self._one_by_one()
+
+    def _reader(self) -> pa.RecordBatchReader:
+        return self._open()
+
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[object]], str]:
+        names = ("time", "src", "dst", "api", "version", "side", "client_id", "topics", "errors", "latency_ms", "frame")
+        rows = [
+            [
+                *(getattr(one, name) for name in names[:8]),
+                [error.name for error in one.errors],
+                one.latency_ms,
+                one.frame.first,
+            ]
+            for one in islice(self, SHOWN_ROWS + 1)
+        ]
+        return names, rows[:SHOWN_ROWS], "more messages follow" if len(rows) > SHOWN_ROWS else f"messages: {len(rows)}"
+
+
+class Values(Sequence[Value], Table, Generic[Value]):
+    """Findings, topics, clients or changes; each is a value, and all are a table."""
+
+    def __init__(self, values: Sequence[Value], name: str, rows: list[dict[str, Any]], schema: pa.Schema) -> None:
+        """`rows`: of the table, in the order of the values."""
+        self._values, self._name, self._rows, self._schema = tuple(values), name, rows, schema
 
     @overload
     def __getitem__(self, index: int) -> Value: ...
@@ -175,32 +301,84 @@ class Values(Sequence[Value], Generic[Value]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} {self._table}>"
+        return f"<{self._name}: {len(self):,}>"
 
-    def to_arrow(self) -> pa.Table:
-        """A row for each, in the same order."""
+    def filter(self, **wanted: object) -> Values[Value]:
+        """Those whose fields have these values: `findings.filter(kind="violation", topic="orders")`.
+
+        A field that holds several passes if the value is among them. AttributeError for a field that does not exist.
+        """
+        chosen = [i for i, one in enumerate(self._values) if all(has(one, name, each) for name, each in wanted.items())]
+        rows = [self._rows[i] for i in chosen]
+        return Values([self._values[i] for i in chosen], self._name, rows, self._schema)
+
+    def _reader(self) -> pa.RecordBatchReader:
         import pyarrow as pa
 
-        from wirecheck.streaming.store.result_tables import schema
+        return pa.Table.from_pylist(self._rows, schema=self._schema).to_reader()
 
-        return pa.Table.from_pylist(self._rows, schema=schema(self._table))
+    def _shown(self) -> tuple[Sequence[str], Iterable[Sequence[object]], str]:
+        names = [name for name in self._schema.names if name not in NOT_SHOWN]
+        rows = ([row[name] for name in names] for row in self._rows[:SHOWN_ROWS])
+        more = len(self) - SHOWN_ROWS
+        return names, rows, f"{self._name}: {len(self):,}" + (f", {more:,} not shown" if more > 0 else "")
 
-    def to_pandas(self) -> pd.DataFrame:
-        return self.to_arrow().to_pandas()
+
+NOT_SHOWN = {"sides", "apis", "evidence", "partitions", "time_ns", "run", "batch_id"}
+"""Columns that a notebook's table leaves out: they are tables themselves, or of the store."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
-    """What captures say. `bool(verdict)`: no rule is broken."""
+    """The result of checking captures. `bool(verdict)`: no rule is broken."""
 
     sentence: str
-    """All of it in one, with what it rests on."""
+    """The result in one sentence."""
     coverage: Mapping[str, Any]
+    """What was read: frames, messages, decoded_messages, unseen_bytes, encrypted_connections, ..."""
     findings: Values[Finding]
+    """What is wrong, or worth knowing."""
     topics: Values[Topic]
+    """Every topic ID that was seen."""
     clients: Values[Client]
+    """Every client that was seen."""
     json: Mapping[str, Any]
     """The object that `wirecheck replay --engine local --format json` prints (docs/verdict.schema.json)."""
 
     def __bool__(self) -> bool:
         return not any(finding.kind == "violation" for finding in self.findings)
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self.sentence!r}, findings: {len(self.findings):,}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence, and the findings."""
+        rows = [(one.code, one.kind, one.topic, one.first_seen, one.summary, one.next) for one in self.findings]
+        head = ("code", "kind", "topic", "since", "finding", "what to do")
+        table = html_table(head, rows[:SHOWN_ROWS], f"findings: {len(rows):,}") if rows else ""
+        return f"<p><b>{text_of(self.sentence)}</b></p>{table}"
+
+
+def has(value: object, name: str, wanted: object) -> bool:
+    found = getattr(value, name)
+    return wanted in found if isinstance(found, tuple) else found == wanted
+
+
+def row_of(value: Any) -> dict[str, Any]:
+    """A value as a row: fields by name."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[object]], below: str) -> str:
+    """Text of the wire is escaped, and cut where it is long."""
+    heads = "".join(f"<th>{text_of(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{text_of(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{text_of(below)}</p>"
+
+
+def text_of(cell: object) -> str:
+    if isinstance(cell, list | tuple):
+        cell = ", ".join(map(str, cell))
+    text = "" if cell is None else f"{cell:.2f}" if isinstance(cell, float) else str(cell)
+    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return escape(shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]} ...")

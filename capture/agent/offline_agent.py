@@ -233,6 +233,47 @@ def read_growing(
             logs.close()
 
 
+def write_growing(path: Path, out: Path, key_logs: Sequence[Path] = ()) -> Iterator[list[Path]]:
+    """A capture into files of frames as it is written: those that became whole, none where nothing new is there.
+
+    As `write_frames` does, it redacts. Raises InputError where the capture cannot be read, or KeyLogError.
+    """
+    from wirecheck.capture.agent.spool import Spool
+    from wirecheck.capture.trim.trimmer import Trim
+
+    stamp, secrets = frames.Stamp("default", OFFLINE), Secrets()
+    for key_log in (KeyLog(each, secrets) for each in key_logs):
+        key_log.read()
+    file, trim, newest_ns = CaptureFile(path, BATCH_BYTES, grows=True), TlsTrim(secrets, Trim()), 0
+    file.on_keys = secrets.read_block
+    spool = Spool(out, stamp)
+    try:
+        for batch in file.growing(stamp):
+            if batch is None:
+                found = trim.advance(stamp.agent, newest_ns)
+            else:
+                if not newest_ns:
+                    first_ns = int(np.min(batch.rows.column("ts_ns").to_numpy()))
+                    spool.append(frames.mark_rows([frames.Mark(frames.STARTED, first_ns)], stamp))
+                newest_ns = max(newest_ns, int(np.max(batch.rows.column("ts_ns").to_numpy())))
+                found = trim.add(batch.rows)
+            for rows in found:
+                spool.append(rows)
+            if batch is None or spool.files:
+                spool.roll()
+                made, spool.files = spool.files, []
+                yield made
+                if batch is None and made:
+                    yield []
+        for rows in trim.drain():
+            spool.append(rows)
+        spool.roll()
+        yield spool.files
+    finally:
+        file.close()
+        spool.abandon()
+
+
 def read_encrypted(inputs: Sequence[Path], batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
     """The frames alone as they are in the files, whatever keys these hold. Raises InputError."""
     capture = _Capture(inputs, frames.Stamp("", OFFLINE), batch_bytes, ())

@@ -26,6 +26,7 @@ from wirecheck.capture.tls.record_header import (
 )
 from wirecheck.capture.tls.record_numbers import RecordNumbers
 from wirecheck.capture.tls.record_proof import NOT_YET, PROVEN, proof
+from wirecheck.decode.connection.framing.opening import MORE, NO_HEADER, V1_MOST_BYTES, proxy_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -197,6 +198,8 @@ class RecordStream:
         if count < HEADER_BYTES:
             return False
         head = self._runs.joined(at, at + HEADER_BYTES)
+        if at == self._begin and not is_header(head, 0) and self._on_proxy_header(at, count):
+            return at < self._begin
         if not is_header(head, 0):
             self.strange = self.strange or at == self._begin
             self._lose(0)
@@ -217,6 +220,17 @@ class RecordStream:
         elif not self._hold(end, head, fragment):
             self._take(end, None)
         self._runs.forget(self.space.decided)
+        return True
+
+    def _on_proxy_header(self, at: i64, count: i64) -> bool:
+        """Whether the stream begins with a PROXY header, or may: it is plain as it is, and TLS begins behind it."""
+        length = proxy_header(self._runs.joined(at, at + min(count, V1_MOST_BYTES))).length
+        if at > 0 or length == NO_HEADER or (length == MORE and count >= V1_MOST_BYTES):
+            return False
+        if length != MORE and length <= count:
+            self.space.put(at, self._runs.joined(at, at + length))
+            self._begin = at + length
+            self._runs.forget(self._begin)
         return True
 
     def _take_open(self, kind: i64, fragment: bytes, end: i64) -> None:

@@ -3,7 +3,8 @@
 Knows: rows leave in the order they came, and for how long and how much they may wait until it is known what they carry.
 Refuses to know: what Kafka's messages are (may_be_kept.py asks decode), how payloads are cut (kept_pieces.py).
 Rule: kept are the bytes of messages that the follower handed out, as far as may_be_kept.py lets them; the sizes of SASL
-tokens that stand between messages; of a message that could wait no longer size and ids; and what shows that TLS is TLS.
+tokens that stand between messages; of a message that could wait no longer size and ids; what shows that TLS is TLS; and
+of a PROXY header the addresses.
 All else is left out: other protocols, bytes between boundaries nobody knows, what came too late or again.
 """
 
@@ -20,16 +21,28 @@ import pyarrow as pa
 from wirecheck.capture import frames
 from wirecheck.capture.trim.may_be_kept import Confidence, Stretches
 from wirecheck.capture.trim.message_ends import Boundaries
-from wirecheck.capture.trim.pending_rows import Chunk, Decided, Marks, array, vector
+from wirecheck.capture.trim.pending_rows import (
+    TLS_HEADER_BYTES,
+    TLS_OPENING_BYTES,
+    Chunk,
+    Decided,
+    Marks,
+    array,
+    vector,
+)
 from wirecheck.capture.trim.placed_rows import Waiting
 from wirecheck.capture.trim.stream_order import by_place
 from wirecheck.decode.connection.follower import Follower
+from wirecheck.decode.connection.framing.opening import V1, V1_MOST_BYTES, V2, proxy_header
+from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.segments import segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.connection.places import Placed
+    from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints
 
 KIB, MIB, SECOND = 1 << 10, 1 << 20, 1_000_000_000
@@ -64,6 +77,7 @@ class Trim:
         self._boundary = Boundaries()
         self._given_up: dict[int, int] = {}  # by stream: end of what is not waited for; it cannot be compared any more
         self._raw: set[int] = set()  # streams that may carry tokens
+        self._proxied: set[int] = set()  # streams that may begin with a PROXY header
         self._newest_ns = 0
         self.gave_up_bytes = 0
         self.connections = 0  # that are followed
@@ -109,6 +123,7 @@ class Trim:
         for stream, end in self._given_up.items():  # few, if any
             chunk.placed.give_up_before(stream, end)
         self._chunks.append(chunk)
+        self._proxied |= _proxied(table, self._follower.placed)
         self._keep(exchanges)
         self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
         for agent in {table.names[i] for i in np.flatnonzero(np.bincount(table.agent)).tolist()}:
@@ -167,9 +182,7 @@ class Trim:
 
     def _read(self, stream: int, at: int) -> bytes:
         """The four bytes of a size; -1 if they are not all there."""
-        found = b""
-        while len(found) < 4 and (piece := self._piece(stream, at + len(found), 4 - len(found))):
-            found += piece
+        found = self._bytes(stream, at, 4)
         return found if len(found) == 4 else b"\xff\xff\xff\xff"
 
     def _piece(self, stream: int, at: int, count: int) -> bytes:
@@ -189,6 +202,7 @@ class Trim:
         decided = Decided(self._follower.decided())
         self.connections = len(decided.stream) // 2
         self._follow_tokens(decided)
+        self._keep_proxy_headers(decided)
         self._ended(decided.stream)
         self._forget(decided)
         first, waiting = self._undecided(decided)
@@ -222,6 +236,27 @@ class Trim:
                 self._boundary.move(one, decided.offset[i : i + 1], np.array([self._boundary.side(int(one[0]))]))
             else:
                 self._boundary.forget(one)
+
+    def _keep_proxy_headers(self, decided: Decided) -> None:
+        """Of those that the follower has passed, what they name; and what shows that TLS begins behind one."""
+        for stream in list(self._proxied):
+            passed = decided.frontier.of(stream)
+            if passed <= 0:
+                continue
+            header = proxy_header(self._bytes(stream, 0, V1_MOST_BYTES))
+            if 0 < header.length <= passed:
+                self._mark_sizes(stream, [0], header.shown)
+                opening = self._bytes(stream, header.length, TLS_HEADER_BYTES)
+                if tls_record(opening, 0, len(opening)):
+                    self._mark_sizes(stream, [header.length], TLS_OPENING_BYTES)
+            self._proxied.discard(stream)
+
+    def _bytes(self, stream: int, at: int, count: int) -> bytes:
+        """Up to so many bytes of a stream, as far as rows that wait have them."""
+        found = b""
+        while len(found) < count and (piece := self._piece(stream, at + len(found), count - len(found))):
+            found += piece
+        return found
 
     def _ended(self, opened: Ints) -> None:
         """Streams that end within a message or token: its size stays, so that the boundary before it does."""
@@ -280,6 +315,13 @@ class Trim:
                 tired[i] = True
                 held -= waiting_bytes[i]
         return np.asarray(tired)
+
+
+def _proxied(table: Segments, placed: Placed) -> set[int]:
+    """Streams of which a row has the first byte, and that is one of a PROXY header's."""
+    rows = np.flatnonzero((placed.offset == 0) & (np.diff(table.payload_at) > 0))
+    rows = rows[np.isin(table.payload[table.payload_at[rows]], (V1[0], V2[0]))]
+    return set((2 * placed.serial[rows] + placed.direction[rows]).tolist())
 
 
 def _split(rows: pa.RecordBatch) -> Iterable[tuple[pa.RecordBatch, bool]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wirecheck.dashboards.verdict import reasons, share, size
+from wirecheck.decode.peer import Conversation
 
 Row = Mapping[str, Any]
 CONNECTIONS_SHOWN = 200
@@ -36,7 +37,7 @@ def endpoints(connections: Iterable[Row]) -> list[dict[str, Any]]:
     """Sums per server endpoint: the one that misses most first."""
     found: dict[str, dict[str, Any]] = {}
     for row in connections:
-        name = row["connection"].partition(">")[2]
+        name = str(Conversation.of(row["connection"]).server)
         sums = found.setdefault(name, {"endpoint": name, "connections": 0, **dict.fromkeys(MEASURES, 0)})
         sums["connections"] += 1
         for measure in MEASURES:

@@ -8,6 +8,7 @@ state/attributes.py, and STATE_VERSION there goes up with it.
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -18,6 +19,7 @@ from wirecheck.decode.connection.stream.direction import Direction
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
 from wirecheck.decode.connection.waiting import Message, MessageQueue
+from wirecheck.decode.peer import Peer
 
 BY_NOTHING: Final = 0  # role_by: how client and server are known
 BY_SYN: Final = 1
@@ -32,6 +34,8 @@ BY_RST: Final = 3
 ROLES: Final = ("port", "syn", "content")  # as facts say it
 PROTOCOLS: Final = ("undecided", "kafka", "tls", "other")
 CLOSED_BY: Final = ("client-fin", "server-fin", "client-rst", "server-rst")
+NOBODY: Final = -1  # port of the client that no PROXY header names
+IPV4_IN_IPV6: Final = bytes(10) + b"\xff\xff"  # RFC 4291 2.5.5.2
 FIRST_GAPS: Final = 16  # that are kept as facts
 CHUNK_BYTES: Final = 96  # what bookkeeping counts for, in eviction.py: of a chunk, of a message that waits
 MESSAGE_BYTES: Final = 152
@@ -85,6 +89,10 @@ class Connection:
         """In a row, of responses, then of requests, those whose other half was not where it should be."""
         self.unmatched_requests: i64 = 0
         self.answered_out_of_order: i64 = 0
+        self.proxied: i64 = 0  # bytes of the PROXY header it began with
+        self.proxied_high: i64 = 0  # the client it names: an IPv6 address, which may stand for IPv4, and a port
+        self.proxied_low: i64 = 0
+        self.proxied_port: i64 = NOBODY
         self.tls_records: i64 = 0  # segments that look like one
         self.payloads: i64 = 0  # segments with payload, while the protocol is undecided
         self.searched_bytes: i64 = 0
@@ -111,6 +119,15 @@ class Connection:
 
     def carries_requests(self, direction: Direction) -> bool:
         return self.client == direction.side
+
+    def proxied_for(self, length: i64, host: bytes, port: i64) -> None:
+        """It began with a PROXY header of so many bytes; `host`: the address it names, if any."""
+        self.proxied = length
+        if len(host) > 0:
+            address = host if len(host) == 16 else IPV4_IN_IPV6 + host
+            self.proxied_high = int.from_bytes(address[:8], "big", signed=True)
+            self.proxied_low = int.from_bytes(address[8:], "big", signed=True)
+            self.proxied_port = port
 
     def tap(self) -> None:
         """Somebody else takes what is in order, and knows what it is."""
@@ -191,9 +208,18 @@ def key_of(low: tuple[str, int], high: tuple[str, int], agent: str) -> str:
     return f"{low[0]} {low[1]} {high[0]} {high[1]} {agent}"
 
 
-def ends_of(key: str) -> tuple[tuple[str, int], tuple[str, int]]:
+def ends_of(key: str) -> tuple[Peer, Peer]:
     low, low_port, high, high_port, _ = key.split(" ", 4)
-    return (low, int(low_port)), (high, int(high_port))
+    return Peer(low, int(low_port)), Peer(high, int(high_port))
+
+
+def proxied_client(connection: Connection) -> Peer | None:
+    """Whom its PROXY header names."""
+    if connection.proxied_port == NOBODY:
+        return None
+    parts = [int(part).to_bytes(8, "big", signed=True) for part in (connection.proxied_high, connection.proxied_low)]
+    address = IPv6Address(b"".join(parts))
+    return Peer(str(address.ipv4_mapped or address), int(connection.proxied_port))
 
 
 def facts_of(connection: Connection) -> handed_out.Connection:
@@ -201,7 +227,7 @@ def facts_of(connection: Connection) -> handed_out.Connection:
     low, high = ends_of(connection.key)
     side = connection.client
     if side < 0:
-        side = 0 if low[1] >= high[1] else 1
+        side = 0 if low.port >= high.port else 1
     client, server = (low, high) if side == 0 else (high, low)
     ask, answer = connection.direction(side), connection.direction(1 - side)
     is_kafka = connection.protocol == KAFKA
@@ -232,4 +258,5 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         connection.limits_hit,
         ask.overhead_bytes + answer.overhead_bytes,
         connection.life == RELEASED,
+        proxied_client(connection),
     )

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wirecheck.decode.peer import Conversation
 from wirecheck.decode.wire import together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wirecheck.decode.peer import Peer
     from wirecheck.decode.wire import Messages
 
 Ints = NDArray[np.int64]
@@ -35,8 +37,8 @@ CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING, ORPHAN = 4, 5, 6, 7
 class Connection:
     """One client endpoint and one server endpoint, from a SYN or the first packet seen to the next SYN or silence."""
 
-    client: tuple[str, int]
-    server: tuple[str, int]
+    client: Peer
+    server: Peer
     started_ns: int
     """Time of its first packet seen; tells apart connections that use the same ports."""
     last_ns: int
@@ -72,6 +74,8 @@ class Connection:
     """That were none of the stream's: more than none where TLS was undone."""
     over: bool = False
     """It has left the follower: nothing more is said of it."""
+    proxied_for: Peer | None = None
+    """Whom the PROXY header that it began with names. Anybody can send one: it is shown, and `client` holds."""
 
     @property
     def is_guess(self) -> bool:
@@ -80,11 +84,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        return f"{endpoint(self.client)}>{endpoint(self.server)}"
-
-
-def endpoint(end: tuple[str, int]) -> str:
-    return f"[{end[0]}]:{end[1]}" if ":" in end[0] else f"{end[0]}:{end[1]}"
+        return str(Conversation(self.client, self.server))
 
 
 PER_MESSAGE = ("connection", "ts_ns", "ts_last_ns", "source", "frame_first", "frame_last", "stream_offset",

@@ -19,11 +19,11 @@ import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.connection.exchanges import endpoint
 from wirecheck.decode.envelope import ENVELOPE, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.principal import client_host, principal
+from wirecheck.decode.show.change import Change, Frame
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.traffic import BROKERS, learn_brokers
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["ACTIONS", "MOST_CHANGES", "Change", "Changes", "Seen", "changes"]
 
 Body = dict[str, Any]
-Frame = tuple[str, int]
 MOST_CHANGES = 100_000
 """Requests that are kept for one capture; further ones are counted."""
 FORWARDED_WITHIN_NS = 60_000_000_000
@@ -104,31 +103,6 @@ ACTIONS: dict[str, Action] = {
     "RemoveRaftVoter": Action("controller", (), ("voterId",)),
 }
 """The APIs that change something people look after; what brokers send controllers by themselves is not among them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One object of one request."""
-
-    time_ns: int
-    """When the request was seen first, since 1970."""
-    action: str
-    """The API, as Kafka calls it."""
-    object_type: str
-    object: str
-    details: str
-    """What of the request may be shown: counts, names of configurations, who an ACL is about."""
-    principal: str | None
-    """Out of the Envelope, such as `User:alice`; None where no Envelope was seen."""
-    client_id: str | None
-    host: str
-    """Address of the client."""
-    via_broker: str | None
-    """ID of the broker that the client asked, or its address where nothing named it."""
-    error: str | None
-    """Kafka's name of the answer's error, NONE if there is none; None where no answer was seen."""
-    frame: Frame
-    """Source and number of the frame in which the request begins."""
 
 
 @dataclass(slots=True)
@@ -279,7 +253,12 @@ def of_apis(exchanges: Exchanges, keys: list[int]) -> Exchanges:
 
 
 def host_of(pairs: Exchanges, row: int) -> str:
-    return pairs.connections[int(pairs.connection[row])].client[0]
+    return pairs.connections[int(pairs.connection[row])].client.host
+
+
+def frame_of(pairs: Exchanges, row: int) -> Frame:
+    first = int(pairs.frame_first[row])
+    return Frame(pairs.names[int(pairs.source[row])], first, first)
 
 
 def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> Seen | None:
@@ -296,8 +275,8 @@ def seen(pairs: Exchanges, decoded: Decoded, request: int, response: int) -> See
         int(pairs.ts_ns[response]) if response >= 0 else None,
         body,
         body_of(decoded, response),
-        (pairs.names[int(pairs.source[request])], int(pairs.frame_first[request])),
-        endpoint(pairs.connections[int(pairs.connection[request])].server),
+        frame_of(pairs, request),
+        str(pairs.connections[int(pairs.connection[request])].server),
     )
 
 
@@ -336,8 +315,8 @@ def enveloped(pairs: Exchanges, decoded: Decoded) -> Iterator[Seen]:
             int(pairs.ts_ns[inside.outer[response]]) if response >= 0 else None,
             body,
             body_of(inner, response),
-            (pairs.names[int(pairs.source[outer])], int(pairs.frame_first[outer])),
-            endpoint(pairs.connections[int(pairs.connection[outer])].server),
+            frame_of(pairs, outer),
+            str(pairs.connections[int(pairs.connection[outer])].server),
             client_id(pairs.messages, outer) if response >= 0 else None,
             principal(None if data is None else base64.b64decode(data)),
         )

@@ -9,11 +9,10 @@ Rule: "ongoing" needs evidence: the error is among the client's last answers of 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED
+from wirecheck.decode.show.traffic import THROTTLED, UNANSWERED, Calls, Use
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.traffic import Count, Rejection, Traffic
@@ -46,12 +45,16 @@ ROUTINE = frozenset({
     "ELECTION_NOT_NEEDED",
 })  # fmt: skip
 """KIP-394 gives members an ID by an error; a heartbeat announces a rebalance by one; KIP-227's sessions are a cache."""
-SHORT_NS, RECENT_NS = 2_000_000_000, 30_000_000_000
-"""An error about a topic is over when this client was answered without it later than this; one that was seen within the
-second time before the end of the capture goes on. Where errors are farther apart, three of their intervals count."""
+SHORT_NS, LONG_NS = 2_000_000_000, 10_000_000_000
+"""An error about a topic is over when the client asked for it later than this without it: three of the error's
+intervals, at least the first and at most the second."""
+RECENT_NS, SELDOM_NS = 10_000_000_000, 120_000_000_000
+"""An error goes on if it was seen within this before the end of the capture: likewise."""
 INTERVALS = 3
-OFTEN = 3
-"""Times that an error is seen before it goes on."""
+OFTEN, SHARE = 3, 0.1
+"""An error that goes on was seen so often, in this share of the client's requests of that time ..."""
+MANY, QUICKLY_NS = 10, 5_000_000_000
+"""... or so often, with no more time in between than this: each leader change gives every client an error or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +92,50 @@ class ErrorRow:
 
 def error_rows(traffic: Traffic) -> list[ErrorRow]:
     """All of them, by harm: routine ones last; else ongoing ones first, then by effect and count."""
-    asked: dict[tuple[str | None, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    asked: dict[tuple[str | None, str, str], Calls] = {}
     for call, calls in traffic.calls.items():
-        requests, last_ns, clean_ns = asked[call.client_id, call.host, call.api]
-        asked[call.client_id, call.host, call.api] = [
-            requests + calls.count, max(last_ns, calls.last_ns), max(clean_ns, calls.clean_ns)
-        ]  # fmt: skip
+        total = asked.setdefault((call.client_id, call.host, call.api), Calls())
+        total.seen(calls.count, calls.first_ns, calls.last_ns)
+        total.clean_ns = max(total.clean_ns, calls.clean_ns)
     found = []
     for failure, count in traffic.failures.items():
-        requests, last_ns, clean_ns = asked[failure.client_id, failure.host, failure.api]
-        over = clean_ns > count.last_ns if not failure.topic else last_ns - count.last_ns > patience_ns(count, SHORT_NS)
-        recent = count.count >= OFTEN and traffic.last_ns - count.last_ns <= patience_ns(count, RECENT_NS)
-        status = "recovered" if over else "ongoing" if recent else "stopped"
-        found.append(row(failure, count, status, requests, traffic))
+        calls = asked.get((failure.client_id, failure.host, failure.api)) or Calls(count.count, 0, count.last_ns)
+        goes_on = recent(count, traffic.last_ns) and frequent(count, calls)
+        status = "recovered" if over(failure, count, calls, traffic) else "ongoing" if goes_on else "stopped"
+        found.append(row(failure, count, status, calls.count, traffic))
     return sorted(found, key=by_harm)
 
 
-def patience_ns(count: Count, least_ns: int) -> int:
+def over(failure: Rejection, count: Count, calls: Calls, traffic: Traffic) -> bool:
+    """Whether the client was answered without the error later."""
+    if not failure.topic or failure.api not in OF_TOPICS:
+        return calls.clean_ns > count.last_ns
+    last_ns = calls.last_ns
+    if failure.api == "Produce":  # other topics are written meanwhile; a Fetch answer names every topic with an error
+        use = traffic.uses.get(Use(failure.client_id, failure.host, failure.api, failure.topic, failure.replica))
+        last_ns = use.last_ns if use is not None else last_ns
+    return last_ns - count.last_ns > patience_ns(count, SHORT_NS, LONG_NS)
+
+
+def recent(count: Count, end_ns: int) -> bool:
+    return end_ns - count.last_ns <= patience_ns(count, RECENT_NS, SELDOM_NS)
+
+
+def frequent(count: Count, calls: Calls) -> bool:
+    """Of the last streak of errors."""
+    span_ns = count.last_ns - count.streak_ns
+    requests = calls.count * span_ns / max(calls.last_ns - calls.first_ns, span_ns, 1)
+    dense = count.streak >= MANY and span_ns <= QUICKLY_NS * (count.streak - 1)
+    return dense or (count.streak >= OFTEN and count.streak >= SHARE * requests)
+
+
+OF_TOPICS = frozenset({"Produce", "Fetch", "ShareFetch"})
+
+
+def patience_ns(count: Count, least_ns: int, most_ns: int) -> int:
     """How long an error may stay away and still go on."""
-    return max(least_ns, INTERVALS * (count.last_ns - count.first_ns) // max(count.count - 1, 1))
+    interval_ns = (count.last_ns - count.streak_ns) // max(count.streak - 1, 1)
+    return min(max(least_ns, INTERVALS * interval_ns), most_ns)
 
 
 def row(failure: Rejection, count: Count, status: str, requests: int, traffic: Traffic) -> ErrorRow:

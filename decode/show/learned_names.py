@@ -16,12 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirecheck.decode.columns import tables
-from wirecheck.decode.connection.exchanges import endpoint
+from wirecheck.decode.columns import kinds, tables
 from wirecheck.decode.connection.segments import FRAME
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.message import Status
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
 
@@ -85,9 +84,7 @@ class TopicNames(dict[bytes, str]):
 
 def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:
     """Of every table whose rows say an id and a name: the ids, codes of the names (-1 for null), the names."""
-    well = decoded.status == Status.OK
-    kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
-    for key, side in kinds.tolist():
+    for key, side in kinds(decoded):
         for path, name in naming(key, side):
             table = tables(decoded, key, SIDES[side])[path]
             yield table["topic_id"], *table[name].codes()
@@ -118,6 +115,6 @@ def noting(frames: Iterable[pa.Table], numbers: tuple[int, ...], places: Places)
         if numbers:
             wanted = pc.is_in(table["frame_no"], pa.array(numbers, pa.int64()))
             for row in table.filter(pc.and_(wanted, pc.equal(table["kind"], FRAME))).to_pylist():
-                ends = endpoint((row["src_ip"], row["src_port"])), endpoint((row["dst_ip"], row["dst_port"]))
+                ends = str(Peer(row["src_ip"], row["src_port"])), str(Peer(row["dst_ip"], row["dst_port"]))
                 places[row["source"], row["frame_no"]] = Packet(*ends, row["payload_len"])
         yield table

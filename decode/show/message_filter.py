@@ -103,7 +103,7 @@ class Filter:
         """What client ids must match."""
         return re.compile(re.escape(self.client or "*").replace(r"\*", ".*"), re.DOTALL)
 
-    def rows(self, exchanges: Exchanges, inside: dict[int, Line]) -> Iterator[int]:
+    def rows(self, exchanges: Exchanges, inside: dict[int, Line]) -> list[int]:
         """Messages that pass by what is known before their values are built; `inside`: what Envelopes carry, by row."""
         messages, keys = exchanges.messages, self.keys
         here = np.array([self.passes(connection) for connection in exchanges.connections], np.bool_)
@@ -117,13 +117,18 @@ class Filter:
         if self.frames:
             first, last = exchanges.frame_first[:, None], exchanges.frame_last[:, None]
             passing &= ((first <= np.array(self.frames)) & (last >= np.array(self.frames))).any(axis=1)
-        rows = np.flatnonzero(passing)
-        for i, key, version in zip(
-            rows.tolist(), *(m[rows].tolist() for m in (messages.key, messages.version)), strict=True
-        ):
-            said = [(key, version), *((layer["key"], layer["version"]) for layer in layers(inside.get(i)))]
-            if any((not keys or key in keys) and self.version in {None, version} for key, version in said):
-                yield i
+        asked = np.ones(len(messages), np.bool_)
+        if keys:
+            asked &= np.isin(messages.key, list(keys))
+        if self.version is not None:
+            asked &= messages.version == self.version
+        for i, carried in inside.items():
+            asked[i] |= any(
+                (not keys or layer["key"] in keys) and self.version in {None, layer["version"]}
+                for layer in layers(carried)
+            )
+        rows: list[int] = np.flatnonzero(passing & asked).tolist()
+        return rows
 
     def passes(self, connection: Connection) -> bool:
         ends = self.ends

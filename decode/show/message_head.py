@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from wirecheck.decode.api_names import names
-from wirecheck.decode.connection.exchanges import endpoint
 from wirecheck.decode.wire import REQUEST, SIDES
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ class Heads:
 
     def __init__(self, exchanges: Exchanges) -> None:
         messages = exchanges.messages
-        self._ends = [(endpoint(c.client), endpoint(c.server)) for c in exchanges.connections]
+        self._ends = [(str(c.client), str(c.server)) for c in exchanges.connections]
         self._names = exchanges.names
         self._rows = list(
             zip(

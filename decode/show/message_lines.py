@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,20 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.learned_names import Places
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["PLAIN", "Filter", "Line", "Noticed", "Reading", "alone", "enveloped", "of", "verdict"]
+__all__ = [
+    "PLAIN",
+    "WAIT_NS",
+    "DecodedBatch",
+    "Filter",
+    "Line",
+    "Noticed",
+    "Reading",
+    "alone",
+    "batches",
+    "enveloped",
+    "of",
+    "verdict",
+]
 
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version
@@ -103,22 +117,13 @@ def timed_lines(
     tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed
 ) -> Iterator[tuple[int, int, Line | None]]:
     """(time, rows of tables, line) of messages as they become known; None for a message that is not wanted."""
-    heard: Heard = {}
-    names = Names(wanted.topics)
-    topic_names = TopicNames()
     newest_ns = 0
-    for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
-        noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
-        spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
-        decoded = read(exchanges.messages, spoken, reading.dialect)
-        names.learn(decoded)
-        if reading.summary:
-            topic_names.learn(decoded)
-        answered = answers(exchanges)
-        clients, inside = client_ids(exchanges), enveloped(decoded, answered, reading, topic_names)
-        details_of, head = Details(decoded, reading, topic_names), Heads(exchanges)
-        times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), answered))
-        for i in wanted.rows(exchanges, inside):
+    for batch in batches(tables, wanted, reading, noticed):
+        exchanges, decoded = batch.exchanges, batch.decoded
+        clients, inside = client_ids(exchanges), batch.enveloped(reading)
+        details_of, head = Details(decoded, reading, batch.topic_names), Heads(exchanges)
+        times, sizes, asked = (column.tolist() for column in (exchanges.ts_ns, rows_of(decoded), batch.answered))
+        for i in sorted(wanted.rows(exchanges, inside), key=times.__getitem__):
             if not wanted.names(clients.get(i), inside.get(i)):
                 continue
             found = head(i, clients.get(i)) | details_of(i)
@@ -126,11 +131,44 @@ def timed_lines(
                 found["latency_ns"] = times[i] - times[asked[i]] if asked[i] >= 0 else None
             if i in inside:
                 found["enveloped"] = inside[i] | forwarded_for(found.get("body", {}))
-            kept = wanted.keeps(found, names.said, noticed.frames)
+            kept = wanted.keeps(found, batch.names.said, noticed.frames)
             yield times[i], sizes[i], found if kept else None
         if len(exchanges.messages) and reading.at_once:
             newest_ns = max(newest_ns, int(exchanges.ts_ns.max()))
             yield newest_ns + WAIT_NS + 1, 0, None
+
+
+@dataclass(frozen=True)
+class DecodedBatch:
+    """Messages that became known together, decoded, and what was learned of names by then."""
+
+    exchanges: Exchanges
+    decoded: Decoded
+    names: Names
+    topic_names: TopicNames
+
+    @cached_property
+    def answered(self) -> Ints:
+        """By message, the one it answers; -1 if none."""
+        return answers(self.exchanges)
+
+    def enveloped(self, reading: Reading) -> dict[int, Line]:
+        return enveloped(self.decoded, self.answered, reading, self.topic_names)
+
+
+def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed) -> Iterator[DecodedBatch]:
+    """Messages of frames tables, as they become known."""
+    heard: Heard = {}
+    names = Names(wanted.topics)
+    topic_names = TopicNames()
+    for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
+        noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
+        spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
+        decoded = read(exchanges.messages, spoken, reading.dialect)
+        names.learn(decoded)
+        if reading.summary:
+            topic_names.learn(decoded)
+        yield DecodedBatch(exchanges, decoded, names, topic_names)
 
 
 def within(tables: Iterable[pa.Table], wanted: Filter) -> Iterator[pa.Table]:

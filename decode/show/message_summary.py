@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import base64
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wirecheck.decode.columns import tables
+from wirecheck.decode.columns import kinds, tables
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import form
-from wirecheck.decode.message import Status
 from wirecheck.decode.texts import id_codes
 from wirecheck.decode.wire import SIDES
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints
 
-__all__ = ["NOTHING", "Failure", "Summary", "summaries"]
+__all__ = ["FEW", "NOTHING", "Failure", "Summary", "columns", "first_errors", "first_topics", "rank_of", "summaries"]
 
 FEW = 2
 """Topics that are named; of more their number is said."""
@@ -99,10 +98,8 @@ class Columns(NamedTuple):
 
 def summaries(decoded: Decoded, names: Mapping[bytes, str]) -> dict[int, Summary]:
     """By message that was decoded, and that says any of it. `names`: of topic ids, as far as they are known."""
-    well = decoded.status == Status.OK
-    kinds = np.unique(np.stack([decoded.messages.key[well], decoded.messages.side[well]], axis=1), axis=0)
     found: dict[int, Summary] = {}
-    for key, side in kinds.tolist():
+    for key, side in kinds(decoded):
         where = columns(key, side)
         if any(where):
             found |= of_kind(tables(decoded, key, SIDES[side]), where, names)
@@ -112,12 +109,11 @@ def summaries(decoded: Decoded, names: Mapping[bytes, str]) -> dict[int, Summary
 def of_kind(there: dict[str, Table], where: Columns, names: Mapping[bytes, str]) -> dict[int, Summary]:
     topics: dict[int, list[str]] = {}
     counts: dict[int, int] = {}
-    for path, name, topic_id in where.topics:
-        for message, said, count in topics_of(there[path], name, topic_id, names):
-            known = topics.setdefault(message, [])
-            fresh = [topic for topic in said if topic not in known]
-            known += fresh
-            counts[message] = counts.get(message, 0) + count - len(said) + len(fresh)
+    messages, codes, texts = first_topics(there, where, names)
+    for message, code, rank in zip(messages.tolist(), codes.tolist(), rank_of(messages).tolist(), strict=True):
+        counts[message] = rank + 1
+        if rank < FEW:
+            topics.setdefault(message, []).append(texts[code])
     about = about_of(there[""], where)
     errors: dict[int, dict[int, dict[str, str]]] = {}
     for column in where.errors:
@@ -125,7 +121,7 @@ def of_kind(there: dict[str, Table], where: Columns, names: Mapping[bytes, str])
             errors.setdefault(message, {}).setdefault(code, {}).update({place: topic} if place else {})
     return {
         message: Summary(
-            tuple(topics.get(message, ())[:FEW]),
+            tuple(topics.get(message, ())),
             max(counts.get(message, 0) - FEW, 0),
             None if message in topics else about.get(message),
             tuple(errors.get(message, ())),
@@ -140,15 +136,55 @@ def failure(code: int, places: Mapping[str, str]) -> Failure:
     return Failure(code, tuple(dict.fromkeys(places.values())), tuple(places)[:FEW], max(len(places) - FEW, 0))
 
 
-def topics_of(
-    table: Table, name: str | None, topic_id: str | None, names: Mapping[bytes, str]
-) -> Iterator[tuple[int, list[str], int]]:
-    """(message, its first topics, how many it has in this table)"""
-    if not len(table):
-        return
-    codes, texts = topic_codes(table, name, topic_id, names)
-    for message, chosen, count in firsts(table.message, codes, codes >= 0, FEW):
-        yield message, list(dict.fromkeys(texts[code] for code in chosen)), count
+def first_topics(
+    there: Mapping[str, Table], where: Columns, names: Mapping[bytes, str]
+) -> tuple[Ints, NDArray[np.int64], list[str]]:
+    """(message, number of a topic's text) of each topic of each message once, as they occur; and the texts."""
+    messages, codes, numbers = list[Any](), list[Any](), dict[str, int]()
+    for path, name, topic_id in where.topics:
+        table = there[path]
+        if not len(table):
+            continue
+        by_row, texts = topic_codes(table, name, topic_id, names)
+        renumbered = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+        rows = np.flatnonzero(by_row >= 0)
+        messages.append(table.message[rows])
+        codes.append(renumbered[by_row[rows]])
+    return *each_once(messages, codes), list(numbers)
+
+
+def first_errors(there: Mapping[str, Table], where: Columns) -> tuple[Ints, NDArray[np.int64]]:
+    """(message, error code) of each code of each message once, as they occur; without 0."""
+    messages, codes = list[Any](), list[Any]()
+    for column in where.errors:
+        table = there[column.table]
+        rows = np.flatnonzero(table[column.code] != 0)
+        messages.append(table.message[rows])
+        codes.append(table[column.code][rows])
+    return each_once(messages, codes)
+
+
+def each_once(messages: list[Any], codes: list[Any]) -> tuple[Ints, NDArray[np.int64]]:
+    """Pairs of a message and a number, each once, by message and then by first occurrence."""
+    message = np.concatenate([np.zeros(0, np.int64), *messages])
+    code = np.concatenate([np.zeros(0, np.int64), *codes])
+    fresh = np.r_[True, (message[1:] != message[:-1]) | (code[1:] != code[:-1])][: len(message)]
+    message, code = message[fresh], code[fresh]
+    if (message[1:] > message[:-1]).all():  # most messages are about one topic: nothing to sort
+        return message, code
+    lowest = int(code.min())
+    width = int(code.max()) - lowest + 1
+    _, first = np.unique(message * width + (code - lowest), return_index=True)
+    first = first[np.lexsort((first, message[first]))]
+    return message[first], code[first]
+
+
+def rank_of(message: Ints) -> Ints:
+    """Of each row the number of rows of the same message before it; rows are sorted by message."""
+    begins = np.flatnonzero(np.r_[True, message[1:] != message[:-1]][: len(message)])
+    counts = np.diff(np.r_[begins, len(message)])
+    ranks: Ints = np.arange(len(message), dtype=np.int64) - np.repeat(begins, counts)
+    return ranks
 
 
 def topic_codes(
@@ -190,20 +226,6 @@ def errors_of(
     for message, code, number, index in dict.fromkeys(zip(messages, codes, topics, partitions, strict=True)):
         about = texts[number]
         yield message, code, about if index is None or not about else f"{about}-{index}", about
-
-
-def firsts(
-    message: Ints, codes: NDArray[np.int64], counts: NDArray[np.bool_], most: int
-) -> Iterator[tuple[int, list[int], int]]:
-    """By message, of rows that count, the first `most` different codes in their order, and how many there are."""
-    rows = np.flatnonzero(counts)
-    if not len(rows):
-        return
-    pairs, first = np.unique(np.stack([message[rows], codes[rows]], axis=1), axis=0, return_index=True)
-    pairs = pairs[np.lexsort((first, pairs[:, 0]))]
-    begins = np.flatnonzero(np.r_[True, pairs[1:, 0] != pairs[:-1, 0]])
-    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(pairs)], strict=True):
-        yield int(pairs[begin, 0]), pairs[begin : min(end, begin + most), 1].tolist(), end - begin
 
 
 def about_of(table: Table, where: Columns) -> dict[int, str]:

@@ -14,15 +14,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER, endpoint
+from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.show.learned_names import TopicNames, naming
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
@@ -69,6 +70,10 @@ STEPS = 16
 """Buckets of a latency in each doubling: a quantile is right within 2.2 %."""
 
 
+Wanted = tuple[tuple[str, str, tuple[str, ...]], ...]
+"""(api, side, columns)"""
+
+
 class Call(NamedTuple):
     """Who asked whom."""
 
@@ -108,7 +113,11 @@ class Count:
     first_ns: int = 0
     last_ns: int = 0
     servers: dict[str, int] = field(default_factory=dict)
-    """How often by broker, of a failure."""
+    """How often by broker, of a rejection."""
+    streak: int = 0
+    """Of a rejection, how often since it was away for STREAK_NS."""
+    streak_ns: int = 0
+    """When that began."""
     sum_ms: int = 0
     """Of THROTTLED."""
     worst_ms: int = 0
@@ -184,6 +193,8 @@ class Traffic:
     decoded: int = 0
     first_ns: int = 0
     last_ns: int = 0
+    also: Wanted = ()
+    """More columns to read, for who is given the chunks."""
 
     def add(self, exchanges: Exchanges) -> Chunk | None:
         """One chunk of a capture; what it was read as, for who wants more of it."""
@@ -191,7 +202,7 @@ class Traffic:
             self.meet(connection)
         if not len(exchanges):
             return None
-        chunk = Chunk(exchanges, decode(exchanges.messages, projection()))
+        chunk = Chunk(exchanges, decode(exchanges.messages, projection(self.also)))
         self.topic_names.learn(chunk.decoded)
         self.messages += len(exchanges.messages)
         self.decoded += int((chunk.decoded.status == Status.OK).sum())
@@ -300,13 +311,19 @@ class Traffic:
         chunk.failed[index] |= error != THROTTLED
         replica = int(chunk.replica[index]) if call.api == "Fetch" else -1
         failure = Rejection(error, call.client_id, call.host, call.api, topic, replica)
+        known = self.failures.get(failure)
+        again = known is not None and time_ns - known.last_ns <= STREAK_NS
         row = self.failures.row(failure, 1, time_ns, time_ns)
+        if row is not None:
+            row.streak, row.streak_ns = (row.streak + 1, row.streak_ns) if again else (1, time_ns)
         if row is not None and (call.server in row.servers or len(row.servers) < MOST_SERVERS):
             row.servers[call.server] = row.servers.get(call.server, 0) + 1
         return row
 
 
 MOST_SERVERS = 20
+STREAK_NS = 300_000_000_000
+"""metadata.max.age.ms: so seldom a client asks at least."""
 
 
 class Group(NamedTuple):
@@ -344,8 +361,8 @@ class Chunk:
         self.api = exchanges.messages.key[half].astype(np.int64)
         self.asked_ns = exchanges.ts_ns[half]
         connection = exchanges.connection[half]
-        hosts, host_of = numbers_of([each.client[0] for each in exchanges.connections])
-        self._servers, server_of = numbers_of([endpoint(each.server) for each in exchanges.connections])
+        hosts, host_of = numbers_of([each.client.host for each in exchanges.connections])
+        self._servers, server_of = numbers_of([str(each.server) for each in exchanges.connections])
         self.server = server_of[connection]
         codes, texts = client_ids(exchanges)
         self.party = (codes + 1) * len(hosts) + host_of[connection]
@@ -377,6 +394,12 @@ class Chunk:
                 stated = np.maximum(header[REPLICA[0]], header[REPLICA[1]])
                 self._replica[self.exchange_of[header.message]] = np.maximum(stated, -1)
         return self._replica
+
+    def of_client(self, client_id: str) -> Ints:
+        """Exchanges of a client ID."""
+        if client_id not in self._ids:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.party // len(self._hosts) == self._ids.index(client_id))
 
     def call(self, index: int) -> Call:
         """Who asked whom in an exchange."""
@@ -429,7 +452,7 @@ def learn_brokers(brokers: Table, nodes: dict[str, int]) -> None:
     hosts, texts = brokers["host"].codes()
     for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
         if len(nodes) < MOST_ROWS:
-            nodes[endpoint((texts[host], port))] = node
+            nodes[str(Peer(texts[host], port))] = node
 
 
 @cache
@@ -454,21 +477,17 @@ def at(path: str, name: str) -> str:
 
 
 @cache
-def projection() -> Projection:
+def projection(also: Wanted = ()) -> Projection:
     kinds = {(key, side) for key in names() for side in (REQUEST, RESPONSE) if wanted(key, side)}
-    return only({(name_of(key), SIDES[side]): wanted(key, side) for key, side in kinds})
+    found = {(name_of(key), SIDES[side]): wanted(key, side) for key, side in kinds}
+    for api, side, more in also:
+        found[api, side] = (*found.get((api, side), ()), *more)
+    return only(found)
 
 
-def counted(
-    tables: Iterable[pa.Table], ports: Iterable[int] = (), also: Callable[[Chunk], Any] | None = None
-) -> Traffic:
-    """All that frames tables show; of connections with one of these ports, if some are given.
-
-    `also` is given each chunk as it was read.
-    """
+def counted(tables: Iterable[pa.Table], ports: Iterable[int] = ()) -> Traffic:
+    """All that frames tables show; of connections with one of these ports, if some are given."""
     traffic = Traffic()
     for exchanges in followed(tables, ports):
-        chunk = traffic.add(exchanges)
-        if also is not None and chunk is not None:
-            also(chunk)
+        traffic.add(exchanges)
     return traffic

@@ -59,8 +59,7 @@ class Batch:
     @cached_property
     def names(self) -> list[tuple[str, str, str]]:
         """Per connection its client, its server, its client's host."""
-        pairs = [connection.name.partition(">")[::2] for connection in self.exchanges.connections]
-        return [(client, server, client.rpartition(":")[0]) for client, server in pairs]
+        return [(str(c.client), str(c.server), c.client.host) for c in self.exchanges.connections]
 
     def connection_part(self, message: Ints, part: int) -> Column:
         values = [names[part] for names in self.names]

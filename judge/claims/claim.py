@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from wirecheck.decode.peer import Conversation
 from wirecheck.judge.claims.kinds import KINDS, Subject
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
@@ -64,11 +65,11 @@ class Sighting(NamedTuple):
 
     @property
     def server(self) -> str:
-        return self.connection.rpartition(">")[2]
+        return str(Conversation.of(self.connection).server)
 
     @property
     def client(self) -> str:
-        return self.connection.partition(">")[0]
+        return str(Conversation.of(self.connection).client)
 
 
 class Claim:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wirecheck.decode.peer import Conversation
 from wirecheck.decode.texts import Lists, Text, id_codes
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Runs, Sighting, slot_name
 
@@ -113,7 +114,7 @@ class Sightings:
         self.made: dict[int, Sighting] = {}
         self.ts_ns = columns["ts_ns"].codes
         connection = columns["connection"]
-        ports = {name: name.partition(">")[0].rpartition(":")[2] for name in connection.values or ()}
+        ports = {name: str(Conversation.of(name).client.port) for name in connection.values or ()}
         places = {port: place for place, port in enumerate(dict.fromkeys(ports.values()))}
         codes = np.array([places[ports[name]] for name in connection.values or ()], np.int64)
         self.port = Column(codes[connection.codes], [*places])

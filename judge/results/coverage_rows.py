@@ -6,6 +6,7 @@ Rule: totals are sums over rows of one measure; a count of nothing has no row. A
 
 from collections.abc import Iterator
 
+from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.result_table import ResultRow
@@ -31,7 +32,7 @@ LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
 def connections(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
     """Rows of one connection."""
     for claim in context.ledger.claims("connection", *subject):
-        name = f"{claim['client']}>{claim['endpoint']}"
+        name = str(Conversation(Peer.of(claim["client"]), Peer.of(claim["endpoint"])))
         identity = f"{name}@{claim['started_ns']}"
         for measure, detail, count in measures(claim):
             if count:

@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from itertools import pairwise
 from typing import NamedTuple
 
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Runs, slot_of
 
 ACCEPTED = "accepted"
@@ -184,11 +185,11 @@ def belongs(name: str, slot: int, *, early: bool) -> bool:
 def is_literal(address: str) -> bool:
     """An IP address and port, not a name that resolves differently for everyone; loopback of one host is fine."""
     try:
-        return not ip_address(host_of(address).strip("[]")).is_unspecified
+        return not ip_address(host_of(address)).is_unspecified
     except ValueError:
         return False
 
 
 def host_of(address: str) -> str:
     """An endpoint's or a client's address without its port, as both are written in claims."""
-    return address.rpartition(":")[0]
+    return Peer.of(address).host

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from wirecheck.capture import frames_file
 from wirecheck.capture.frames import NotFramesError
 from wirecheck.decode.envelope import ENVELOPE
+from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.decode.show import message_lines, message_page
 from wirecheck.decode.show.message_filter import Filter, layers, texts
 from wirecheck.streaming.steps.quarantine import check_name
@@ -46,15 +47,17 @@ class Wanted(Filter):
 
     exchanges: frozenset[Exchange] = frozenset()
 
-    def rows(self, exchanges: Exchanges, _inside: dict[int, Row]) -> Iterator[int]:
+    def rows(self, exchanges: Exchanges, _inside: dict[int, Row]) -> list[int]:
         """What an Envelope carries has a correlation id of its own."""
         named = {connection for connection, _, _ in self.exchanges}
         here = np.array([connection.name in named for connection in exchanges.connections], np.bool_)
         numbers = np.array(sorted({number for _, _, number in self.exchanges}), np.int64)
         messages = exchanges.messages
         passing = np.isin(messages.correlation_id, numbers) | (messages.key == ENVELOPE)
-        if len(messages):
-            yield from np.flatnonzero(passing & here[exchanges.connection]).tolist()
+        if not len(messages):
+            return []
+        found: list[int] = np.flatnonzero(passing & here[exchanges.connection]).tolist()
+        return found
 
     def keeps(self, found: Row, _topics: frozenset[str], _places: Places) -> bool:
         return any(exchange in self.exchanges for exchange, _ in exchanges_of(found))
@@ -63,8 +66,9 @@ class Wanted(Filter):
 def exchanges_of(line: Row) -> Iterator[tuple[Exchange, Row]]:
     """What a message is of, and what it carries is, each with its own line."""
     ends = (line["src"], line["dst"]) if line["side"] == "request" else (line["dst"], line["src"])
+    connection = str(Conversation(*map(Peer.of, ends)))
     for layer in layers(line):
-        yield (">".join(ends), layer["api"], layer["correlation_id"]), layer
+        yield (connection, layer["api"], layer["correlation_id"]), layer
 
 
 @dataclass
@@ -124,7 +128,7 @@ def about(finding: Mapping[str, Any]) -> frozenset[str]:
 
 def tables(files: Iterable[Path], wanted: Iterable[Exchange]) -> Iterator[pa.Table]:
     """The frames of these connections, and some others between the same ports; a file that is none is left out."""
-    ports = {int(end.rpartition(":")[2]) for connection, _, _ in wanted for end in connection.split(">")}
+    ports = {end.port for connection, _, _ in wanted for end in Conversation.of(connection)}
     numbers = pa.array(sorted(ports), pa.int32())
     for file in files:
         try:

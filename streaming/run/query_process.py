@@ -5,7 +5,8 @@ files are judged, this is the run, this was wrong). Refuses to know: Spark (`rep
 Rule: whoever starts it can end it at once, with Java and all that Java has started, and nothing is left running or
 lying about: it has a process group of its own, and ends itself where whoever started it has gone. What it and Java say
 is in `WORK/spark.log` unless Spark is to speak on the terminal. It is not ended in good order either: what the query
-has promised is on the disk by then, and Spark takes a second to stop.
+has promised is on the disk by then, and Spark takes a second to stop. Only a Java that writes the archive of its
+classes (`class_archive.py`, once) ends by itself.
 """
 
 import json
@@ -15,18 +16,27 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from queue import Queue
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Thread
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import wirecheck
 from wirecheck.streaming.steps.settings import Settings
-from wirecheck.streaming.store.run_result import Result
+
+if TYPE_CHECKING:
+    from wirecheck.streaming.store.run_result import Result
 
 PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 Progress = Callable[[int, int], None]
+PARTITIONS = 1
+"""Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
+partition would take the memory of two Pythons.
+"""
+ARCHIVED_S = 120
+"""Java takes a few seconds to write the archive, on a busy machine more; then it is given up."""
 
 
 class QueryError(Exception):
@@ -45,8 +55,9 @@ class QueryProcess:
                 stdin=PIPE, stdout=PIPE, stderr=None if settings.verbose else log,
                 env={**os.environ, "PYTHONPATH": paths, "TMPDIR": str(work)}, process_group=0,
             )  # fmt: skip
-        self._work = work
         self._tell((work, settings))
+        self.archiving = False
+        """Whether Java writes an archive of its classes, now that there is a result."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,21 +71,29 @@ class QueryProcess:
                 stream.close()
         self._process.wait()
 
-    def judge(self, files: list[Path], out: Path, on_progress: Progress) -> Result:
+    def judge(self, files: list[Path], out: Path, on_progress: Progress) -> "Result":
         """All of these, to their end. Raises QueryError."""
+        from wirecheck.streaming.store.run_result import Result
+
         self._tell((files, out))
         assert self._process.stdout is not None
         for line in self._process.stdout:
             match json.loads(line):
                 case {"judged": [done, total]}:
                     on_progress(done, total)
-                case {"run": run}:
+                case {"run": run, "archiving": archiving}:
+                    self.archiving = archiving
                     return Result.read(out, run)
                 case {"wrong": text}:
                     raise QueryError(text)
         code = self._process.wait()
         by = f"by {signal.Signals(-code).name}; is there enough memory?" if code < 0 else f"with code {code}"
         raise QueryError(f"the query failed: its process ended {by}")
+
+    def finish(self) -> None:
+        """Wait until the archive is written."""
+        with suppress(TimeoutExpired):
+            self._process.wait(ARCHIVED_S)
 
     def _tell(self, what: Any) -> None:
         assert self._process.stdin is not None
@@ -105,20 +124,32 @@ def main() -> None:
         out_stream.write(json.dumps(said) + "\n")
         out_stream.flush()
 
-    from wirecheck.streaming.run import replay
-
     work, settings = pickle.load(sys.stdin.buffer)  # noqa: S301 - from `QueryProcess`
     asked: Queue[Any] = Queue()
     Thread(target=listen, args=(asked,), daemon=True).start()
+    from wirecheck.streaming.spark.java import JavaMissing
+    from wirecheck.streaming.spark.session import RUNNING, Session, SparkDidNotStart, open_session
+
+    Thread(target=import_module, args=("wirecheck.streaming.run.replay",)).start()  # half a second, while Java starts
     try:
-        spark = replay.opened(work, settings)
-        files, out = asked.get()
+        spark = open_session(Session(work / "spark", partitions=PARTITIONS, verbose=settings.verbose, archiving=True))
+    except (JavaMissing, SparkDidNotStart) as failure:
+        say(wrong=str(failure))
+        return
+    from wirecheck.streaming.run import replay
+
+    files, out = asked.get()
+    try:
         found = replay.judge(
             spark, files, settings, work=work, out=out, on_progress=lambda done, total: say(judged=[done, total])
         )
-        say(run=found.run)
     except replay.ReplayError as wrong:
         say(wrong=str(wrong))
+        return
+    say(run=found.run, archiving=RUNNING.archive is not None)
+    if RUNNING.archive:
+        RUNNING.archive.write()
+        os.killpg(0, signal.SIGKILL)  # `listen` still reads
 
 
 if __name__ == "__main__":

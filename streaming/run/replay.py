@@ -22,15 +22,10 @@ from wirecheck.streaming.run.failure import reason
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.monitor import Watch, prepared, run_with_restarts
 from wirecheck.streaming.run.plan import MonitorError, Plan
-from wirecheck.streaming.spark.java import JavaMissing
-from wirecheck.streaming.spark.session import RUNNING, Session, SparkDidNotStart, last_line, open_session
+from wirecheck.streaming.spark.session import RUNNING, last_line
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled
 from wirecheck.streaming.steps.settings import Settings
 
-PARTITIONS = "1"
-"""Of the stateful steps: following, decoding and Java are three processes on two cores already, and each further
-partition would take the memory of two Pythons.
-"""
 BATCH_BYTES = 16 << 20
 """Frames files of one batch: bounds memory; each batch costs a second of its own. Redacted, it is a GB of capture."""
 Progress = Callable[[int, int], None]
@@ -46,16 +41,6 @@ class Judged(NamedTuple):
     run: str
     """The ID under which its result tables are."""
     query: StreamingQuery
-
-
-def opened(work: Path, settings: Settings) -> SparkSession:
-    """Spark, ready. `work` is for what it leaves behind. Raises ReplayError."""
-    try:
-        spark = open_session(Session(work / "spark", verbose=settings.verbose))
-    except (JavaMissing, SparkDidNotStart) as failure:
-        raise ReplayError(str(failure)) from failure
-    spark.conf.set("spark.sql.shuffle.partitions", PARTITIONS)
-    return spark
 
 
 def judge(

@@ -3,7 +3,7 @@
 Knows: a cell is a JSON head and the raw little-endian buffers of its arrays behind it, so that a step's whole work for
 a bucket is one row and unpacking is one copy. Whole numbers travel as their distance from the least, which halves what
 passes through Java's heap. Knows nothing of what the values mean.
-Rule: what goes in is a dataclass of arrays, bytes, tuples, texts, numbers and other such dataclasses; what comes out
+Rule: what goes in is a dataclass of arrays, bytes, tuples, texts, numbers and other such classes; what comes out
 is equal to it. Cells live as long as a batch, or as long as a checkpoint where a step keeps them as state.
 """
 
@@ -38,7 +38,7 @@ def named(cell: bytes) -> tuple[bytes, memoryview]:
 
 
 def from_cell(cell: bytes | memoryview, *classes: type) -> Any:
-    """The value again. `classes`: every dataclass that may occur in it."""
+    """The value again. `classes`: every dataclass and NamedTuple that may occur in it."""
     count = int(np.frombuffer(cell, "<i8", 1)[0])
     sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)
     starts = ALIGNMENT * (1 + count) + np.concatenate([[0], np.cumsum(sizes + -sizes % ALIGNMENT)])
@@ -62,6 +62,8 @@ def described(value: Any, buffers: list[bytes]) -> Any:
         case bytes() | bytearray() | memoryview():
             buffers.append(bytes(value))
             return {"bytes": len(buffers) - 1}
+        case tuple() if hasattr(value, "_fields"):
+            return {type(value).__name__: [described(item, buffers) for item in value]}
         case tuple() | list():
             return [described(item, buffers) for item in value]
         case dict():

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from wirecheck.capture.frames import INPUT_ERROR
 from wirecheck.decode.api_names import name_of
-from wirecheck.decode.connection.exchanges import Connection, Exchanges, endpoint
+from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.agent_marks import MARKS
 from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack
@@ -52,7 +53,7 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
         return row
-    exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection)
+    exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
     parts = list(stated(exchanges, spoken, settings))
     found = parts[0][0] if len(parts) == 1 else merged(claim for part, _ in parts for claim in part)
     tables = [table for _, table in parts if table is not None]
@@ -86,8 +87,7 @@ def set_aside(exchanges: Exchanges, error: Exception) -> Claim:
     frames_of = int(exchanges.frame_first[0]), int(exchanges.frame_last[0])
     source = exchanges.names[int(exchanges.source[0])]
     said = (connection.name, api, version, int(messages.correlation_id[0]), source, *frames_of)
-    host = connection.name.partition(">")[0].rpartition(":")[0]
-    why = f"{api} v{version} of {host} to {endpoint(connection.server)} could not be judged: {named}"
+    why = f"{api} v{version} of {connection.client.host} to {connection.server} could not be judged: {named}"
     return mark(source, why, Sighting(int(exchanges.ts_ns[0]), *said))
 
 

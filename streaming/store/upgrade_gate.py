@@ -2,9 +2,10 @@
 
 Knows: which versions a release line serves, and which of a client's it refuses. Knows nothing of when they were sent or
 of how a gate is shown.
-Rule: only versions below what the release serves count. A client uses the highest version that both sides know, so one
-that is too low is all it has; one that is higher than the release's is lowered when the release offers less. What
-brokers and controllers send each other goes with their own upgrade and is nobody's client.
+Rule: both directions count: versions that a newer release dropped, and APIs that an older release does not have, except
+those that clients do without. Of versions, only those below what the release serves count: a client uses the highest
+version that both sides know, so one that is too low is all it has, and a higher one is lowered when the release offers
+less. What brokers and controllers send each other goes with their own upgrade.
 """
 
 from wirecheck.decode import schemas
@@ -43,4 +44,24 @@ def rejected(client: Row, target: str) -> list[list[str | int]]:
         for api, versions in sorted(client["apis"].items())
         for version in versions
         if (key := keys().get(api)) in serves and key not in releases.BETWEEN_BROKERS and version < serves[key]
+    ]
+
+
+DISPENSABLE = frozenset({60, 71, 72, 75})
+"""APIs that clients use where a broker has them, and replace or leave out elsewhere: DescribeCluster,
+GetTelemetrySubscriptions, PushTelemetry, DescribeTopicPartitions."""
+
+
+def not_served(client: Row, target: str) -> list[list[str | int]]:
+    """[api, lowest version] of what a client of a replay's JSON uses and the release does not have at all."""
+    serves = lowest(target)
+    if between_brokers(client):
+        return []
+    return [
+        [api, min(versions)]
+        for api, versions in sorted(client["apis"].items())
+        if versions
+        and (key := keys().get(api)) is not None
+        and key not in serves
+        and key not in releases.BETWEEN_BROKERS | DISPENSABLE
     ]

@@ -5,14 +5,19 @@ from hypothesis import strategies as st
 
 from wirecheck.capture.minimal_subset import around, enough
 from wirecheck.capture.pcapng_export import Pair, Size
+from wirecheck.decode.peer import Peer
 
 
 def pair(client, server="10.0.0.9:9092"):
-    return Pair.of(f"10.0.0.1:{client}", server)
+    return between(f"10.0.0.1:{client}", server)
+
+
+def between(one, other):
+    return Pair.of(Peer.of(one), Peer.of(other))
 
 
 EVERY = {pair(port): Size(1, port) for port in range(40000, 40012)}
-FAR = {Pair.of("10.9.9.1:50000", "10.9.9.9:9092"): Size(1, 1), Pair.of("10.0.0.1:7", "10.0.0.9:9093"): Size(1, 1)}
+FAR = {between("10.9.9.1:50000", "10.9.9.9:9092"): Size(1, 1), between("10.0.0.1:7", "10.0.0.9:9093"): Size(1, 1)}
 ASKED = {pair(40003)}
 
 
@@ -43,4 +48,4 @@ def test_near_ones_come_first_and_small_ones_before_large_ones():
     asked, same_server, same_hosts, far = around(ASKED, {**EVERY, **FAR})
     assert asked == [pair(40003)]
     assert same_server[:2] == [pair(40000), pair(40001)]
-    assert (same_hosts, far) == ([Pair.of("10.0.0.1:7", "10.0.0.9:9093")], [Pair.of("10.9.9.1:50000", "10.9.9.9:9092")])
+    assert (same_hosts, far) == ([between("10.0.0.1:7", "10.0.0.9:9093")], [between("10.9.9.1:50000", "10.9.9.9:9092")])

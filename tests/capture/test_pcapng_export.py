@@ -11,6 +11,7 @@ from tests import traffic
 from tests.capture.reading import frames_of
 from wirecheck.capture import frames, pcapng_export
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.decode.peer import Peer
 
 COLUMNS = ("ts_ns", "src_ip", "src_port", "dst_ip", "dst_port", "tcp_seq", "tcp_ack", "tcp_flags")
 
@@ -24,7 +25,7 @@ TALKS = (
     talk(("10.0.0.1", 40001), ("10.0.0.9", 9092)),
     talk(("fd00::1", 40000), ("fd00::9", 9092), b"odd"),
 )
-PAIRS = [pcapng_export.Pair.of(pcapng_export.endpoint(*t.client), pcapng_export.endpoint(*t.server)) for t in TALKS]
+PAIRS = [pcapng_export.Pair.of(Peer(*t.client), Peer(*t.server)) for t in TALKS]
 
 
 @pytest.fixture

@@ -26,6 +26,29 @@ def test_a_gate_names_exactly_those_who_could_not_talk_to_4(run):
     assert told.exit_code == 1
 
 
+def test_the_report_says_what_to_do_and_guesses_old_java_right(run, tmp_path):
+    told = run("clients", ZOO, "--target", "4.0", "--format", "json", "--report", tmp_path / "upgrade.html")
+    rows = {row["client_id"]: row for row in json.loads(told.stdout)["clients"]}
+    assert rows["java-0.10.2.2-old"]["upgrade_to"] == "2.1.0"
+    assert (rows["sarama-0.10.2.0-old"]["upgrade_to"], rows["sarama-0.10.2.0-old"]["advice"][:18]) == (
+        None, "set Config.Version",
+    )  # fmt: skip
+    for name, row in rows.items():
+        real = re.fullmatch(r"java-(?:admin-)?([\d.]+)-(?:old|new)", name or "")
+        if real and row["looks_like"]:
+            lines = row["looks_like"].removeprefix("Java ").replace(" or ", " to ").split(" to ")
+            assert any(real[1].startswith(line) for line in lines), (name, row["looks_like"])
+    page = (tmp_path / "upgrade.html").read_text()
+    assert page.count("<tr>") == 1 + 10
+
+
+def test_groups_and_the_other_direction(run):
+    told = run("clients", ZOO, "--target", "2.8", "--group-by", "prefix", "--format", "json")
+    groups = {row["group"]: row["rejected_versions"] for row in map(json.loads, told.stdout.splitlines())}
+    assert (told.exit_code, groups["librdkafka"]) == (1, ["ConsumerGroupHeartbeat v1"])
+    assert run("clients", ZOO, "--group-by", "host").exit_code == 2
+
+
 def test_text_says_who_where_with_what(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     told = run("clients", ZOO, "--target", "4.0")
@@ -107,7 +130,7 @@ def test_where_there_are_several_clusters_each_refused_client_has_its_own(run, m
     monkeypatch.setenv("COLUMNS", "160")
     wide = run("clients", ZOO, "--target", "4.0").stdout.splitlines()
     assert wide[1].split()[:3] == ["cluster", "client", "id"]
-    assert {line.split()[0] for line in wide[2:]} <= clusters
+    assert {line.split()[0] for line in wide[2 : wide.index("")]} <= clusters  # then what to do
     monkeypatch.setenv("COLUMNS", "80")
     narrow = run("clients", ZOO, "--target", "4.0").stdout.splitlines()
     assert {line.partition("cluster ")[2].rstrip(":") for line in narrow if line.startswith("cluster ")} <= clusters

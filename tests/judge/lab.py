@@ -15,6 +15,7 @@ from wirecheck.capture.frames import SKIPPED, Mark
 from wirecheck.decode.connection.exchanges import ANSWERED, CLOSED_BY_SERVER, Connection, Exchanges
 from wirecheck.decode.layouts.program import Dialect
 from wirecheck.decode.message import decode
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import REQUEST, RESPONSE, pack
 from wirecheck.judge.checks import catalogue
 from wirecheck.judge.claims.extraction import claims
@@ -104,7 +105,6 @@ class Talk:
         self.exchanges.append((len(self.messages) - 2, len(self.messages) - 1, ANSWERED))
 
     def connection(self):
-        (host, port), (server, server_port) = (end.rsplit(":", 1) for end in (self.client, self.server))
         times = [at for *_, at in self.messages]
         given = {
             "from_start": True, "role_by": "syn", "protocol": "kafka", "sasl": None, "frames": len(times),
@@ -117,7 +117,7 @@ class Talk:
         }  # fmt: skip
         given |= self.facts
         return Connection(
-            (host, int(port)), (server, int(server_port)), ns(min(times, default=0)), ns(max(times, default=0)), **given
+            Peer.of(self.client), Peer.of(self.server), ns(min(times, default=0)), ns(max(times, default=0)), **given
         )
 
 

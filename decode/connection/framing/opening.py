@@ -1,14 +1,18 @@
-"""What a connection is, by its first bytes: Kafka, TLS, a GSS-API token of old Kerberos, or something else.
+"""What a connection is, by its first bytes: Kafka, TLS, a GSS-API token of old Kerberos, or something else; and the
+header that a proxy sends before them.
 
 Knows: when the first request is believed at once, and who has to confirm one that no client we know sends: the server's
-answer, or the same client's next request.
+answer, or the same client's next request. PROXY protocol 1 and 2 (haproxy.org/download/2.9/doc/proxy-protocol.txt): who
+a load balancer says its client is.
 Refuses to know: connections whose first bytes were not seen (resync.py), and headers (recognise.py).
 Rule: what answers no request of ours is not Kafka's; while nothing is decided, nothing is cut.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
@@ -36,6 +40,74 @@ if TYPE_CHECKING:
 
 FAR: Final = 1024  # bytes, enough for client id, transactional id and acks
 FIRST_REQUEST: Final = 256  # bytes of a first request waited for before its connection is judged
+# --- PROXY protocol
+V1: Final = b"PROXY "
+V2: Final = b"\r\n\r\n\0\r\nQUIT\n"
+V1_MOST_BYTES: Final = 107  # its longest line
+V2_BYTES: Final = 16  # signature, version and command, family and transport, length of the rest
+PROXY: Final = 0x21  # version 2: the connection is made for somebody; LOCAL (0x20): for the proxy itself
+LOCAL: Final = 0x20
+ADDRESS_BYTES: Final = (0, 4, 16, 108)  # by family: unspecified, IPv4, IPv6, UNIX
+UNIX: Final = 3
+V1_ADDRESSES: Final = re.compile(rb"PROXY TCP(4|6) ([0-9a-fA-F:.]+) ([0-9a-fA-F:.]+) (\d{1,5}) (\d{1,5})\r\n")
+V1_UNKNOWN: Final = re.compile(rb"PROXY UNKNOWN(?: [ -~]*)?\r\n")
+NO_HEADER: Final = 0
+MORE: Final = -1  # the header may go on behind the bytes at hand
+
+
+@final
+class ProxyHeader:
+    """What a proxy says before its client's first byte."""
+
+    def __init__(self, length: i64, shown: i64 = 0, host: bytes = b"", port: i64 = 0) -> None:
+        self.length: i64 = length
+        """Bytes, or NO_HEADER or MORE."""
+        self.shown: i64 = shown
+        """How many of them say whom it names; the rest is what proxies add."""
+        self.host: bytes = host
+        """Address of the client it names, of 4 or 16 bytes; none where it names nobody."""
+        self.port: i64 = port
+
+
+def proxy_header(data: bytes) -> ProxyHeader:
+    """The header that these bytes, the first of a connection, begin with."""
+    if data.startswith(V2[: len(data)]):
+        return _version_2(data) if len(data) >= V2_BYTES else ProxyHeader(MORE)
+    if not data.startswith(V1[: len(data)]):
+        return ProxyHeader(NO_HEADER)
+    length: i64 = data.find(b"\r\n", 0, V1_MOST_BYTES) + 2
+    if length < 2:
+        return ProxyHeader(MORE if len(data) < V1_MOST_BYTES else NO_HEADER)
+    named = V1_ADDRESSES.match(data)
+    if named is None:
+        return ProxyHeader(length, length) if V1_UNKNOWN.fullmatch(data[:length]) else ProxyHeader(NO_HEADER)
+    try:
+        hosts = [ip_address(named[number].decode()) for number in (2, 3)]
+    except ValueError:
+        return ProxyHeader(NO_HEADER)
+    if {host.version for host in hosts} != {int(named[1])} or max(int(named[4]), int(named[5])) > 0xFFFF:
+        return ProxyHeader(NO_HEADER)
+    return ProxyHeader(length, length, hosts[0].packed, int(named[4]))
+
+
+def _version_2(data: bytes) -> ProxyHeader:
+    command, family, transport = i64(data[12]), i64(data[13]) >> 4, i64(data[13]) & 15
+    rest = i64(data[14]) << 8 | i64(data[15])
+    if command not in (PROXY, LOCAL) or family > UNIX or transport > 2:
+        return ProxyHeader(NO_HEADER)
+    size: i64 = ADDRESS_BYTES[family]
+    ports: i64 = 2 if 0 < family < UNIX else 0
+    if command == LOCAL or family == 0:
+        return ProxyHeader(V2_BYTES + rest, V2_BYTES)
+    if rest < 2 * (size + ports):
+        return ProxyHeader(NO_HEADER)
+    if family == UNIX:
+        return ProxyHeader(V2_BYTES + rest, V2_BYTES)
+    shown = V2_BYTES + 2 * (size + ports)
+    if i64(len(data)) < shown:
+        return ProxyHeader(MORE)
+    port = i64(data[V2_BYTES + 2 * size]) << 8 | i64(data[V2_BYTES + 2 * size + 1])
+    return ProxyHeader(V2_BYTES + rest, shown, data[V2_BYTES : V2_BYTES + size], port)
 
 
 def on_opening(shared: Shared, connection: Connection, direction: Direction) -> bool:
@@ -44,6 +116,10 @@ def on_opening(shared: Shared, connection: Connection, direction: Direction) -> 
     have = direction.next_offset - at
     n = direction.ordered.look(window, at, min(have, FAR))
     size = window.int32(0)
+    if connection.proxied == NO_HEADER:
+        header = proxy_header(window.data[window.at : window.end])
+        if header.length != NO_HEADER:
+            return _on_proxy_header(connection, direction, header, whole=n == have)
     if n >= 5 and tls_record(window.data, window.at, window.end):
         connection.turn_off(TLS)
         return True
@@ -75,6 +151,24 @@ def on_opening(shared: Shared, connection: Connection, direction: Direction) -> 
         return _on_doubted(shared, connection, direction, client)
     else:
         connection.turn_off(OTHER)
+    return True
+
+
+def _on_proxy_header(connection: Connection, direction: Direction, header: ProxyHeader, *, whole: bool) -> bool:
+    """What comes behind the header is the connection's first message. `whole`: nothing at hand is missing."""
+    if header.length == MORE:
+        if whole:
+            direction.need = direction.next_offset + 1
+            return False
+        direction.lose_boundary()
+        return True
+    end = direction.message_begin + header.length
+    direction.need = end
+    if direction.next_offset < end:
+        return False
+    connection.proxied_for(header.length, header.host, header.port)
+    direction.ordered.detach(end)
+    direction.expect_message(end)
     return True
 
 

@@ -82,6 +82,8 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.closed_by, c.close_ns = row.of(c.closed_by), row.of(c.close_ns)
     c.unmatched_responses, c.unmatched_requests = row.of(c.unmatched_responses), row.of(c.unmatched_requests)
     c.answered_out_of_order, c.tls_records = row.of(c.answered_out_of_order), row.of(c.tls_records)
+    c.proxied, c.proxied_port = row.of(c.proxied), row.of(c.proxied_port)
+    c.proxied_high, c.proxied_low = row.of(c.proxied_high), row.of(c.proxied_low)
     c.payloads, c.searched_bytes = row.of(c.payloads), row.of(c.searched_bytes)
     c.resynchronised, c.limits_hit = row.of(c.resynchronised), row.of(c.limits_hit)
     c.agent, c.second_agent, c.pending = row.of(c.agent), row.of(c.second_agent), row.of(c.pending)

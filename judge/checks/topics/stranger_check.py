@@ -7,6 +7,7 @@ Rule: one finding per host, whatever it did and however often; nothing else is s
 from collections import defaultdict
 from collections.abc import Iterator
 
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -98,7 +99,7 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
     found: list[Claim] = [
         claim
         for endpoint in sorted(context.strangers.known.unnamed())
-        if endpoint.rpartition(":")[0] == host
+        if Peer.of(endpoint).host == host
         for claim in context.strangers.contradictions(endpoint)
         if context.clusters.group_of(claim) is group
     ]

@@ -22,7 +22,6 @@ from wirecheck.judge.claims.extract.error_answers import INCONSISTENT_CLUSTER_ID
 from wirecheck.judge.claims.extract.wire_format import span
 from wirecheck.judge.claims.members import hashed, sets
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped
-from wirecheck.judge.topology.endpoint_history import host_of
 
 OPEN_TO_ALL = ("SaslHandshake", "ApiVersions", "SaslAuthenticate")
 """Answered to everybody, whoever it is (KIP-35, KIP-152)."""
@@ -52,13 +51,12 @@ def connections(batch: Batch) -> Iterator[Claim]:
     for connection in batch.exchanges.connections:
         if connection.is_guess:
             continue
-        client, server = connection.name.split(">")
         if connection.payload_bytes or not connection.from_start:
             peak = {"granted": 0, "unread": int(unsure(connection)), "encrypted": int(connection.protocol == "tls")}
-            yield Claim("peer", (host_of(client), server), *span(connection), peak=peak)
+            yield Claim("peer", (connection.client.host, str(connection.server)), *span(connection), peak=peak)
         if connection.protocol == "kafka":
             peak = {"unseen": int(not connection.from_start)}
-            yield Claim("serving", (host_of(server), server), *span(connection), peak=peak)
+            yield Claim("serving", (connection.server.host, str(connection.server)), *span(connection), peak=peak)
 
 
 def unsure(connection: Connection) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.columns import Table
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, value_per
 from wirecheck.judge.claims.extract.bindings import numbered, slots
@@ -113,7 +114,7 @@ def granted(batch: Batch, message: Ints) -> NDArray[np.bool_]:
 
 def port(endpoint: Column) -> Column:
     """Of endpoints; listeners of one name have it in common, and two clusters on the same hosts have not."""
-    ports = [int(one.rpartition(":")[2]) for one in endpoint.values or ()]
+    ports = [Peer.of(one).port for one in endpoint.values or ()]
     return Column(np.array(ports, np.int64)[endpoint.codes])
 
 

@@ -18,6 +18,7 @@ from wirecheck.decode.columns import Table
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.log.metadata_tables import LogTables
 from wirecheck.decode.message import Status
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, connection_key, value_per
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
@@ -156,12 +157,8 @@ def addresses_of(table: Table) -> Column:
     host = texts(table["host"])
     group, sample = grouped([host, Column(table["port"])])
     _, codes = np.unique(group, return_inverse=True)
-    names = [joined(host.value(row), int(table["port"][row])) for row in sample.tolist()]
+    names = [str(Peer(str(host.value(row)), int(table["port"][row]))) for row in sample.tolist()]
     return Column(codes.astype(np.int64).ravel(), names)
-
-
-def joined(host: str | None, port: int) -> str:
-    return f"[{host}]:{port}" if host and ":" in host else f"{host}:{port}"
 
 
 def advertised(batch: Batch) -> Iterator[Rows]:

@@ -64,8 +64,8 @@ def connections(batch: Batch) -> Iterator[Claim]:
     for connection in batch.exchanges.connections:
         if connection.is_guess:
             continue
-        client, server = connection.name.split(">")
-        key = (client.rpartition(":")[0], server, client, connection.started_ns)
+        client, server = str(connection.client), str(connection.server)
+        key = (connection.client.host, server, client, connection.started_ns)
         yield Claim("connection", key, *span(connection), peak=facts(connection))
         for ts_ns, side, size in connection.gaps:
             seen = Sighting(ts_ns, connection.name, "", -1, -1, "", 0, 0)
@@ -102,10 +102,22 @@ def read(batch: Batch) -> Iterator[Rows]:
     key = connection_key(batch, every)
     yield Rows("connection", key, every, constant("messages", len(every)))
     yield Rows("connection", key, every, Column(status, names))
+    yield from proxied(batch)
     exchanges = batch.exchanges
     one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
     outcome = Column(exchanges.outcome.astype(np.int64), [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
     yield Rows("connection", connection_key(batch, one), one, outcome)
+
+
+def proxied(batch: Batch) -> Iterator[Rows]:
+    """Messages that came through a proxy, by the host it names; their client is the proxy."""
+    hosts = [c.proxied_for.host if c.proxied_for is not None else None for c in batch.exchanges.connections]
+    named = {host: place for place, host in enumerate(dict.fromkeys(host for host in hosts if host is not None))}
+    if named:
+        codes = np.array([-1 if host is None else named[host] for host in hosts], np.int64)[batch.exchanges.connection]
+        names = [f"proxied_messages:{host}" for host in named]
+        message = np.flatnonzero(codes >= 0)
+        yield Rows("connection", connection_key(batch, message), message, Column(codes[message], names))
 
 
 def unpaired(batch: Batch) -> Iterator[Rows]:

@@ -14,6 +14,7 @@ from wirecheck.capture import frames, frames_file, original_frames, pcapng_expor
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
 from wirecheck.capture.plain_places import as_plain
 from wirecheck.capture.tls import joining, tls_connection
+from wirecheck.decode.peer import Peer
 from wirecheck.decode.show import message_lines
 
 KINDS = {
@@ -251,7 +252,7 @@ def test_evidence_has_the_original_frames_and_the_keys_of_its_connections_alone(
     wrapped.key_log.write_text(other + wrapped.key_log.read_text())
     (file,) = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log]).files
     ends = [(s.src, s.dst) for s in wrapped.segments[:1]]
-    pair = pcapng_export.Pair.of(*(pcapng_export.endpoint(*end) for end in ends[0]))
+    pair = pcapng_export.Pair.of(*(Peer(*end) for end in ends[0]))
     table = pcapng_export.selected([file], "L", {pair})
     found = original_frames.encrypted(table, [path])
     assert found["payload"].to_pylist() == [s.payload for s in wrapped.segments]
@@ -266,7 +267,7 @@ def test_frames_of_an_agent_become_a_plain_capture_that_says_the_same(tls, tmp_p
     wrapped = conversation(tls())
     path = capture(tmp_path / "tls.pcap", wrapped.segments)
     (file,) = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log], keep_records=True).files
-    pair = pcapng_export.Pair.of("10.0.0.1:40000", "10.0.0.9:9092")
+    pair = pcapng_export.Pair.of(Peer("10.0.0.1", 40000), Peer("10.0.0.9", 9092))
     plain_capture = tmp_path / "plain.pcapng"
     pcapng_export.write(plain_capture, as_plain(pcapng_export.selected([file], "L", {pair})), "t", {})
     assert lines(read_frames([plain_capture])) == of_files([file]) != []

@@ -9,6 +9,7 @@ from tests.decode.show.test_message_lines import frames
 from tests.traffic import Talk
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.show import changes as audit
+from wirecheck.decode.show.change import Frame
 from wirecheck.decode.show.changes import ACTIONS, changes
 
 ALICE = b"\0\0\x05User\x06alice\0\0"
@@ -78,7 +79,7 @@ def test_a_forwarded_request_is_one_change_with_its_principal():
     both = found(direct("CreateTopics", 7, CREATE, CREATED), envelope(inner, answer))
     assert brief(both) == [("CreateTopics", "songs", "User:alice", "lab-admin", "10.0.4.12", "10.0.1.3:9092", "NONE")]
     assert (both[0].time_ns, both[0].details) == (START + 3 * MS, "2 partitions, replication factor 3")
-    assert both[0].frame == ("a.pcap", 4)
+    assert both[0].frame == Frame("a.pcap", 4, 4)
 
 
 def test_a_client_that_uses_tls_is_known_from_the_envelope():

@@ -10,6 +10,7 @@ import numpy as np
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.extraction import unpack
 from wirecheck.streaming.steps import decode_step
@@ -66,7 +67,7 @@ def test_an_exchange_that_raises_is_set_aside_by_name_and_all_others_are_claimed
     cell = max(
         (row for row in Bucket("L", 0, settings).receive(cells) if row.route == EXCHANGES), key=lambda r: len(r.cell)
     )
-    exchanges, spoken = from_cell(cell.cell, Exchanges, Messages, Connection)
+    exchanges, spoken = from_cell(cell.cell, Exchanges, Messages, Connection, Peer)
     culprit = len(exchanges) // 3
     key, number = (
         column[exchanges.request[culprit]] for column in (exchanges.messages.key, exchanges.messages.correlation_id)

@@ -9,6 +9,7 @@ from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchange
 from wirecheck.decode.dialect import read
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Messages, Status
+from wirecheck.decode.peer import Peer
 from wirecheck.streaming.steps.cells import from_cell
 from wirecheck.streaming.steps.exchange_rows import api_name, exchange_rows
 from wirecheck.streaming.steps.follow_step import Bucket
@@ -26,7 +27,7 @@ def cells(request, tmp_path_factory):
     files = frames([Scenario(request.param).pcap], tmp_path_factory.mktemp("frames"))
     packed = [row.cell for rows in pack_files(map(str, files), SETTINGS) for row in rows]
     told = [row.cell for row in Bucket("default", 0, SETTINGS).receive(packed) if row.route == EXCHANGES]
-    found = [from_cell(cell, Exchanges, Messages, Connection) for cell in told]
+    found = [from_cell(cell, Exchanges, Messages, Connection, Peer) for cell in told]
     return [(exchanges, read(exchanges.messages, spoken, "auto")) for exchanges, spoken in found]
 
 

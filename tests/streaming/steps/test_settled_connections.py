@@ -8,6 +8,7 @@ from tests import frame_files
 from wirecheck.capture import frames, frames_file
 from wirecheck.decode.connection.exchanges import Connection
 from wirecheck.decode.connection.segments import bucket_of
+from wirecheck.decode.peer import Peer
 from wirecheck.judge.settlement import AFTER_NS, IDLE_NS
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.steps import settled_connections
@@ -132,7 +133,7 @@ def test_a_replay_waits_for_all_and_knows_no_late_frames(tmp_path, shown):
 
 
 def connection(number, last_s, over=True):
-    ends = ("10.0.0.1", 1000 + number), ("10.0.0.2", 9092)
+    ends = Peer("10.0.0.1", 1000 + number), Peer("10.0.0.2", 9092)
     facts = dict.fromkeys(Connection.__dataclass_fields__, 0)
     return Connection(**facts | {"client": ends[0], "server": ends[1], "last_ns": last_s * SECOND_NS - 1, "over": over})
 

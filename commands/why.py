@@ -1,0 +1,160 @@
+"""`wirecheck why`: one screen about one topic, client, group or broker.
+
+Knows: in which forms the facts are printed. Refuses to know what they are (decode/show/subject_facts.py).
+"""
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wirecheck.commands import completion, names, options
+from wirecheck.commands.ending import Stop
+from wirecheck.commands.errors import coverage
+from wirecheck.commands.frame_tables import tables, whole
+from wirecheck.commands.inputs import NOT_WHOLE, places
+from wirecheck.commands.listing import Cells, Row, aligned, clock, rfc3339
+from wirecheck.commands.screen import as_json, columns, legible, note, paints, progress, tell
+from wirecheck.commands.screen import row as line
+
+if TYPE_CHECKING:
+    from wirecheck.decode.show.subject import Subject
+    from wirecheck.decode.show.subject_facts import Fact, Sections
+
+KINDS = ("topic", "group", "broker", "client")
+
+
+@click.command(short_help="One screen about one topic, client, group or broker.")
+@click.argument("name", metavar="NAME")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
+@click.option("--type", "kind", type=click.Choice(KINDS), help="What NAME is, if it is several things.")
+@click.option("--at", type=options.TimeOption(), help="Describe partitions as brokers did then: 2026-11-21T00:20:03Z.")
+@click.option("--all", "every", is_flag=True, help="Print all lines of each section.")
+@options.ports()
+@names.option()
+@options.keylog()
+@options.strict()
+@options.quiet()
+@options.form("json", "csv")
+def why(
+    name: str, inputs: tuple[str, ...], form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
+) -> None:
+    """Show what a capture knows about one topic, client, group or broker, problems first.
+
+    A topic: errors, its IDs over time, who writes and reads it, followers, how each broker describes its partitions
+    (descriptions that differ are marked), and who changed it. A client: errors, connections and how they ended, topics,
+    groups, requests with latencies. A group: members, each rebalance with its trigger and duration, committed offsets
+    and lag. A broker: errors, addresses, registrations, what it follows, requests with latencies.
+
+    NAME is a topic, client ID, group ID, broker ID or broker address. INPUT is one or more pcaps, or folders of frames.
+
+    \b
+    Examples:
+      wirecheck why orders incident.pcapng
+      wirecheck why orders incident.pcapng --at 2026-11-21T00:20:03Z
+      wirecheck why billing incident.pcapng --type group --format json
+    """
+    from wirecheck.decode.show.subject import subject_of
+    from wirecheck.decode.show.subject_facts import sections
+
+    broken: list[str] = []
+    with progress("reading"):
+        subject = subject_of(name, whole(tables(places(inputs), broken), broken), ports)
+    kind, others = kind_of(subject, asked["kind"])
+    found = sections(subject, kind, None if asked["at"] is None else nanoseconds(asked["at"]))
+    show(name, kind, found, form, every=every)
+    if subject.others:
+        tell(f"wirecheck: {subject.others:,} more facts were seen and are not kept")
+    if form == "text":
+        also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
+        note(f"{coverage(subject.traffic)}{also}")
+    if strict and broken:
+        raise Stop(NOT_WHOLE)
+
+
+def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:
+    """What the name is, and what else it is. Stop where it is nothing, or not what was asked for."""
+    from wirecheck.decode.show.subject_facts import kinds_of
+
+    kinds = kinds_of(subject)
+    if not kinds:
+        raise Stop(unknown(subject))
+    if asked not in {None, *kinds}:
+        raise Stop(f"{subject.name} is no {asked} in this capture; it is a {' and a '.join(kinds)}")
+    kind = asked or kinds[0]
+    return kind, [other for other in kinds if other != kind]
+
+
+def nanoseconds(time: dt.datetime) -> int:
+    since = time - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
+
+
+def unknown(subject: "Subject") -> str:
+    """What comes close."""
+    from difflib import get_close_matches
+
+    traffic = subject.traffic
+    known = {use.topic for use in traffic.uses} | {call.client_id or "" for call in traffic.calls}
+    known |= set(traffic.topic_names.values()) | set(map(str, traffic.nodes.values()))
+    close = get_close_matches(subject.name, sorted(known - {""}), n=3, cutoff=0.5)
+    hint = f"close to it: {', '.join(close)}" if close else coverage(traffic)
+    return f"{subject.name}: no topic, client, group or broker of this name was seen; {hint}"
+
+
+def show(name: str, kind: str, found: "Sections", form: str, *, every: bool) -> None:
+    if form == "json":
+        lists = {key(title): [names.in_row(as_row(fact)) for fact in facts] for title, facts in found.items()}
+        click.echo(as_json({"name": name, "type": kind, "sections": lists}))
+    elif form == "csv":
+        from wirecheck.dashboards.spreadsheets import csv_of
+
+        rows = [{"section": key(title)} | as_row(fact) for title, facts in found.items() for fact in facts]
+        click.echo(csv_of(legible(rows)), nl=False)
+    else:
+        show_text(name, kind, found, every=every)
+
+
+def key(title: str) -> str:
+    """`Written by` as written_by, without what stands behind a comma."""
+    return title.partition(",")[0].lower().replace(" ", "_")
+
+
+def show_text(name: str, kind: str, found: "Sections", *, every: bool) -> None:
+    from wirecheck.decode.show.subject_facts import MOST_FACTS
+
+    click.echo(line([(f"{kind} {name}", "topic")], paint=paints()))
+    times = [time for facts in found.values() for fact in facts for time in (fact.first_ns, fact.last_ns) if time]
+    dated = len({time // (86_400 * 1_000_000_000) for time in times}) > 1
+    for title, facts in found.items():
+        click.echo(f"\n{title}")
+        shown = facts if every else facts[:MOST_FACTS]
+        for cells in aligned([cells_of(fact, dated=dated) for fact in shown]):
+            click.echo(line(cells, paint=paints(), columns=columns()))
+        if len(facts) > len(shown):
+            click.echo(f"  and {len(facts) - len(shown):,} more (--all)")
+
+
+def cells_of(fact: "Fact", *, dated: bool) -> Cells:
+    began, ended = ("" if time is None else clock(time, dated=dated) for time in (fact.first_ns, fact.last_ns))
+    times = f"{began} to {ended}" if began and ended and began != ended else began or ended
+    return [
+        ("!" if fact.wrong else " ", "error"),
+        (fact.what, "error" if fact.wrong else "topic"),
+        (names.in_text(fact.who), "client"),
+        ("" if fact.count is None else f"{fact.count:,}", "count"),
+        (times, "time"),
+        (names.in_text(fact.details), "details"),
+    ]
+
+
+def as_row(fact: "Fact") -> Row:
+    times = {"first_seen": fact.first_ns, "last_seen": fact.last_ns}
+    return {
+        "what": fact.what,
+        "who": fact.who,
+        "count": fact.count,
+        **{name: None if time is None else rfc3339(time) for name, time in times.items()},
+        "details": fact.details,
+        "wrong": fact.wrong,
+    }

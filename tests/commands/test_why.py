@@ -1,0 +1,57 @@
+"""`wirecheck why`: one screen; the stale broker of the example names who is hurt, and which broker differs."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import wirecheck
+from tests.commands.conftest import ROOT
+from tests.commands.test_changes import capture
+from tests.decode.show.test_traffic import produce, talking
+
+STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
+
+
+def test_the_stale_broker_and_who_it_hurts(run):
+    told = run("why", "tickets", STALE, "--format", "json")
+    found = json.loads(told.stdout)
+    assert (found["name"], found["type"], told.exit_code) == ("tickets", "topic", 0)
+    wrong = [row for row in found["sections"]["partitions"] if row["wrong"]]
+    assert {row["who"] for row in wrong} == {"broker 4"}
+    stale = [row["details"] for row in found["sections"]["topic_ids"] if row["wrong"]]
+    assert stale == ["still stated by broker 4"]
+    hurt = {row["who"].split()[0] for row in found["sections"]["errors"] if row["wrong"]}
+    assert {"p-lost", "broker-4-fetcher-0"} <= hurt
+
+
+def test_text_csv_and_the_library(run):
+    text = run("why", "tickets", STALE).stdout
+    assert text.startswith("topic tickets\n\nErrors\n!  UNKNOWN_TOPIC_ID")
+    rows = list(csv.DictReader(io.StringIO(run("why", "tickets", STALE, "--format", "csv").stdout)))
+    assert {row["section"] for row in rows} >= {"errors", "topic_ids", "written_by", "partitions", "changes"}
+    found = wirecheck.why("tickets", STALE)
+    assert [fact.who for fact in found["Written by"]] == [row["who"] for row in rows if row["section"] == "written_by"]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["ticket"], "close to it: tickets"),
+    (["tickets", "--type", "group"], "tickets is no group in this capture; it is a topic"),
+])  # fmt: skip
+def test_a_name_that_is_not_there_names_what_is(run, arguments, words):
+    name, *options = arguments
+    told = run("why", name, STALE, *options)
+    assert (told.exit_code, words in told.stderr) == (2, True)
+
+
+def test_a_name_that_is_several_things_says_so(run):
+    assert "4 is also a client: --type client" in run("why", "4", STALE).stderr
+
+
+def test_text_from_the_wire_is_harmless(run, tmp_path):
+    talk = talking()
+    produce(talk, 1, 0, topic="a", client_id="evil\x1b[2J\nx")
+    told = run("why", "a", capture(tmp_path, talk.close()))
+    assert "\x1b" not in told.stdout
+    assert "evil\\x1b[2J\\nx" in told.stdout
