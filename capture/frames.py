@@ -88,7 +88,14 @@ COLUMNS = (
         "Spans of the payload on the wire that are no bytes of the stream in it (what TLS puts around them), where TLS "
         "was undone; not `known`: nobody can tell how many of them are. Empty elsewhere.",
     ),
-    Column("count", pa.int64(), "Of a mark: how many packets were dropped or skipped.", 0, MOST_COUNT),
+    Column(
+        "count",
+        pa.int64(),
+        "Of a mark: how many packets were dropped or skipped. Of a frame: how many bytes at the end of its payload the "
+        "capture's snap length cut off.",
+        0,
+        MOST_COUNT,
+    ),
     Column("reason", pa.string(), "Of a mark: why."),
 )
 TIME = Column(

@@ -30,6 +30,7 @@ Row = dict[str, Any]
     help="The same by id: Kafka's base64 (may begin with -) or hex.",
 )
 @click.option("--at", type=options.TimeOption(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
+@click.option("--ids", is_flag=True, help="Only a map from topic IDs to names, replaced and deleted IDs too.")
 @options.cluster()
 @options.keylog()
 @options.strict()
@@ -46,6 +47,7 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
       wirecheck topics verdict/ --topic orders
       wirecheck topics verdict/ --topic-id -Q8sTnyhSWeBVvYdMbQyXA --format json
       wirecheck topics --from verdict/ --topic orders --at 2026-11-21T00:20:03Z
+      wirecheck topics verdict/ --ids --format csv > topic-ids.csv
     """
     result = answers(inputs, out, cluster)
     from wirecheck.dashboards import spreadsheets, terminal_tables
@@ -55,7 +57,9 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     warn_of(others)
     every = described(result, wanted["at"])
     found = [*chosen(every, wanted["topic"], wanted["topic_id"])]
-    if form == "json":
+    if wanted["ids"]:
+        show_ids(found, form)
+    elif form == "json":
         click.echo(as_json({"topics": found, **others}))
     elif form == "csv":
         click.echo(spreadsheets.csv_of(legible(spreadsheets.partition_rows(found))), nl=False)
@@ -64,6 +68,24 @@ def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *
     else:
         terminal_tables.list_topics(legible(found), console())
     need_whole(result.json()["coverage"], strict=strict)
+
+
+ID_COLUMNS = ("topic_id", "topic_id_hex", "name", "cluster", "state", "first_seen", "last_seen")
+
+
+def show_ids(found: list[Row], form: str) -> None:
+    """A map for tools that see only IDs, as Fetch has them since version 13: one line for each ID with a name."""
+    rows = [{column: topic[column] for column in ID_COLUMNS} for topic in found if topic["topic_id"] and topic["name"]]
+    if form == "json":
+        for row in rows:
+            click.echo(as_json(row))
+    elif form == "csv":
+        from wirecheck.dashboards.spreadsheets import csv_of
+
+        click.echo(csv_of(legible([*rows])), nl=False)
+    else:
+        for row in rows:
+            click.echo(legible(f"{row['topic_id']}  {row['name']}  {row['state']}"))
 
 
 def chosen(every: list[Row], name: str | None, topic_id: str | None) -> Iterable[Row]:

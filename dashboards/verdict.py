@@ -19,6 +19,7 @@ WHY_UNDECODED = {
     "unknown_version": "of a version newer than is known",
     "left_out": "with bytes that were not kept",
     "no_request": "without their request",
+    "possibly_a_draft": "not in a released layout, possibly in a draft's",
     "bad_length": "with an impossible length",
     "bad_varint": "with an impossible varint",
     "bad_text": "with text that is none",
@@ -123,13 +124,29 @@ def basis(result: Row) -> str:
 def not_read(coverage: Row) -> list[str]:
     """What is missing, in a few words each; nothing where all was read."""
     found = (
-        (coverage["unseen_bytes"], "byte", " not captured"),
+        (coverage["unseen_bytes"], "byte", f" not captured{cut(coverage)}"),
         (coverage["encrypted_connections"], "encrypted connection", undecrypted(coverage)),
         (coverage["undecoded_messages"], "message", f" not decoded{reasons(coverage)}"),
         (coverage.get("dropped_frames", 0), "packet", " dropped while capturing"),
         (sum(unreadable(coverage).values()), "packet", f" not readable ({', '.join(unreadable(coverage))})"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
+
+
+def suggestions(coverage: Row) -> list[str]:
+    """A line for each draft that would read messages that were not decoded."""
+    found = coverage.get("details", {}).get("draft_messages", {})
+    return [suggestion(count, name) for name, count in sorted(found.items())]
+
+
+def suggestion(count: int, name: str) -> str:
+    return f"{plural(count, 'message')} decode{'s' * (count == 1)} as {name}: use `--dialect {name}`"
+
+
+def cut(coverage: Row) -> str:
+    """How many of the bytes that are missing the snap length of the capture cut off."""
+    found = coverage.get("details", {}).get("unseen_bytes", {}).get("snap length", 0)
+    return f" ({found:,} cut by the snap length; capture whole packets)" if found else ""
 
 
 def unreadable(coverage: Row) -> Counter[str]:

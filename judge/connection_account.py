@@ -19,7 +19,7 @@ from wirecheck.judge.topology.releases import Ranges
 BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection goes on with a session"
 """Why not all that was said on a connection is known."""
 MINUTE_NS = 60_000_000_000
-INTERRUPTED = ("unseen_bytes", "resynchronised", "skipped_bytes")
+INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
 Advertised = Mapping[tuple[str, str], Ranges]
 """Ranges by endpoint and digest."""
 
@@ -50,10 +50,12 @@ def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Cl
         size = connection.peak["payload_bytes"]
         yield Claim("unread", key, connection.first, connection.last, tally={"payload_bytes": size})
     gaps = by_kind.get("gap", ()) if protocol != "other" else ()
-    if gaps:
-        first, last = min(gap.first for gap in gaps), max(gap.last for gap in gaps)
-        tally = {"bytes": sum(gap["bytes"] for gap in gaps), "connections": 1}
-        yield Claim("missing", key, first, last, count=len(gaps), tally=tally)
+    cut = connection.peak.get("cut_bytes", 0)
+    if gaps or cut:
+        seen = [gap.first for gap in gaps] + [gap.last for gap in gaps] + [*span(connection)] * bool(cut)
+        tally = {"bytes": sum(gap["bytes"] for gap in gaps) + cut, "connections": 1} | ({"cut": cut} if cut else {})
+        count = len(gaps) + connection.peak.get("cut_segments", 0)
+        yield Claim("missing", key, min(seen), max(seen), count=count, tally=tally)
     if not whole(connection):
         yield from partial(connection, BROKEN, by_kind.get("spoken", ()))
     if any(begun.peak["any"] != begun.peak["full"] for begun in by_kind.get("session_begun", ())):

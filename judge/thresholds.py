@@ -43,6 +43,11 @@ class Settings:
     session_timeout_s: int = 9
     """A broker that is silent for so long loses its registration (broker.session.timeout.ms of a KRaft controller): two
     processes that use one node ID beside each other for longer are no restart."""
+    pause_s: int = 10
+    """A server that answers nothing for so long, and then what waited, was paused. Shorter than a slot of time is not
+    seen; longer than the session timeout of a broker."""
+    paused_clients: int = 2
+    """So many connections must have waited: on one alone, an answer may be late for its own reasons."""
     stuck_answers: int = 10
     """At least so many error answers without a success make a client stuck."""
     stuck_s: int = 30

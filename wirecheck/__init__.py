@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.change import Change, Frame
     from wirecheck.decode.show.error_rows import ErrorRow
     from wirecheck.decode.show.subject_facts import Fact
-    from wirecheck.library import InputError, changes, clients, errors, messages, replay, topics, why
+    from wirecheck.decode.show.traffic_diff import Difference
+    from wirecheck.library import InputError, changes, clients, diff, errors, messages, replay, topics, why
     from wirecheck.library_values import (
         Client,
         Finding,
@@ -48,6 +49,7 @@ __version__: str
 __all__ = [
     "Change",
     "Client",
+    "Difference",
     "ErrorRow",
     "Fact",
     "Finding",
@@ -65,6 +67,7 @@ __all__ = [
     "__version__",
     "changes",
     "clients",
+    "diff",
     "errors",
     "messages",
     "replay",
@@ -76,6 +79,7 @@ __all__ = [
 ELSEWHERE = {
     "KafkaError": "wirecheck.decode.kafka_error",
     "Change": "wirecheck.decode.show.change",
+    "Difference": "wirecheck.decode.show.traffic_diff",
     "ErrorRow": "wirecheck.decode.show.error_rows",
     "Fact": "wirecheck.decode.show.subject_facts",
     "Frame": "wirecheck.decode.show.change",

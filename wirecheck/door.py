@@ -15,7 +15,7 @@ from wirecheck import extension_modules
 from wirecheck.commands.ending import in_one_line, orderly
 
 GROUPS = {
-    "Look at captures": ("replay", "decode", "topics", "clients", "why", "errors", "changes", "explain"),
+    "Look at captures": ("replay", "decode", "topics", "clients", "why", "errors", "changes", "diff", "explain"),
     "Prove a finding": ("evidence",),
     "Watch a cluster": ("top", "capture", "monitor", "findings"),
     "Set up": ("demo", "doctor", "completion"),

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.message_lines import Reading
     from wirecheck.decode.show.subject_facts import Fact
     from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.decode.show.traffic_diff import Difference
     from wirecheck.streaming.store.run_result import Result
 
 Path = str | PathLike[str]
@@ -77,7 +78,7 @@ def messages(
     bodies: bool = True,
     keep_records: bool = False,
     keylog: Path | Sequence[Path] = (),
-    dialect: str = "auto",
+    dialect: str = "kafka",
 ) -> Messages:
     """Messages of captures, or of folders of an agent's frames, in order of time, read as they are asked for.
 
@@ -108,10 +109,10 @@ def messages(
 
 
 def known(dialect: str) -> None:
-    from wirecheck.decode.dialect import AUTO, DIALECTS
+    from wirecheck.decode.dialect import DIALECTS
 
-    if dialect not in {AUTO, *DIALECTS}:
-        raise InputError(f"{dialect}: no such dialect; there are {', '.join((AUTO, *DIALECTS))}")
+    if dialect not in DIALECTS:
+        raise InputError(f"{dialect}: no such dialect; there are {', '.join(DIALECTS)}")
 
 
 class Source:
@@ -201,6 +202,13 @@ def why(name: str, *paths: Path, kind: str | None = None, ports: Sequence[int] =
         return sections(subject, kind_of(subject, kind)[0])
 
 
+def diff(before: Path, after: Path, *, ports: Sequence[int] = ()) -> list[Difference]:
+    """What is otherwise in a second capture, as `wirecheck diff --all` lists it: what is worse after comes first."""
+    from wirecheck.decode.show.traffic_diff import differences
+
+    return differences(*(traffic([side], ports) for side in (before, after)))
+
+
 def traffic(paths: Sequence[Path], ports: Sequence[int]) -> Traffic:
     with as_input_error():
         from wirecheck.decode.show.traffic import counted
@@ -282,7 +290,7 @@ def replay(
     cluster: str = "default",
     ports: Sequence[int] = (),
     keylog: Path | Sequence[Path] = (),
-    dialect: str = "auto",
+    dialect: str = "kafka",
 ) -> Verdict:
     """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does."""
     from pathlib import Path as Place

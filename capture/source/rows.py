@@ -105,7 +105,7 @@ class Rows:
             "payload_len": _narrow(cells[packet.LENGTH]),
             "left_out": cut_spans(cells[packet.KEPT], cells[packet.LENGTH]),
             "overhead": frames.no_overhead(n),
-            "count": pa.array(np.zeros(n, np.int64)),
+            "count": _wide(cells[packet.LENGTH] - cells[packet.KEPT]),
             "reason": pa.nulls(n, frames.CODED),
         }
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=frames.FRAMES_CODED)

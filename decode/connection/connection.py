@@ -258,5 +258,7 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         connection.limits_hit,
         ask.overhead_bytes + answer.overhead_bytes,
         connection.life == RELEASED,
+        ask.cut_bytes + answer.cut_bytes,
+        ask.cut_segments + answer.cut_segments,
         proxied_client(connection),
     )

@@ -74,6 +74,9 @@ class Connection:
     """That were none of the stream's: more than none where TLS was undone."""
     over: bool = False
     """It has left the follower: nothing more is said of it."""
+    cut_bytes: int = 0
+    """That the capture's snap length cut off."""
+    cut_segments: int = 0
     proxied_for: Peer | None = None
     """Whom the PROXY header that it began with names. Anybody can send one: it is shown, and `client` holds."""
 

@@ -205,6 +205,7 @@ class Follower:
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
             names[segments.source], names[agents], segments.seq, segments.ack, segments.flags, segments.payload_len,
             segments.payload_at[:-1], segments.payload_at[1:], segments.left_at[:-1], segments.left_at[1:],
+            segments.cut,
         )  # fmt: skip
         for row, column in zip(rows, columns, strict=True):
             row[:] = column

@@ -49,6 +49,8 @@ class Segments:
     flags: NDArray[np.int32]
     payload_len: Ints
     """On the wire."""
+    cut: Ints
+    """How many of them a snap length cut off."""
     payload: NDArray[np.uint8]
     """Kept bytes of all segments, concatenated."""
     payload_at: Ints
@@ -81,7 +83,7 @@ class Segments:
         left_offset, left_at = _picked(self.left_offset, self.left_at, rows)
         left_length, _ = _picked(self.left_length, self.left_at, rows)
         left_kind, _ = _picked(self.left_kind, self.left_at, rows)
-        columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len")
+        columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut")
         return replace(
             self,
             **{name: getattr(self, name)[rows] for name in columns},
@@ -91,7 +93,7 @@ class Segments:
 
     def parts(self, most: int) -> Iterator[Segments]:
         """The rows in their order, at most so many at a time; payloads are not copied."""
-        columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len")
+        columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut")
         for start in range(0, len(self), most):
             rows, edges = slice(start, start + most), slice(start, start + most + 1)
             mine = {name: getattr(self, name)[rows] for name in columns}
@@ -124,10 +126,11 @@ def segments(table: pa.Table) -> Segments:
     endpoints, (src, dst) = _endpoints(addresses, src_ip, dst_ip, table)
     payload, payload_at = _bytes(table["payload"])
     spans = _absent(table["left_out"], table["overhead"] if "overhead" in table.column_names else None)
+    cut = _ints(table["count"]) if "count" in table.column_names else np.zeros(len(table), np.int64)
     return Segments(
         label, names, endpoints, agent, source, _ints(table["frame_no"]), _ints(table["ts_ns"]), src, dst,
         _ints(table["tcp_seq"]), _ints(table["tcp_ack"]), _ints(table["tcp_flags"]).astype(np.int32),
-        _ints(table["payload_len"]), payload, payload_at, *spans,
+        _ints(table["payload_len"]), cut, payload, payload_at, *spans,
     )  # fmt: skip
 
 

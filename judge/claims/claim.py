@@ -6,13 +6,13 @@ Rule: merging is commutative and associative: first is the least sighting, last 
 peaks take the maximum. State that cannot be told by these four does not belong in one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import orjson
 
 from wirecheck.decode.peer import Conversation
-from wirecheck.judge.claims.kinds import KINDS, Subject
+from wirecheck.judge.claims.kinds import KINDS, TRAFFIC, Subject
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
@@ -34,6 +34,8 @@ LEAST = "least:"
 MOST_MEMBERS = 128
 """Of a set the least members stay."""
 SUCCESS = "0"
+WAITED = "waited"
+"""Among answers over time: those to requests that had waited, from when the first of them was sent."""
 ROW = 8
 """Parts of a stored claim."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
@@ -130,7 +132,7 @@ class Claim:
         if other.runs:
             news = news or not other.runs.keys() <= self.runs.keys()
             add_runs(self.runs, other.runs)
-        return news or any(name in self.peak and not name.startswith(AT) for name in members)
+        return news or (bool(members) and any(name in self.peak and not name.startswith(AT) for name in members))
 
     def bound(self) -> None:
         """Leave out what is too much: looked for where something is new, which after two hours is seldom."""
@@ -173,6 +175,11 @@ class Claim:
         return SUCCESS in self.runs
 
     @property
+    def flows(self) -> bool:
+        """Whether it merely shows that traffic goes on."""
+        return self.kind in TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
+
+    @property
     def last_word(self) -> Sighting:
         """When it was last said; the metadata log says a thing once, however often it is read again."""
         return self.first if "offset" in self.peak else self.last
@@ -191,13 +198,14 @@ class Claim:
         said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
         return " ".join(KINDS[self.kind].sentence.format(**said).split())
 
-    def subjects(self) -> Iterator[Subject]:
+    def subjects(self) -> list[Subject]:
         """The subjects of the ledger it is filed in; none for a subject it leaves open."""
-        key = self.key
+        key, found = self.key, list[Subject]()
         for space, named, places in KINDS[self.kind].filed:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):
                 continue  # a name may read like a reserved id
-            yield (space, *("" if key[place] is None else str(key[place]) for place in places))
+            found.append((space, *["" if key[place] is None else str(key[place]) for place in places]))
+        return found
 
 
 def is_new(name: str, tally: dict[str, int]) -> bool:

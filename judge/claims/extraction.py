@@ -63,6 +63,7 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
         [
             *forwarded,
             *wire_format.connections(batch),
+            *(wire_format.answered(batch) if len(decoded) else ()),
             *peers.connections(batch),
             *log_entries.orders(batch),
             *log_entries.chunks(batch),

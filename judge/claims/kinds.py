@@ -262,13 +262,14 @@ STATED: Mapping[str, Kind] = {
         "host endpoint client started_ns",
         "connection:endpoint:client:started_ns",
         "connection {client}>{endpoint}",
-        growing="frames payload_bytes requests responses overhead_bytes unseen_bytes",
+        growing="frames payload_bytes requests responses overhead_bytes unseen_bytes cut_bytes cut_segments",
     ),
     "gap": kind(
         "host endpoint client started_ns ts_ns side bytes",
         "connection:endpoint:client:started_ns",
         "{bytes} {side} bytes are missing",
     ),
+    "answered": kind("endpoint", "link:endpoint", "{endpoint} answers"),
     "unanswered": kind("host endpoint api outcome", "link:endpoint", "{api} was not answered: {outcome}"),
     "malformed": kind(
         "api version side reason client_id host endpoint client started_ns",
@@ -315,6 +316,11 @@ STATED: Mapping[str, Kind] = {
     "odd_exchange": kind("host endpoint what", "host:host", "{host} sends {endpoint} {what}"),
     "mark": kind("agent what source reason", "agent:", "agent {agent}: {what} {source} {reason}"),
 }
+TRAFFIC = frozenset(
+    {"answer", "client", "committed", "follows", "partition_use", "reaches", "serves", "session_answers"}
+)
+TRAFFIC |= {"session_asks", "session_begun", "spoken", "told", "use", "wrote"}
+"""Kinds that are stated again as long as traffic goes on: without an error among them nobody has to look at once."""
 UNANSWERED = "unanswered_"
 """Before the kind of what an order states whose answer was not seen; its key ends with the sender's host."""
 ORDERED = ("binding", "deletion", "partition", "unnumbered", "offline", "ordered", "full_order", "stopped")

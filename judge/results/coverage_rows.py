@@ -47,6 +47,7 @@ def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
     yield "foreign_bytes", None, claim.peak.get("payload_bytes", 0) if is_unread(claim) else 0
     for measure in CUMULATIVE:
         yield measure, None, 0 if protocol == "other" and measure in LOSSES else claim.peak.get(measure, 0)
+    yield "unseen_bytes", "snap length", claim.peak.get("cut_bytes", 0)
     for measure, count in claim.tally.items():
         name, _, detail = measure.partition(":")
         yield name, detail or None, count

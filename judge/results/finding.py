@@ -19,7 +19,7 @@ from wirecheck.judge.claims.claim import Claim, Sighting
 CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""
-GROWING = frozenset({"count", "last", "told", "connections", "bytes", "gaps"})
+GROWING = frozenset({"count", "last", "told", "connections", "bytes", "gaps", "cut"})
 """Words of summaries that go on while the same is seen again: how often, and when last."""
 SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")
 """Columns of a finding of which each change is news."""

@@ -46,11 +46,15 @@ def link_of(claims: Collection[Claim]) -> Link:
 
 
 def is_unread(connection: Claim) -> bool:
-    """Whether bytes of a connection were nobody's Kafka: it never was one, or ended before anybody could tell."""
+    """Whether bytes of a connection were nobody's Kafka: it never was one, or ended before anybody could tell. Of bytes
+    that a snap length cut nobody can tell.
+    """
     ended = connection.peak.get("closed_by", [""])[-1] and connection.peak.get("from_start")
     protocol = protocol_of(connection)
-    return bool(connection.peak.get("payload_bytes")) and (
-        protocol == "other" or (protocol == "undecided" and bool(ended))
+    return (
+        bool(connection.peak.get("payload_bytes"))
+        and not connection.peak.get("cut_bytes")
+        and (protocol == "other" or (protocol == "undecided" and bool(ended)))
     )
 
 

@@ -50,6 +50,15 @@ def test_files_on_disk_are_the_contract(tmp_path, written):
     assert {f.name: str(f.type).replace("item:", "element:") for f in schema} == ON_DISK
 
 
+def test_a_frame_says_how_many_of_its_bytes_a_snap_length_cut(tmp_path, written):
+    packets = [t.Packet(5, t.ethernet(t.ip(s))) for s in t.Talk().open().request(b"x" * 300).segments]
+    packets = [*packets[:-1], t.cut(packets[-1], 96)]
+    path = write_frames([written(t.pcap(packets))], tmp_path / "out", "prod").files[0]
+    rows = [row for row in pq.read_table(path).to_pylist() if row["kind"] == frames.FRAME]
+    whole = sum(row["payload_len"] for row in rows)
+    assert [row["count"] for row in rows if row["count"]] == [whole - (96 - 54)]
+
+
 def test_no_type_that_spark_misreads_is_in_the_table(tmp_path, written):
     for schema in (frames.FRAMES, frames.FRAMES_CODED, pq.read_schema(written_file(tmp_path, written))):
         assert not any(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.commands.conftest import EXAMPLE
+from tests.commands.conftest import EXAMPLE, ROOT
 
 SHIPMENTS = "da2uCyqPT-6vP4yDIMcDSw"
 WITHOUT_SPARK = """
@@ -193,3 +193,13 @@ def test_two_clusters_are_told_apart(capsys):
         ]  # fmt: skip
         show([{}, {}])
         assert "cluster" not in capsys.readouterr().out
+
+
+def test_a_map_of_ids_for_other_tools(run):
+    stale = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
+    lines = run("topics", stale, "--ids", "--format", "json").stdout.splitlines()
+    names = {row["topic_id"]: (row["name"], row["state"]) for row in map(json.loads, lines)}
+    assert names["KHrEQJ4WSduMdJpyMZSmXg"] == ("tickets", "current")
+    assert names["qC48IeRqScOXv2y8GPXuKw"][0] == "tickets"
+    rows = list(csv.DictReader(io.StringIO(run("topics", stale, "--ids", "--format", "csv").stdout)))
+    assert {row["topic_id"]: row["name"] for row in rows} == {key: name for key, (name, _) in names.items()}

@@ -126,6 +126,10 @@ def vis001_fires(lab):
     lab.metadata(0).facts.update(gaps=((START, 1, 1448),), unseen_response_bytes=1448)
 
 
+def vis001_fires__where_a_snap_length_cut(lab):
+    lab.metadata(0).facts.update(cut_bytes=900, cut_segments=3)
+
+
 def vis001_near_miss(lab):
     lab.metadata(0)
 
@@ -218,6 +222,12 @@ def vis007_cannot_know(lab):
     foreign(lab, protocol="undecided")
 
 
+def vis007_cannot_know__what_a_snap_length_cut(lab):
+    """Kafka's bytes without most of each message look like nothing at all."""
+    foreign(lab, cut_bytes=900, cut_segments=3)
+    foreign(lab, protocol="undecided", closed_by="client-fin", cut_bytes=900, cut_segments=3)
+
+
 def vis001_near_miss__of_what_is_no_kafka(lab):
     foreign(lab, gaps=((START, 0, 1448),), unseen_request_bytes=1448)
 
@@ -287,3 +297,54 @@ def drf002_cannot_know(lab):
     """What was answered was not seen."""
     talk = lab.metadata(0, [("orders", None, 1003)], version=9)
     talk.messages, talk.exchanges = talk.messages[:1], [(0, -1, 3)]
+
+
+def served(lab, times, **facts):
+    """A client that B1 answers at once, at each of these times."""
+    talk = lab.metadata(times[0], **facts)
+    for at in times[1:]:
+        talk.ask(at, "Metadata", 12, {"topics": None}, {})
+    return talk
+
+
+def waiting(lab, sent, answered_at, api="Metadata", version=12, **request):
+    """A client whose request waits for its answer."""
+    lab.talk().ask(sent, api, version, request, {}, answered_in=answered_at - sent)
+
+
+def vis008_fires(lab):
+    """20 s of silence, then two clients get what they had waited for."""
+    served(lab, [*range(20), 41, 42, 43])
+    waiting(lab, 22, 40.0)
+    waiting(lab, 25, 40.1, "Fetch", maxWaitMs=500)
+    lab.until = 60
+
+
+def vis008_near_miss(lab):
+    """One client alone waits, while others are answered; or all are silent, and nothing had waited."""
+    served(lab, [*range(50)])
+    waiting(lab, 22, 40.0)
+    waiting(lab, 25, 40.1)
+    lab.until = 60
+
+
+def vis008_near_miss__nobody_asked(lab):
+    served(lab, [*range(20), 41, 42, 43])
+    lab.until = 60
+
+
+def vis008_near_miss__what_a_request_allows(lab):
+    """Long polls of an idle topic, and a rebalance, end at one time."""
+    served(lab, [*range(20), 41, 42])
+    waiting(lab, 20, 40.0, "Fetch", maxWaitMs=20_000)
+    waiting(lab, 20, 40.1, "Fetch", maxWaitMs=20_000)
+    waiting(lab, 22, 40.1, "JoinGroup", 7)
+    waiting(lab, 22, 40.2, "Produce", 9)
+    lab.until = 60
+
+
+def vis008_cannot_know(lab):
+    """One connection: its answer may be late for reasons of its own."""
+    served(lab, [*range(20), 41, 42])
+    waiting(lab, 22, 40.0)
+    lab.until = 60

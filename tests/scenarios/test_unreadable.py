@@ -69,8 +69,23 @@ def test_a_malformed_message_is_a_violation_with_its_reason_and_its_client(tmp_p
     assert result["coverage"]["decoded_messages"] == 5
 
 
-@pytest.mark.parametrize("dialect", ["kafka", "auto"])
+@pytest.mark.parametrize("dialect", ["kafka", "kip516-draft", "kip4-draft"])
 def test_shipped_bytes_are_no_draft_whatever_is_said_of_the_dialect(tmp_path, dialect):
     result = told(tmp_path, asked(2, ["orders"]), answered(2), settings=Settings(dialect=dialect))
     assert json.dumps(codes(result, "DRF")) == "{}"
     assert codes(result) == {}
+
+
+@pytest.mark.parametrize("snap", [96, 128])
+def test_what_a_snap_length_cut_is_unseen_and_nobodys_foreign_protocol(tmp_path, snap):
+    talk = traffic.Talk(server=SERVER).open()
+    for number in range(1, 20):
+        talk.request(asked(number, ["a-topic-with-a-long-name"] * 5)).response(answered(number) + bytes(300))
+    packets = [traffic.cut(packet, snap) for packet in traffic.packets(talk.close().segments)]
+    pcap = tmp_path / "cut.pcap"
+    pcap.write_bytes(traffic.pcap(packets))
+    result = by_the_plain_road([frames([pcap], tmp_path / "frames")], Settings())
+    gone = sum(packet.wire_bytes - len(packet.data) for packet in packets)
+    assert result["coverage"]["unseen_bytes"] == result["coverage"]["details"]["unseen_bytes"]["snap length"] == gone
+    assert [finding["code"] for finding in result["findings"]] == ["VIS001"]
+    assert f"the snap length of the capture cut {gone:,} of them" in result["findings"][0]["summary"]

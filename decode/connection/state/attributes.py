@@ -104,6 +104,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.start_seen, d.lacking_ns = row.flag(d.start_seen), row.of(d.lacking_ns)
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
+    d.cut_bytes, d.cut_segments = row.of(d.cut_bytes), row.of(d.cut_segments)
     d.overhead_bytes, d.elastic, d.unsure = row.of(d.overhead_bytes), row.flag(d.elastic), row.flag(d.unsure)
     d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)
     d.message_end, d.message_state = row.of(d.message_end), row.of(d.message_state)

@@ -60,6 +60,8 @@ class Direction(Sequence):
         self.payload_bytes: i64 = 0
         self.unseen_bytes: i64 = 0
         self.skipped_bytes: i64 = 0
+        self.cut_bytes: i64 = 0
+        self.cut_segments: i64 = 0
         # --- its framing
         self.mode: Mode = OPENING
         self.need: i64 = 0  # offset below which there is nothing to frame
@@ -154,6 +156,9 @@ class Direction(Sequence):
         frame.offset = begin
         if self.stream == RUNNING and not -BELIEVABLE <= begin - self.next_offset <= BELIEVABLE:
             return
+        if frame.cut > 0 and end > self.newest:  # one that comes again counts once
+            self.cut_bytes += frame.cut
+            self.cut_segments += 1
         self.newest = max(self.newest, end)
         self.show(end, agent_bit == 2)
         whole = frame.first_left == frame.end_left

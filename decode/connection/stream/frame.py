@@ -29,14 +29,15 @@ class Columns:
         self.count: i64 = count
         self.numbers: bytes = numbers
         """One int64 a segment: pair, side, ts_ns, number, source, agent, seq, ack, flags, length on the wire, where its
-        kept bytes begin and end in the payload, where its spans begin and end in those left out; column by column.
+        kept bytes begin and end in the payload, where its spans begin and end in those left out, how many of its bytes
+        a snap length cut; column by column.
         """
         self.payload: bytes = payload
         self.left: bytes = left
         """Offset, length and kind of every span that is not there: left out, overhead, or unsure (chunks.py)."""
 
 
-WIDTH: Final = 14  # columns
+WIDTH: Final = 15  # columns
 NOTHING: Final = Columns(0, b"", b"", b"")
 
 
@@ -63,6 +64,8 @@ class Frame:
         self.first_left: i64 = 0
         """Its spans left out."""
         self.end_left: i64 = 0
+        self.cut: i64 = 0
+        """How many bytes at its end a snap length cut."""
         self.offset: i64 = -1
         """Of its first byte in its direction, once it is known."""
         self.ignored: bool = False
@@ -90,6 +93,7 @@ class Frame:
         self.end = read_i64_le(numbers, at + 11 * column)
         self.first_left = read_i64_le(numbers, at + 12 * column)
         self.end_left = read_i64_le(numbers, at + 13 * column)
+        self.cut = read_i64_le(numbers, at + 14 * column)
         self.offset = -1
         self.ignored = False
 

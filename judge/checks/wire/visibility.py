@@ -6,12 +6,15 @@ Rule: findings are per client host and server endpoint; the client's port is no 
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import end_ns
 from wirecheck.judge.checks.wire.wire_format import gathered, sides
-from wirecheck.judge.claims.claim import Claim, Sighting, Subject
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Sighting, Subject, slot_name
+from wirecheck.judge.claims.extract.wire_format import OVERDUE_NS, SECOND_NS
 from wirecheck.judge.failures import Failure
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side
@@ -31,7 +34,9 @@ def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iter
     """
     for claim in summed(context.claims("missing", group, *subject)):
         host, endpoint = claim["host"], claim["endpoint"]
-        said = {"host": host, "server": endpoint, "gaps": claim.count, **claim.tally}
+        cut = claim.tally.get("cut", 0)
+        how = f": the snap length of the capture cut {cut:,} of them" if cut else ""
+        said = {"host": host, "server": endpoint, "gaps": claim.count, **claim.tally, "cut": how}
         yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
 
 
@@ -140,6 +145,82 @@ def overdue_of(claim: Claim, last_ns: int, context: CheckContext) -> int:
             late = context.passed(until_ns) and (claim["outcome"] == "pending" or last_ns >= until_ns)
         count += number * late
     return count
+
+
+def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Finds. A server that answers nobody for 10 s or longer, and then, all at once, requests of several connections
+    that had waited.
+
+    Why it matters. Its process stood still, or nothing reached it: a long garbage collection, a virtual machine that
+    was moved, SIGSTOP, a network that was cut. It loses its registration after 9 s, and for a moment afterwards it
+    answers by what it knew before. That is over; it is no broker that follows nothing.
+
+    When it is innocent. Always for the cluster; the host has to be looked at. Answers to Produce, OffsetCommit and to
+    rebalances are not counted, as they wait for others, nor is the time that a request itself allows.
+
+    Source. SocketServer of Kafka 4.3; broker.session.timeout.ms.
+    """
+    for claim in context.claims("answered", group, *subject):
+        found = pauses(claim, context)
+        if not found:
+            continue
+        context.watch()  # who is behind the endpoint
+        endpoint, longest = claim["endpoint"], max(found, key=lambda pause: (pause.seconds, -pause.first_ns))
+        broker = context.clusters.broker(endpoint, longest.last_ns)
+        who = endpoint if broker is None else f"Broker {broker} ({endpoint})"
+        yield Evidence(
+            (endpoint,),
+            tuple(
+                Side(claim.first._replace(ts_ns=ts_ns, api="", version=-1, correlation_id=-1), said)
+                for pause in found
+                for ts_ns, said in (
+                    (pause.first_ns, f"{endpoint} answers, and then nothing for {pause.seconds:.1f} s"),
+                    (pause.last_ns, f"{endpoint} answers what waited, on {pause.clients} connections"),
+                )
+            ),
+            brokers=(broker,),
+            count=len(found),
+            words={
+                "who": who,
+                "seconds": f"{longest.seconds:.1f}",
+                "from": clock(longest.first_ns),
+                "to": clock(longest.last_ns),
+                "more": f" {len(found) - 1} shorter pauses besides." if len(found) > 1 else "",
+            },
+        )
+
+
+class Pause(NamedTuple):
+    """From the last answer before a silence to the first after it."""
+
+    first_ns: int
+    last_ns: int
+    clients: int
+
+    @property
+    def seconds(self) -> float:
+        return (self.last_ns - self.first_ns) / SECOND_NS
+
+
+def pauses(claim: Claim, context: CheckContext) -> list[Pause]:
+    """Silences of a server after which several connections got what they had waited for."""
+    answers, waited = claim.runs.get(SUCCESS, {}), claim.runs.get(WAITED, {})
+    found = []
+    for before, after in pairwise(sorted(answers)) if waited else ():
+        first_ns = max(run[LAST] for run in answers[before].values())
+        last_ns = min(run[FIRST] for run in answers[after].values())
+        if last_ns - first_ns < context.settings.pause_s * SECOND_NS:
+            continue
+        slots = (after, slot_name(int(after) + 1))
+        clients = {
+            client
+            for slot in slots
+            for client, run in waited.get(slot, {}).items()
+            if run[FIRST] < last_ns - OVERDUE_NS and run[LAST] >= last_ns
+        }
+        if len(clients) >= context.settings.paused_clients:
+            found.append(Pause(first_ns, last_ns, len(clients)))
+    return found
 
 
 def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -61,7 +61,9 @@ def connections(batch: Batch) -> Iterator[Claim]:
 
 def unsure(connection: Connection) -> bool:
     """Whether an answer may have gone unseen."""
-    lost = connection.unseen_response_bytes or connection.resynchronised or connection.limits_hit
+    lost = (
+        connection.unseen_response_bytes or connection.cut_bytes or connection.resynchronised or connection.limits_hit
+    )
     return not connection.from_start or (connection.protocol == "kafka" and bool(lost))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wirecheck.decode.api_names import name_of
+from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.decode.connection.exchanges import (
     CLOSED_BY_CLIENT,
     CLOSED_BY_SERVER,
@@ -19,12 +19,13 @@ from wirecheck.decode.connection.exchanges import (
     RESPONSE_UNSEEN,
     Connection,
 )
+from wirecheck.decode.dialect import suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch, connection_key, value_per
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
+from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Runs, Sighting, slot_name
 from wirecheck.judge.claims.extract.clients import who
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped
 
 FACTS = (
     "frames",
@@ -38,13 +39,19 @@ FACTS = (
     "out_of_order",
     "limits_hit",
     "overhead_bytes",
+    "cut_bytes",
+    "cut_segments",
 )
 """Facts of a connection that only grow."""
 WAITS = ("max_wait_ms", "timeout_ms")
 """Fields that say how long a server may take."""
-ROUNDS = {"JoinGroup", "SyncGroup"}
 ROUND_NS = 300_000_000_000
 """Answers to these wait for all members of a group: its rebalance timeout, by default max.poll.interval.ms."""
+ROUNDS = {"JoinGroup", "SyncGroup"}
+ON_OTHERS = {"Produce", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", *ROUNDS}
+"""Answers to these wait for other brokers or other members, so that a late one says nothing of its server."""
+OVERDUE_NS = 5_000_000_000
+"""A request that was open so much longer than it let its server take waited."""
 LATEST_S = 3600
 SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
 UNANSWERED = (RESPONSE_UNSEEN, CLOSED_BY_SERVER, CLOSED_BY_CLIENT, PENDING)
@@ -103,6 +110,7 @@ def read(batch: Batch) -> Iterator[Rows]:
     yield Rows("connection", key, every, constant("messages", len(every)))
     yield Rows("connection", key, every, Column(status, names))
     yield from proxied(batch)
+    yield from possible_drafts(batch)
     exchanges = batch.exchanges
     one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
     outcome = Column(exchanges.outcome.astype(np.int64), [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
@@ -118,6 +126,15 @@ def proxied(batch: Batch) -> Iterator[Rows]:
         names = [f"proxied_messages:{host}" for host in named]
         message = np.flatnonzero(codes >= 0)
         yield Rows("connection", connection_key(batch, message), message, Column(codes[message], names))
+
+
+def possible_drafts(batch: Batch) -> Iterator[Rows]:
+    """Messages that a draft nobody named would read, by its name."""
+    message = np.flatnonzero(batch.decoded.status == Status.POSSIBLY_A_DRAFT)
+    names = suggested(batch.decoded.messages.take(message)) if len(message) else []
+    for name in dict.fromkeys(filter(None, names)):
+        rows = message[[one == name for one in names]]
+        yield Rows("connection", connection_key(batch, rows), rows, constant(f"draft_messages:{name}", len(rows)))
 
 
 def unpaired(batch: Batch) -> Iterator[Rows]:
@@ -170,6 +187,38 @@ def waits_ns(batch: Batch, message: Ints) -> Ints:
         elif field is not None:
             waits[mine] = np.maximum(0, value_per(message[mine], tables[""], field, absent=0)) * MILLISECOND_NS
     return waits
+
+
+def answered(batch: Batch) -> Iterator[Claim]:
+    """When each server answered, per slot of time; under WAITED by client, from when to when requests had waited."""
+    exchanges = batch.exchanges
+    rows = np.flatnonzero((exchanges.request >= 0) & (exchanges.response >= 0))
+    asked, answer = exchanges.request[rows], exchanges.response[rows]
+    sent_ns, ts_ns = exchanges.ts_ns[asked], exchanges.ts_ns[answer]
+    late = np.flatnonzero(ts_ns - sent_ns >= OVERDUE_NS)
+    late = late[~np.isin(batch.decoded.messages.key[asked[late]], [key_of(api) for api in ON_OTHERS])]
+    late = late[ts_ns[late] - sent_ns[late] - waits_ns(batch, asked[late]) >= OVERDUE_NS]
+    endpoint, slot = batch.endpoint(answer), ts_ns // SLOT_NS
+    each, sample = grouped([endpoint, Column(slot)])
+    first, last = np.full(len(sample), np.iinfo(np.int64).max), np.zeros(len(sample), np.int64)
+    np.minimum.at(first, each, ts_ns)
+    np.maximum.at(last, each, ts_ns)
+    counts = np.bincount(each, minlength=len(sample))
+    for number, row in enumerate(sample.tolist()):
+        run = [int(counts[number]), int(first[number]), int(last[number])]
+        yield answers(
+            batch, int(answer[row]), endpoint.value(row), {SUCCESS: {slot_name(int(slot[row])): {OTHERS: run}}}
+        )
+    for row in late.tolist():
+        client = batch.names[exchanges.connection[asked[row]]][0]
+        run = [1, int(sent_ns[row]), int(ts_ns[row])]
+        yield answers(
+            batch, int(answer[row]), endpoint.value(row), {WAITED: {slot_name(int(slot[row])): {client: run}}}
+        )
+
+
+def answers(batch: Batch, message: int, endpoint: str, runs: Runs) -> Claim:
+    return Claim("answered", (endpoint,), batch.sightings.at(message), runs=runs)
 
 
 def broken(batch: Batch) -> Iterator[Rows]:

@@ -55,6 +55,7 @@ def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=Non
         np.array([ends.index(frame.dst) for frame in frames], np.int32),
         np.array([frame.seq for frame in frames], np.int64), np.array([frame.ack for frame in frames], np.int64),
         np.array([frame.flags for frame in frames], np.int32), np.array([len(f.payload) for f in frames], np.int64),
+        np.zeros(n, np.int64),
         np.frombuffer(b"".join(kept), np.uint8), _offsets(map(len, kept)), _offsets(map(len, spans)),
         *(np.array([span[i] for span in flat], np.int64) for i in range(3)),
     )  # fmt: skip

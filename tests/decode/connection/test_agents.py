@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.decode.connection.conversations import (
@@ -76,6 +77,17 @@ def test_what_one_lost_the_other_shows(late_ns, apart):
     results = follow(frames, lost=lost.items(), late_ns=late_ns, apart=apart)
     assert told(results, packets=False) == told(alone(frames), packets=False)
     assert (unseen(results), only(results).conflicting_bytes) == (0, 0)
+
+
+def test_what_a_snap_length_cut_counts_once_however_often_it_comes():
+    frames = conversation(4)
+    place = next(i for i, frame in enumerate(frames) if len(frame.payload) > 20)
+    again = [*frames[: place + 1], *frames[place:]]
+    cut = 7 * np.isin(np.arange(len(again)), (place, place + 1))
+    left = {i: [(len(again[i].payload) - 7, 7)] for i in (place, place + 1)}
+    follower = Follower()
+    results = [follower.receive(replace(segments(again, "a", left), cut=cut.astype(np.int64))), follower.drain()]
+    assert (only(results).cut_bytes, only(results).cut_segments) == (7, 1)
 
 
 def test_what_both_lost_is_lost_and_nothing_else():

@@ -1,0 +1,119 @@
+"""`wirecheck diff`: what is otherwise in a second capture.
+
+Knows: how differences are printed, and that a gate ends with 1 on those that were asked for. Refuses to know what
+differs (decode/show/traffic_diff.py).
+"""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wirecheck.commands import completion, names, options
+from wirecheck.commands.ending import FOUND, Stop
+from wirecheck.commands.errors import coverage
+from wirecheck.commands.frame_tables import tables, whole
+from wirecheck.commands.inputs import NOT_WHOLE, places
+from wirecheck.commands.listing import Cells, Listing
+from wirecheck.commands.screen import note, progress, tell
+
+if TYPE_CHECKING:
+    from wirecheck.decode.show.traffic import Traffic
+    from wirecheck.decode.show.traffic_diff import Difference
+
+GATES = ("matters", "any", "never", "errors", "clients", "topic-ids", "versions", "latency", "rates")
+OF_GATE = {
+    "errors": {"error-new", "error-worse"},
+    "clients": {"client-gone"},
+    "topic-ids": {"topic-id"},
+    "versions": {"version-lower"},
+    "latency": {"latency-higher"},
+    "rates": {"rate-lower"},
+}
+"""Kinds of differences that fail each gate, beside the first three."""
+
+
+@click.command(short_help="What differs between two captures; a gate for CI.")
+@click.argument("before", type=click.Path(path_type=Path), shell_complete=completion.path)
+@click.argument("after", type=click.Path(path_type=Path), shell_complete=completion.path)
+@click.option(
+    "--fail-on",
+    "gates",
+    multiple=True,
+    type=click.Choice(GATES),
+    default=("matters",),
+    show_default=True,
+    help="Exit 1 on these differences (repeatable). matters: all that are worse after.",
+)
+@click.option("--all", "every", is_flag=True, help="Print all lines, also those that are better after.")
+@options.ports()
+@names.option()
+@options.keylog()
+@options.strict()
+@options.quiet()
+@options.form("json", "csv")
+def diff(
+    before: Path, after: Path, form: str, ports: tuple[int, ...], *, gates: tuple[str, ...], every: bool, strict: bool
+) -> None:
+    """Compare two captures: errors, clients, topic IDs, API versions, latencies, request rates.
+
+    Differences that are worse after come first: new errors, errors that are twice as frequent, clients that are gone,
+    changed topic IDs, lower API versions, doubled latencies (p99 by API and broker), halved request rates. Others are
+    printed with --all. Captures may differ in length: rates are compared, not counts.
+
+    BEFORE and AFTER are each a pcap or a folder of frames.
+
+    Exit status: 0 if there is no difference of --fail-on, 1 if there is one, 2 on usage errors or unreadable input.
+
+    \b
+    Examples:
+      wirecheck diff before.pcapng after.pcapng
+      wirecheck diff before.pcapng after.pcapng --fail-on errors --fail-on versions
+    """
+    from wirecheck.decode.show.traffic_diff import differences
+
+    broken: list[str] = []
+    with progress("reading"):
+        sides = [read(path, ports, broken) for path in places([str(before), str(after)])]
+    found = differences(*sides)
+    shown = [one for one in found if every or form != "text" or one.matters]
+    Listing("differences", asdict, cells, lambda _one: ()).show(shown, form, every=every)
+    if lost := sum(side.failures.others + side.calls.others for side in sides):
+        tell(f"wirecheck: {lost:,} requests and errors have no row and are not compared")
+    if form == "text":
+        better = len(found) - len(shown)
+        more = f", {better:,} not shown (--all)" if better else ""
+        note(f"{len(shown):,} difference{'' if len(shown) == 1 else 's'}{more}")
+        for side, name in zip(sides, ("before", "after"), strict=True):
+            note(f"{name}: {coverage(side)}")
+    if strict and broken:
+        raise Stop(NOT_WHOLE)
+    sys.exit(FOUND if any(fails(one, gates) for one in found) else 0)
+
+
+def read(path: Path, ports: tuple[int, ...], broken: list[str]) -> "Traffic":
+    """Stop where nothing of Kafka was seen: then nothing could differ."""
+    from wirecheck.decode.show.traffic import counted
+
+    found = counted(whole(tables([path], broken), broken), ports)
+    if not found.messages:
+        raise Stop(f"{path}: {coverage(found)}")
+    return found
+
+
+def fails(one: "Difference", gates: tuple[str, ...]) -> bool:
+    return any(
+        gate == "any" or (gate == "matters" and one.matters) or one.kind in OF_GATE.get(gate, ()) for gate in gates
+    )
+
+
+def cells(one: "Difference", dated: bool) -> Cells:  # noqa: ARG001 - as Listing calls it
+    """`error-new  UNKNOWN_TOPIC_ID p-lost Produce tickets   -> 28 (12.7/min)`."""
+    return [
+        (one.kind, "error" if one.matters else "ok"),
+        (names.in_text(one.subject), "topic"),
+        (one.before or "-", "before"),
+        (f"-> {one.after or '-'}", "details"),
+    ]

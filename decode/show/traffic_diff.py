@@ -1,0 +1,190 @@
+"""What differs between two captures: errors, clients, versions, topic IDs, latencies, rates.
+
+    for difference in differences(counted(before), counted(after)): print(difference.kind, difference.subject)
+
+Knows: which differences matter, and how large a change of a rate or a latency must be to be one. Refuses to know how
+they are printed, and which of them fail a gate.
+Rule: captures differ in length, so rates are compared and never counts. What was not seen often enough is not compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from wirecheck.decode.show.error_rows import error_rows
+from wirecheck.decode.show.traffic import Calls, quantile_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping
+
+    from wirecheck.decode.show.traffic import Traffic
+
+__all__ = ["KINDS", "Difference", "differences"]
+
+KINDS = (
+    "error-new", "error-worse", "topic-id", "client-gone", "version-lower", "latency-higher", "rate-lower",
+    "error-recovered", "error-gone", "client-new", "version-higher", "latency-lower", "rate-higher",
+)  # fmt: skip
+"""Those that matter come first: see MATTERS. error-recovered: a new error that ended, as a leader change gives."""
+MATTERS = frozenset(KINDS[: KINDS.index("error-recovered")])
+FACTOR = 2.0
+"""A rate or a latency differs where one is so many times the other ..."""
+ENOUGH = 20
+"""... and each rests on so many requests."""
+LEAST_MS = 5.0
+"""Of a 99th percentile: shorter ones are not compared."""
+NS_PER_S = 1_000_000_000
+Key = TypeVar("Key", bound="Hashable")
+
+
+Error = tuple[str, str, str, str]
+"""Error, client ID, API, topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is otherwise after."""
+
+    kind: str
+    """One of KINDS."""
+    subject: str
+    """Who or what: client, API, topic, error."""
+    before: str
+    """As it was; empty where it was not there."""
+    after: str
+    matters: bool
+
+
+def differences(before: Traffic, after: Traffic) -> list[Difference]:
+    """Those that matter first, then by kind and subject."""
+    found = [
+        *errors(before, after),
+        *clients(before, after),
+        *topic_ids(before, after),
+        *versions(before, after),
+        *latencies(before, after),
+        *rates(before, after),
+    ]
+    return sorted(found, key=lambda one: (KINDS.index(one.kind), one.subject))
+
+
+def difference(kind: str, subject: str, before: str, after: str) -> Difference:
+    return Difference(kind, subject, before, after, kind in MATTERS)
+
+
+def seconds(traffic: Traffic) -> float:
+    return max((traffic.last_ns - traffic.first_ns) / NS_PER_S, 1e-3)
+
+
+def errors(before: Traffic, after: Traffic) -> Iterator[Difference]:
+    """By error, client ID, API and topic; addresses change between captures. Routine errors do not count."""
+    rows = [by_error(traffic)[0] for traffic in (before, after)]
+    lasting = by_error(after)[1]
+    for key in sorted(rows[0].keys() | rows[1].keys()):
+        was, now = (per_minute(side.get(key, 0), traffic) for side, traffic in zip(rows, (before, after), strict=True))
+        subject = " ".join(filter(None, key))
+        if not was:
+            kind = "error-new" if key in lasting else "error-recovered"
+            yield difference(kind, subject, "", f"{rows[1][key]:,} ({now:.1f}/min)")
+        elif not now:
+            yield difference("error-gone", subject, f"{rows[0][key]:,} ({was:.1f}/min)", "")
+        elif now >= FACTOR * was and rows[1][key] >= ENOUGH:
+            yield difference("error-worse", subject, f"{was:.1f}/min", f"{now:.1f}/min")
+
+
+def by_error(traffic: Traffic) -> tuple[Counter[Error], set[Error]]:
+    """How often each was seen, and those that did not end."""
+    found: Counter[Error] = Counter()
+    lasting: set[Error] = set()
+    for row in error_rows(traffic):
+        if row.effect != "routine":
+            key = row.error, row.client_id or "(no client ID)", row.api, row.topic or ""
+            found[key] += row.count
+            lasting |= {key} if row.status != "recovered" else set()
+    return found, lasting
+
+
+def per_minute(count: int, traffic: Traffic) -> float:
+    return count * 60 / seconds(traffic)
+
+
+def clients(before: Traffic, after: Traffic) -> Iterator[Difference]:
+    sides = [gathered(traffic, lambda call: call.client_id) for traffic in (before, after)]
+    for name in sorted({name for side in sides for name in side if name}):
+        was, now = (f"{side[name].count:,} requests" if name in side else "" for side in sides)
+        if not was or not now:
+            yield difference("client-new" if not was else "client-gone", name, was, now)
+
+
+def gathered(traffic: Traffic, key: Callable[[Any], Key]) -> dict[Key, Calls]:
+    """Calls by another key than theirs."""
+    found: dict[Key, Calls] = {}
+    for call, calls in traffic.calls.items():
+        total = found.setdefault(key(call), Calls())
+        total.seen(calls.count, calls.first_ns, calls.last_ns)
+        total.latencies.update(calls.latencies)
+        total.versions |= calls.versions
+    return found
+
+
+def topic_ids(before: Traffic, after: Traffic) -> Iterator[Difference]:
+    sides = [ids_of(traffic) for traffic in (before, after)]
+    for topic in sorted(sides[0].keys() & sides[1].keys()):
+        if sides[0][topic] != sides[1][topic]:
+            yield difference("topic-id", topic, *(" ".join(sorted(side[topic])) for side in sides))
+
+
+def ids_of(traffic: Traffic) -> Mapping[str, set[str]]:
+    import base64
+
+    found: dict[str, set[str]] = defaultdict(set)
+    for topic_id, name in traffic.topic_names.items():
+        if not any(topic_id):  # Metadata of a topic that is not there yet
+            continue
+        found[name].add(base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode())
+    return found
+
+
+def versions(before: Traffic, after: Traffic) -> Iterator[Difference]:
+    """The highest version of each client and API."""
+    sides = [gathered(traffic, lambda call: (call.client_id or "", call.api)) for traffic in (before, after)]
+    for key in sorted(sides[0].keys() & sides[1].keys()):
+        was, now = (max(side[key].versions, default=-1) for side in sides)
+        if was >= 0 and now >= 0 and was != now:
+            kind = "version-higher" if now > was else "version-lower"
+            yield difference(kind, " ".join(filter(None, key)), f"v{was}", f"v{now}")
+
+
+WAITS = frozenset({"Fetch", "JoinGroup", "SyncGroup", "ShareFetch"})
+"""A broker holds these until there is something to answer: see subject_facts.py."""
+
+
+def latencies(before: Traffic, after: Traffic) -> Iterator[Difference]:
+    """The 99th percentile of each API and broker."""
+    sides = [by_broker(traffic) for traffic in (before, after)]
+    for api, broker in sorted(sides[0].keys() & sides[1].keys()):
+        pair = [side[api, broker].latencies for side in sides]
+        was, now = (quantile_ms(each, 0.99) or 0.0 for each in pair)
+        if api in WAITS or min(sum(each.values()) for each in pair) < ENOUGH or max(was, now) < LEAST_MS:
+            continue
+        if max(was, now) >= FACTOR * min(was, now):
+            kind = "latency-higher" if now > was else "latency-lower"
+            where = f"broker {broker}" if broker.isdecimal() else broker
+            yield difference(kind, f"{api} at {where}", f"p99 {was:,.1f} ms", f"p99 {now:,.1f} ms")
+
+
+def by_broker(traffic: Traffic) -> dict[tuple[str, str], Calls]:
+    return gathered(traffic, lambda call: (call.api, traffic.broker(call.server)))
+
+
+def rates(before: Traffic, after: Traffic) -> Iterator[Difference]:
+    """Requests per second of each API of clients."""
+    sides = [gathered(traffic, lambda call: call.api) for traffic in (before, after)]
+    for api in sorted(sides[0].keys() & sides[1].keys()):
+        counts = [side[api].count for side in sides]
+        was, now = (count / seconds(traffic) for count, traffic in zip(counts, (before, after), strict=True))
+        if max(counts) >= ENOUGH and max(was, now) >= FACTOR * min(was, now):
+            kind = "rate-higher" if now > was else "rate-lower"
+            yield difference(kind, api, f"{was:,.1f} requests/s", f"{now:,.1f} requests/s")

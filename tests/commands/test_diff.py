@@ -1,0 +1,52 @@
+"""`wirecheck diff`: a gate by exit status; text, JSON and CSV."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from tests.commands.conftest import ROOT
+from tests.commands.test_changes import capture
+from tests.decode.show.test_traffic_diff import writes
+
+STALE = ROOT / "examples/kraft4-stale-broker/capture.pcap.gz"
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Captures without and with an error that lasts."""
+    made = []
+    for name, errors in (("before", [0] * 6), ("after", [0, 6, 6, 6])):
+        (tmp_path / name).mkdir()
+        made.append(capture(tmp_path / name, writes(errors)))
+    return made
+
+
+@pytest.mark.parametrize(("options", "status"), [
+    ([], 1), (["--fail-on", "never"], 0), (["--fail-on", "errors"], 1), (["--fail-on", "versions"], 0),
+    (["--fail-on", "versions", "--fail-on", "any"], 1),
+])  # fmt: skip
+def test_a_gate(run, pair, options, status):
+    assert run("diff", *pair, *options).exit_code == status
+
+
+def test_no_difference_passes_and_says_over_what(run):
+    told = run("diff", STALE, STALE)
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert "0 differences" in told.stderr
+    assert told.stderr.count("messages, all decoded") == 2
+
+
+def test_all_forms_have_the_same_rows(run, pair):
+    text = run("diff", *pair).stdout
+    assert " ".join(text.split()).startswith("error-new NOT_LEADER_OR_FOLLOWER billing-7 Produce orders - -> 3 (")
+    (row,) = map(json.loads, run("diff", *pair, "--format", "json").stdout.splitlines())
+    (line,) = csv.DictReader(io.StringIO(run("diff", *pair, "--format", "csv").stdout))
+    assert (row["kind"], row["matters"], line["subject"]) == ("error-new", True, row["subject"])
+
+
+@pytest.mark.parametrize("other", ["nosuch.pcap", "empty.pcap"])
+def test_what_cannot_be_compared_is_wrong_use(run, pair, tmp_path, other):
+    (tmp_path / "empty.pcap").write_bytes(pair[0].read_bytes()[:24])
+    assert run("diff", pair[0], tmp_path / other).exit_code == 2
