@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from wirecheck.commands import completion, options
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.ending import FOUND
 from wirecheck.commands.inputs import answers, need_whole
 from wirecheck.commands.outputs import report_at
@@ -36,6 +36,7 @@ Row = dict[str, Any]
 )
 @click.option("--brokers", is_flag=True, help="Also list brokers and controllers.")
 @options.cluster()
+@names.option()
 @options.keylog()
 @options.strict()
 @options.quiet()
@@ -73,6 +74,8 @@ def clients(
     found = result["clients"]
     for client in found:
         judge(client, target)
+        if form == "text":
+            client["address"] = names.in_text(client["address"])
     refused = [client for client in found if client_upgrades.rejected(client)]
     with report_at(report, inputs) as write:
         if target is not None and report is not None:
@@ -82,9 +85,17 @@ def clients(
         shown = client_upgrades.groups((client for client in found if not client["between_brokers"]), group_by)
         show_groups(legible(shown), form)
     elif form == "json":
-        click.echo(as_json({**({"target": target} if target else {}), "clients": found, **others}))
+        click.echo(
+            as_json(
+                {
+                    **({"target": target} if target else {}),
+                    "clients": [names.in_row(client) for client in found],
+                    **others,
+                }
+            )
+        )
     elif form == "csv":
-        click.echo(spreadsheets.csv_of(legible(spreadsheets.client_rows(found))), nl=False)
+        click.echo(spreadsheets.csv_of(legible(spreadsheets.client_rows(map(names.in_row, found)))), nl=False)
     elif target is not None:
         terminal_tables.show_gate(legible(refused), legible(found), target, console())
     else:

@@ -17,7 +17,7 @@ from wirecheck.judge import agent_marks
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
@@ -27,7 +27,7 @@ from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, wi
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
-from wirecheck.judge.row_pace import RowPace
+from wirecheck.judge.row_pace import EVERY_NS, RowPace
 from wirecheck.judge.settlement import SPACE as CONNECTION
 from wirecheck.judge.settlement import Settlement
 from wirecheck.judge.subject_eviction import Room
@@ -156,13 +156,17 @@ class Judge:
         return found
 
     def repeated(self) -> None:
-        """Subjects of which nothing new was stated wait for their slot."""
-        for subject in self.ledger.repeated - self.ledger.touched:
+        """Subjects of which nothing new was stated wait for their slot, or their minute."""
+        ledger = self.ledger
+        for subject in ledger.repeated - ledger.touched:
             if subject[0] == CONNECTION and self.settlement.over(subject):
-                self.ledger.touched.add(subject)  # its last rows were told
+                ledger.touched.add(subject)  # its last rows were told
             elif subject[0] != "host" or self.strangers.doubted(subject[1]):
-                self.pace.repeats(subject)
-        self.ledger.repeated.clear()
+                self.pace.repeats(subject, SLOT_NS)
+        for subject in ledger.flowing - ledger.repeated - ledger.touched:
+            self.pace.repeats(subject, EVERY_NS)
+        ledger.repeated.clear()
+        ledger.flowing.clear()
 
     def left(self, subject: Subject) -> Iterator[EmittedRow]:
         """The rows of a topic or client that there is no room for are withdrawn."""

@@ -1,8 +1,8 @@
 """When subjects are checked again, and when rows are told.
 
-News is checked with the batch that brings it; where only counts and times have changed, once in SLOT_NS. Rows are told
-with the batch that changes them; those that grow with every message once a minute, and so findings of which only the
-count, the last time and later evidence have changed.
+News is checked with the batch that brings it; where only counts and times have changed, once in SLOT_NS, and where
+that is traffic without an error, once in EVERY_NS. Rows are told with the batch that changes them; those that grow with
+every message once a minute, and so findings of which only the count, the last time and later evidence have changed.
 
 Knows: which subjects have news that cannot wait, and until when the others wait. Does not know what a row says.
 Rule: a row that was held back is told within EVERY_NS of capture time, when its connection ends, and when the capture
@@ -15,7 +15,7 @@ from typing import Any
 
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.checks.evaluate import ROWS, UNHURRIED, codes_of
-from wirecheck.judge.claims.claim import SLOT_NS, Subject
+from wirecheck.judge.claims.claim import Subject
 from wirecheck.judge.ledger.agenda import Agenda
 from wirecheck.judge.ledger.emitted_rows import Revision, table_of
 from wirecheck.judge.results.result_table import ResultRow
@@ -45,15 +45,17 @@ class RowPace:
         self.hurried = {*self.due.due} | self.recounted if over else found
         return found
 
-    def repeats(self, subject: Subject) -> None:
-        """Something was stated of it again: its counts and times are looked at once a slot; those of a connection only
+    def repeats(self, subject: Subject, every_ns: int) -> None:
+        """Something was stated of it again: its counts and times are looked at so often; those of a connection only
         stand in a row that is told once a minute.
         """
         if subject[0] == CONNECTION:
             if self.due.due.get(subject, NEVER_NS) > self.now_ns(subject) + EVERY_NS:
                 self.waits(subject)
-        elif subject not in self.recounts and (ROWS[subject[0]] or codes_of(subject[0])):
-            self.recounts.wait(subject, next_ns(subject, self.before_ns, SLOT_NS))
+        elif ROWS[subject[0]] or codes_of(subject[0]):
+            agenda = self.due if every_ns == EVERY_NS else self.recounts
+            if agenda.due.get(subject, NEVER_NS) > self.before_ns + every_ns:
+                agenda.wait(subject, next_ns(subject, self.before_ns, every_ns))
 
     def later(self, subject: Subject, known: Any) -> str | None:
         """The table whose rows of a subject are told another time. `known`: its rows of before."""

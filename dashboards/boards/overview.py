@@ -81,7 +81,7 @@ VERDICT = (
 FINDINGS = (
     worst(
         "Worst open findings",
-        "What is it about? Topic and broker of the 50 worst; a click opens the monitor's page with the evidence.",
+        "What happened? The 50 worst, causes first; a click opens the monitor's page with the evidence.",
     ),
     by_code(
         "Findings over time, by code",

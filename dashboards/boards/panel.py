@@ -156,7 +156,7 @@ ALERTED = Event(
 def worst(title: str, question: str, which: str = "") -> Panel:
     """The worst open findings that these matchers choose: a row each, with a link to its evidence."""
     query = Query(f"wirecheck_finding_info{{{ON}{which}}}", instant=True)
-    columns = ("code", "kind", "topic", "broker", "cluster", "id", "instance")
+    columns = ("sentence", "topic", "broker", "cluster", "code", "kind", "id", "instance")
     return Panel(title, question, "short", (query,), "table", wide=24, columns=columns, links=(FINDING,))
 
 

@@ -1,9 +1,9 @@
-"""Who said which topic id when: lanes along the one axis of the page, a lane per topic id and speaker.
+"""Who used which topic ID when: lanes along the one axis of the page, one lane per speaker, one colour per topic ID.
 
 Knows: statements (who says, uses or refuses an id, from when to when), findings about topics, and that a lane is bars
 and marks side by side. Refuses to know pixels, colours and markup.
-Rule: nothing is drawn over another: bars of one lane follow each other, marks that would touch are one that says how
-many. A bar begins and ends with a sighting; only a finding makes a part of it stand out, and leads to itself.
+Rule: nothing hides another: bars of one lane that overlap are on tracks of their own, marks that would touch are one
+that says how many. A bar begins and ends with a sighting; what a finding is about is hatched, and leads to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,9 @@ ENTRIES = 6
 """Findings with a lane of their own."""
 APART = 3.0
 """Percent of the axis: marks that are nearer are one."""
-ORDER = ("metadata-log", "controller", "broker", "client")
+ORDER = ("controller", "metadata-log", "broker", "client")
+TRACKS = 3
+"""Bars of one lane beside each other, at most."""
 SHORT = 6
 """Characters of a topic id that tell it from others on one page."""
 
@@ -48,7 +50,10 @@ def topic_of(
     blamed = sorted((one for one in found if one["kind"] in BLAMED), key=lambda one: BLAMED.index(one["kind"]))
     born = {topic["topic_id"]: topic["first_seen"] for topic in lives if topic["topic_id"]}
     ids = sorted({row["topic_id"] for row in said} | born.keys(), key=lambda one: (born.get(one, "~"), one))
-    lanes = [lane(row, ids, born, blamed, axis) for row in sorted(shown(said, blamed), key=lambda r: place(r, ids))]
+    speakers: dict[tuple[Any, ...], list[Row]] = {}
+    for row in sorted(shown(said, blamed), key=place):
+        speakers.setdefault(place(row)[:3], []).append(row)
+    lanes = [lane(rows, ids, born, blamed, axis) for rows in speakers.values()]
     return {
         "cluster": named_cluster(key[0]),
         "name": key[1],
@@ -56,6 +61,7 @@ def topic_of(
         "blamed": len(blamed),
         "marks": marks([finding for finding in found if finding["kind"] not in BLAMED], axis),
         "turns": [axis.percent(born[one]) for one in ids[1:] if one in born],
+        "odd": any(one["odd"] for one in lanes),
         "lanes": lanes[:LANES],
         "left": max(len(lanes) - LANES, 0),
     }
@@ -67,33 +73,68 @@ def shown(said: Iterable[Row], blamed: Iterable[Row]) -> Iterator[Row]:
     return (row for row in said if row["speaker"] != "client" or row["who"] in named)
 
 
-def place(row: Row, ids: list[str]) -> tuple[Any, ...]:
+def place(row: Row) -> tuple[Any, ...]:
     number = row["broker"] if row["broker"] is not None else 1 << 31
-    return ids.index(row["topic_id"]), ORDER.index(row["speaker"]), number, row["who"], row["does"]
+    name = called(row) if row["speaker"] == "broker" else row["who"]  # one broker may have several endpoints
+    return ORDER.index(row["speaker"]), number, name, row["first_seen"], row["does"]
 
 
-def lane(row: Row, ids: list[str], born: Row, blamed: Iterable[Row], axis: Axis) -> dict[str, Any]:
-    """Bars of one speaker and id: the part behind the id's end stands out where a finding is about the speaker."""
+def lane(rows: list[Row], ids: list[str], born: Row, blamed: Iterable[Row], axis: Axis) -> dict[str, Any]:
+    """All bars of one speaker; those of a refusal are drawn over the bar of the same topic ID."""
+    found = list(blamed)
+    said = [bar for row in rows if row["does"] != "refuses" for bar in bars_of(row, ids, born, found, axis)]
+    refused = [bar for row in rows if row["does"] == "refuses" for bar in bars_of(row, ids, born, found, axis)]
+    tracks = on_tracks(said)
+    for one in refused:
+        below = next((bar for bar in said if bar["number"] == one["number"]), None)
+        one["track"] = below["track"] if below else 0
+    return {
+        "who": called(rows[0]),
+        "bars": said + refused,
+        "tracks": max(tracks, 1),
+        "odd": any(bar["kind"] for bar in said + refused),
+        "said": "; ".join(words(row, axis) for row in rows),
+    }
+
+
+def on_tracks(bars: list[dict[str, Any]]) -> int:
+    """Give each bar the first track on which it overlaps no other; how many there are."""
+    ends: list[float] = []
+    for bar in sorted(bars, key=lambda bar: bar["start"]):
+        free = next((number for number, end in enumerate(ends) if end <= bar["start"] + 1e-3), None)
+        if free is None:
+            free = min(len(ends), TRACKS - 1)
+            ends += [0.0] * (free + 1 - len(ends))
+        bar["track"] = free
+        ends[free] = max(ends[free], bar["start"] + bar["width"])
+    return len(ends)
+
+
+def bars_of(row: Row, ids: list[str], born: Row, blamed: Iterable[Row], axis: Axis) -> Iterator[dict[str, Any]]:
+    """The part behind the end of the topic ID stands out where a finding is about the speaker."""
     number = ids.index(row["topic_id"])
     finding = next((one for one in blamed if is_about(one, row)), None)
     after = next((born[one] for one in ids[number + 1 :] if one in born), None)
-    bars: list[tuple[str, str, Row | None]] = [(row["first_seen"], row["last_seen"], None)]
+    first, last = row["first_seen"], row["last_seen"]
+    parts: list[tuple[str, str, Row | None]] = [(first, last, None)]
     if finding and row["does"] == "refuses":
-        bars = [(row["first_seen"], row["last_seen"], finding)]
-    elif finding and after and row["last_seen"] > after:
-        begun = row["first_seen"] < after
-        bars = [(row["first_seen"], after, None)] if begun else []
-        bars.append((after if begun else row["first_seen"], row["last_seen"], finding))
-    return {
-        "who": called(row),
-        "does": row["does"],
-        "short": row["topic_id"][:SHORT],
-        "number": number,
-        "bars": [bar(*one, axis) for one in bars],
-        "odd": any(one[2] for one in bars),
-        "said": f"{called(row)} {row['does']} {row['topic_id']}, {row['count']:,} times, "
-        f"{axis.clock(row['first_seen'])} to {axis.clock(row['last_seen'])}",
-    }
+        parts = [(first, last, finding)]
+    elif finding and after and last > after:
+        parts = [(first, after, None)] if first < after else []
+        parts.append((max(first, after), last, finding))
+    for part in parts:
+        drawn = bar(*part, axis)
+        yield drawn | {
+            "number": number,
+            "short": row["topic_id"][:SHORT],
+            "refused": row["does"] == "refuses",
+            "said": words(row, axis),
+        }
+
+
+def words(row: Row, axis: Axis) -> str:
+    span = f"{axis.clock(row['first_seen'])} to {axis.clock(row['last_seen'])}"
+    return f"{called(row)} {row['does']} {row['topic_id']}, {row['count']:,} times, {span}"
 
 
 def is_about(finding: Row, row: Row) -> bool:

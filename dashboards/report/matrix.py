@@ -30,6 +30,26 @@ def matrix(result: Row) -> dict[str, Any]:
     return {"apis": apis, "rows": made[:ROWS_SHOWN], "left": max(len(made) - ROWS_SHOWN, 0)}
 
 
+PICTURE_ROWS, PICTURE_APIS = 12, 12
+
+
+def picture(found: Row) -> dict[str, Any] | None:
+    """The rows and columns of a matrix that have a marked cell; None where none has."""
+    rows = [row for row in found["rows"] if any(cell and cell["mark"] for cell in row["cells"])]
+    columns = [
+        number
+        for number in range(len(found["apis"]))
+        if any(row["cells"][number] and row["cells"][number]["mark"] for row in rows)
+    ][:PICTURE_APIS]
+    if not rows:
+        return None
+    return {
+        "apis": [found["apis"][number] for number in columns],
+        "rows": [row | {"cells": [row["cells"][number] for number in columns]} for row in rows[:PICTURE_ROWS]],
+        "left": len(rows) - PICTURE_ROWS,
+    }
+
+
 def who(client: Row) -> tuple[str, ...]:
     """Software with its version where it was said, the client id otherwise."""
     if client["software_name"]:

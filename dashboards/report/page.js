@@ -1,6 +1,7 @@
 "use strict";
-// The page reads whole without this: it adds a filter and buttons that copy, opens what a link points into, and opens evidence for print.
+// The page reads whole without this: it adds a search, sorting and buttons that copy, and opens what a link points into.
 const findings = Array.from(document.querySelectorAll(".finding"), (node) => ({ node, text: null }));
+const rows = Array.from(document.querySelectorAll("main section tbody tr, #timeline .lines > li:not(.axis)"), (node) => ({ node, text: null }));
 const form = document.getElementById("filter");
 
 function apply() {
@@ -15,6 +16,10 @@ function apply() {
     const fits = kinds.has(finding.node.dataset.kind) && words.every((word) => finding.text.includes(word));
     finding.node.hidden = !fits;
     shown += fits;
+  }
+  for (const row of rows) {
+    if (words.length && row.text === null) row.text = row.node.textContent.toLowerCase();
+    row.node.hidden = words.length > 0 && !words.every((word) => row.text.includes(word));
   }
   for (const group of document.querySelectorAll(".group")) {
     group.hidden = !group.querySelector(".finding:not([hidden])");
@@ -32,26 +37,40 @@ function openTarget() {
   if (details) details.open = true;
 }
 
-if (form && findings.length > 1) {
+if (form) {
   form.hidden = false;
   let waiting = 0;
   form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(apply, 120); });
   form.addEventListener("submit", (event) => event.preventDefault());
+  addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input")) return;
+    event.preventDefault();
+    document.getElementById("words").focus();
+  });
 }
 addEventListener("hashchange", openTarget);
-addEventListener("beforeprint", () => {
-  const closed = document.querySelectorAll("details:not([open])");
-  for (const details of Array.from(closed).slice(0, 500)) {
-    details.open = true;
-    details.dataset.forPrint = "yes";
+function value(row, column) {
+  const text = row.cells[column].textContent.trim(), number = Number(text.replace(/[,\s]|[^\d.eE+-].*$/g, ""));
+  return text !== "" && /^[\d,.]+( |$|%)/.test(text) && !Number.isNaN(number) ? number : text.toLowerCase();
+}
+function sort(head) {
+  const table = head.closest("table"), body = table.tBodies[0], up = head.getAttribute("aria-sort") !== "ascending";
+  const order = Array.from(body.rows, (row) => [value(row, head.cellIndex), row]);
+  order.sort(([a], [b]) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1) * (up ? 1 : -1));
+  body.append(...order.map(([, row]) => row));
+  for (const other of table.querySelectorAll("thead th")) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+}
+for (const table of document.querySelectorAll("table")) {
+  if (!table.tHead || table.tBodies[0].rows.length < 2 || table.querySelector("tbody td[colspan]")) continue;
+  for (const head of table.tHead.querySelectorAll("th")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    button.addEventListener("click", () => sort(head));
+    head.append(button);
   }
-});
-addEventListener("afterprint", () => {
-  for (const details of document.querySelectorAll("[data-for-print]")) {
-    details.open = false;
-    delete details.dataset.forPrint;
-  }
-});
+}
 for (const text of navigator.clipboard ? document.querySelectorAll(".copied") : []) {
   const button = document.createElement("button"), name = text.dataset.copy || "Copy";
   button.type = "button";

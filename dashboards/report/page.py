@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
 from wirecheck.dashboards.remedies import remedy
-from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, timeline, who_says
+from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline, who_says
 from wirecheck.dashboards.topic_id import hex_id
 
 Row = Mapping[str, Any]
@@ -64,6 +64,8 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
     axis = timeline.axis_of(result, attached.traffic)
     told = {finding["id"]: finding for finding in result["findings"]}
     style, script = asset("page.css"), asset("page.js")
+    found = matrix.matrix(result)
+    versions, drawn = matrix.picture(found), lanes.topics(result, attached.statements, axis)
     return (
         environment(axis)
         .get_template("page.html.j2")
@@ -89,20 +91,32 @@ def page(result: Row, attached: Attached = NOTHING) -> str:
             tiles=coverage_tiles.tiles(result["coverage"]),
             axis=axis,
             timeline=timeline.rows(result, axis),
-            lanes=lanes.topics(result, attached.statements, axis),
+            lanes=drawn,
+            drawn=sum(one["odd"] or bool(one["blamed"]) for one in drawn) if versions else LIMITS["lanes"],
+            versions_picture=versions,
             entry_lanes=lanes.entries(result, axis),
             traffic=lanes.traffic(attached.traffic, axis),
             who=who_says.who_says(result, attached.statements),
             exchanges=attached.exchanges,
+            sequences=sequences(result, attached),
             explanations=explained(result, attached.explanations),
             ticket=ticket(result),
             names=len({(topic["cluster"], topic["name"]) for topic in result["topics"]}),
-            matrix=matrix.matrix(result),
+            matrix=found,
             endpoints=coverage_tiles.endpoints(attached.connections),
             incomplete=coverage_tiles.incomplete(attached.connections),
             limits=LIMITS,
         )
     )
+
+
+def sequences(result: Row, attached: Attached) -> dict[str, Row]:
+    """By finding its sequence diagram, of those that lead an entry."""
+    names = sequence.names_of(attached.statements)
+    told = {finding["id"]: finding for finding in result["findings"]}
+    leading = [entry["findings"][0] for top in result["entries"] for entry, _ in lanes.flat(top)]
+    drawn = {name: sequence.sequence(told[name], names) for name in leading}
+    return {name: found for name, found in drawn.items() if found is not None}
 
 
 def explained(result: Row, explanations: Mapping[str, Mapping[str, str]]) -> dict[str, Row]:

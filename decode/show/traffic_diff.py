@@ -141,6 +141,8 @@ def ids_of(traffic: Traffic) -> Mapping[str, set[str]]:
 
     found: dict[str, set[str]] = defaultdict(set)
     for topic_id, name in traffic.topic_names.items():
+        if not any(topic_id):  # Metadata of a topic that is not there yet
+            continue
         found[name].add(base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode())
     return found
 

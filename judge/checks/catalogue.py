@@ -19,7 +19,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, node_ids, replicas
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.judge.checks.clients import fetching, groups, leaders, sessions, versions
-from wirecheck.judge.checks.declared_reads import Reads, reads
+from wirecheck.judge.checks.declared_reads import Reads, needs, reads
 from wirecheck.judge.checks.topics import (
     administration,
     agreement,
@@ -71,6 +71,8 @@ class Check(Rule):
     """The spaces of the ledger whose subjects it looks at."""
     reads: Reads
     """What it reads of the ledger, there and elsewhere (`declared_reads.py`)."""
+    needs: Reads
+    """Of what it reads about its subject, that without which it finds nothing."""
     one_per: str
     """What makes it one finding."""
     function: Function | None
@@ -82,7 +84,7 @@ def read() -> dict[str, Check]:
     for code, name, kind, status, spaces, read, one_per, summary in (line.split("\t") for line in lines[1:]):
         function = None if status == "planned" else function_of(code, name)
         looks_at = tuple(spaces.split(","))
-        checks[code] = Check(code, name, kind, summary, status, looks_at, reads(read), one_per, function)
+        checks[code] = Check(code, name, kind, summary, status, looks_at, reads(read), needs(read), one_per, function)
     return checks
 
 

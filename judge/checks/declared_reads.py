@@ -9,15 +9,17 @@ reads its own subject only; of topics, also the names and ids that claims have w
 from wirecheck.judge.claims.kinds import KINDS, SPACES
 
 Reads = frozenset[str]
-TOPIC, WHATEVER, NOTHING = "topic", "*", "-"
+TOPIC, WHATEVER, NOTHING, NEEDED = "topic", "*", "-", "!"
 OF_TOPIC = ("name:binding", "name:creation", "name:deletion", "id:deletion", "id:partition")
 """What the history of a name rests on: its own claims, and those of its ids (`topic_history.py`)."""
 
 
 def reads(words: str) -> Reads:
-    """From `space:kind`, `space:*` for whatever is filed there, `topic` for a name's history, `-` for nothing."""
+    """From `space:kind`, `space:*` for whatever is filed there, `topic` for a name's history, `-` for nothing. A word
+    may be marked as needed (`needs`).
+    """
     found: set[str] = set()
-    for word in words.split():
+    for word in words.replace(NEEDED, "").split():
         found.update(OF_TOPIC if word == TOPIC else () if word == NOTHING else (word,))
     for word in found:
         space, _, kind = word.partition(":")
@@ -25,6 +27,11 @@ def reads(words: str) -> Reads:
             message = f"{word}: nothing of that kind is filed there"
             raise ValueError(message)
     return frozenset(found)
+
+
+def needs(words: str) -> Reads:
+    """Those that are marked: of a subject of their space of which none of these kinds is filed the check is silent."""
+    return frozenset(word.removesuffix(NEEDED) for word in words.split() if word.endswith(NEEDED))
 
 
 def is_filed(kind: str, space: str) -> bool:

@@ -54,11 +54,16 @@ def codes_of(space: str) -> list[str]:
 @lru_cache(maxsize=1 << 12)
 def codes_among(space: str, kinds: frozenset[str]) -> list[str]:
     """Those of them that may say something of a subject under which only these kinds of claims are filed: one that
-    reads some kind there, and finds none of those that it reads, is silent.
+    finds none of those that it needs there, or else of those that it reads there, is silent.
     """
     filed = {f"{space}:{kind.removeprefix(UNANSWERED)}" for kind in kinds} | {f"{space}:{WHATEVER}"}
     mine = f"{space}:"
-    asked = {code: {word for word in catalogue.CHECKS[code].reads if word.startswith(mine)} for code in codes_of(space)}
+    checks = {code: catalogue.CHECKS[code] for code in codes_of(space)}
+    asked = {
+        code: {word for word in check.needs if word.startswith(mine)}
+        or {word for word in check.reads if word.startswith(mine)}
+        for code, check in checks.items()
+    }
     return [code for code, words in asked.items() if not words or not words.isdisjoint(filed)]
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from wirecheck.decode.peer import Conversation
-from wirecheck.judge.claims.kinds import KINDS, Subject
+from wirecheck.judge.claims.kinds import KINDS, TRAFFIC, Subject
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
@@ -173,6 +173,11 @@ class Claim:
     def succeeded(self) -> bool:
         """Whether any of its answers had no error."""
         return SUCCESS in self.runs
+
+    @property
+    def flows(self) -> bool:
+        """Whether it merely shows that traffic goes on."""
+        return self.kind in TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
 
     @property
     def last_word(self) -> Sighting:

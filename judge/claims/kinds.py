@@ -316,6 +316,11 @@ STATED: Mapping[str, Kind] = {
     "odd_exchange": kind("host endpoint what", "host:host", "{host} sends {endpoint} {what}"),
     "mark": kind("agent what source reason", "agent:", "agent {agent}: {what} {source} {reason}"),
 }
+TRAFFIC = frozenset(
+    {"answer", "client", "committed", "follows", "partition_use", "reaches", "serves", "session_answers"}
+)
+TRAFFIC |= {"session_asks", "session_begun", "spoken", "told", "use", "wrote"}
+"""Kinds that are stated again as long as traffic goes on: without an error among them nobody has to look at once."""
 UNANSWERED = "unanswered_"
 """Before the kind of what an order states whose answer was not seen; its key ends with the sender's host."""
 ORDERED = ("binding", "deletion", "partition", "unnumbered", "offline", "ordered", "full_order", "stopped")

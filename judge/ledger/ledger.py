@@ -8,7 +8,7 @@ back.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ import orjson
 
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
+from wirecheck.judge.ledger.kept_shards import KEPT
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 1
@@ -45,6 +46,8 @@ class Ledger:
         """Subjects of which something new was stated since they were last judged."""
         self.repeated: set[Subject] = set()
         """Subjects of which something was stated again: counts and times have changed."""
+        self.flowing: set[Subject] = set()
+        """Subjects of which traffic without an error goes on, and nothing else."""
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.identity
@@ -58,7 +61,7 @@ class Ledger:
             elif known.merge(claim):
                 self.touched.add(subject)
             else:
-                self.repeated.add(subject)
+                (self.flowing if known.flows else self.repeated).add(subject)
             self.changed.add(name)
 
     def remove(self, subject: Subject, claims: Iterable[Claim]) -> None:
@@ -82,6 +85,7 @@ class Ledger:
         self.changed.add(name)
         self.touched.discard(subject)
         self.repeated.discard(subject)
+        self.flowing.discard(subject)
 
     def __contains__(self, subject: Subject) -> bool:
         return subject in self.shard(shard_of(subject))
@@ -111,7 +115,10 @@ class Ledger:
         found = self.loaded.get(name)
         if found is None:
             blob = self.load(name)
-            found = self.loaded[name] = Shard(unversioned(blob)) if blob else Shard()
+            found = KEPT.taken(blob) if blob else Shard()
+            if found is None:
+                found = Shard(unversioned(blob or b""))
+            self.loaded[name] = found
             self.before[name] = len(found)
         return found
 
@@ -123,6 +130,13 @@ class Ledger:
         self.before = {name: len(shard) for name, shard in self.loaded.items()}
         self.changed.clear()
         return changed
+
+    def leave(self, given_back: Mapping[str, bytes]) -> None:
+        """The last that is done with it: shards stay in the process as the bytes that they were given back as."""
+        for name, shard in self.loaded.items():
+            if name in given_back:
+                KEPT.keep(given_back[name], shard)
+        self.loaded.clear()
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:

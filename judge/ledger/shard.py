@@ -2,7 +2,8 @@
 
 Knows: how subjects become bytes and come back, and which of them were asked for. Does not know why.
 Rule: a subject that nobody asks for is never made into claims, nor into bytes anew: a small batch on a large ledger
-costs what it touches, and the reading of JSON. Sightings shared by many claims of a shard are written once.
+costs what it touches. Sightings shared by many claims of a shard are written once. A packed shard is what its bytes
+make, so it may be kept in their place (`kept_shards.py`).
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -25,12 +26,21 @@ class Shard(MutableMapping[Subject, Claims]):
     def __init__(self, blob: bytes = b"[[],[]]") -> None:
         self.sightings, stored = orjson.loads(blob)
         self.stored: dict[Subject, list[list[Any]]] = {tuple(subject): rows for subject, rows in stored}
+        """Every subject, with its claims as they were when it was made or packed."""
+        self.kept: dict[Subject, Claims] = {}
+        """Claims that are as they are stored."""
         self.asked: dict[Subject, Claims] = {}
+        """Claims that may have changed since."""
+        self.size = len(blob)
+        """Bytes of it when it was made or packed."""
 
     def known(self, subject: Subject) -> Claims | None:
         found = self.asked.get(subject)
-        if found is None and (rows := self.stored.pop(subject, None)) is not None:
-            found = self.asked[subject] = {(row[0], (claim := self.claim(row)).key): claim for row in rows}
+        if found is None and (rows := self.stored.get(subject)) is not None:
+            found = self.kept.pop(subject, None)
+            if found is None:
+                found = {(row[0], (claim := self.claim(row)).key): claim for row in rows}
+            self.asked[subject] = found
         return found
 
     def __getitem__(self, subject: Subject) -> Claims:
@@ -40,27 +50,30 @@ class Shard(MutableMapping[Subject, Claims]):
         return found
 
     def __setitem__(self, subject: Subject, claims: Claims) -> None:
-        self.stored.pop(subject, None)
+        self.stored.setdefault(subject, [])
+        self.kept.pop(subject, None)
         self.asked[subject] = claims
 
     def made(self, subject: Subject) -> Claims:
         """A subject's claims; from now on there is one, if there was none."""
         found = self.known(subject)
         if found is None:
-            found = self.asked[subject] = {}
+            found = self[subject] = {}
         return found
 
     def __delitem__(self, subject: Subject) -> None:
-        del (self.stored if subject in self.stored else self.asked)[subject]
+        del self.stored[subject]
+        self.kept.pop(subject, None)
+        self.asked.pop(subject, None)
 
     def __contains__(self, subject: object) -> bool:
-        return subject in self.asked or subject in self.stored
+        return subject in self.stored
 
     def __iter__(self) -> Iterator[Subject]:
-        return iter([*self.stored, *self.asked])  # as they are now: who looks at one moves it
+        return iter([*self.stored])  # as they are now: a subject may leave meanwhile
 
     def __len__(self) -> int:
-        return len(self.stored) + len(self.asked)
+        return len(self.stored)
 
     def claim(self, row: list[Any]) -> Claim:
         kind, key, first, last, count, tally, peak, runs = whole(row)
@@ -70,25 +83,30 @@ class Shard(MutableMapping[Subject, Claims]):
 
     def glance(self, subject: Subject) -> Iterator[Glance]:
         """A subject's claims without making them."""
+        if (claims := self.asked.get(subject)) is not None:
+            for claim in claims.values():
+                yield claim.kind, claim.succeeded, claim.peak, claim.first.ts_ns, claim.last.ts_ns
+            return
         for kind, _, first, last, _, _, peak, runs in map(whole, self.stored.get(subject, ())):
             yield kind, SUCCESS in (runs or ()), peak, self.sightings[first][0], self.sightings[last][0]
-        for claim in self.asked.get(subject, {}).values():
-            yield claim.kind, claim.succeeded, claim.peak, claim.first.ts_ns, claim.last.ts_ns
 
     def packed(self) -> bytes:
-        """All subjects as bytes; sightings that nobody has any more are left out."""
+        """All subjects as bytes, in the order in which they came; sightings that nobody has any more are left out."""
         kept: dict[int, int] = {}
-        for rows in self.stored.values():
-            for row in rows:
-                row[FIRST] = kept.setdefault(row[FIRST], len(kept))
-                row[LAST] = kept.setdefault(row[LAST], len(kept))
-        self.sightings = [self.sightings[number] for number in kept]
-        seen = {tuple(sighting): number for number, sighting in enumerate(self.sightings)}
-        subjects = [
-            [subject, [packed(claim, seen) for claim in claims.values()]] for subject, claims in self.asked.items()
-        ]
+        for subject, rows in self.stored.items():
+            if subject not in self.asked:
+                for row in rows:
+                    row[FIRST] = kept.setdefault(row[FIRST], len(kept))
+                    row[LAST] = kept.setdefault(row[LAST], len(kept))
+        seen = {tuple(self.sightings[number]): at for at, number in enumerate(kept)}
+        for subject, claims in self.asked.items():
+            self.stored[subject] = [packed(claim, seen) for claim in claims.values()]
         self.sightings = [*map(tuple, seen)]
-        return orjson.dumps([self.sightings, [*self.stored.items(), *subjects]])
+        self.kept |= self.asked
+        self.asked = {}
+        blob = orjson.dumps([self.sightings, [*self.stored.items()]])
+        self.size = len(blob)
+        return blob
 
 
 def packed(claim: Claim, seen: dict[tuple[Any, ...], int]) -> list[Any]:

@@ -83,8 +83,9 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             judge.progress(frontier.agent, frontier.ts_ns, frontier.ended)
         if frontier.ts_ns:
             totals.put("judged_ns", frontier.agent, frontier.ts_ns)
-    tables = told(judge, totals)
-    return tables + passing, {**judge.shards(), FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
+    tables, changed = told(judge, totals), judge.shards()
+    judge.ledger.leave(changed)
+    return tables + passing, {**changed, FRONTIERS: frontiers.cell(), TOTALS: totals.cell()}
 
 
 def told(judge: Judge, totals: Totals) -> list[Tagged]:

@@ -153,3 +153,12 @@ def test_no_version_is_on_another_line_than_its_api(run, verdict, monkeypatch, w
         assert re.search(r"(Fetch|Metadata) v?\d", told)
         assert [line for line in told.splitlines() if re.search(r"[A-Z][a-z]+[A-Za-z]+,?$", line)] == []
         assert max(map(len, told.splitlines())) <= wide
+
+
+def test_addresses_have_names(run, verdict, tmp_path):
+    (tmp_path / "hosts").write_text("127.0.0.1 lab\n")
+    assert "lab (127.0.0.1)" in run("clients", verdict, "--names", tmp_path / "hosts").stdout
+    told = run("clients", verdict, "--names", tmp_path / "hosts", "--format", "json")
+    assert {(row["address"], row["address_name"]) for row in json.loads(told.stdout)["clients"]} == {
+        ("127.0.0.1", "lab")
+    }

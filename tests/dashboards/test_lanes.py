@@ -46,17 +46,23 @@ def drawn(result, statements):
     return lanes.topics(result, statements, timeline.axis_of(result))
 
 
-def test_the_broker_that_slept_is_the_lane_that_goes_on_behind_the_new_id_and_leads_to_its_finding():
+def test_a_speaker_has_one_lane_and_what_goes_on_behind_the_new_id_leads_to_its_finding():
     (topic,) = drawn(told(), STATEMENTS)
-    assert [(lane["who"], lane["number"], lane["odd"]) for lane in topic["lanes"]] == [
-        ("broker 1", 0, False),
-        ("broker 3", 0, True),
-        ("metadata log", 1, False),
-        ("broker 1", 1, False),
+    assert [(lane["who"], [bar["number"] for bar in lane["bars"]], lane["odd"]) for lane in topic["lanes"]] == [
+        ("metadata log", [1], False),
+        ("broker 1", [0, 1], False),
+        ("broker 3", [0, 0], True),
     ]
-    before, behind = topic["lanes"][1]["bars"]
+    before, behind = topic["lanes"][2]["bars"]
     assert (before["finding"], behind["finding"], behind["kind"]) == (None, SLEPT["id"], "violation")
     assert topic["turns"] == [behind["start"]] == [round(before["start"] + before["width"], 3)]
+
+
+def test_ids_that_a_speaker_uses_at_the_same_time_are_beside_each_other():
+    both = [said(OLD, 1, 1, 80), said(NEW, 1, 51, 60), said(NEW, 1, 85, 99)]
+    (topic,) = drawn(told(), both)
+    (lane,) = topic["lanes"]
+    assert (lane["tracks"], [bar["track"] for bar in lane["bars"]]) == (2, [0, 1, 0])
 
 
 def test_a_broker_that_a_finding_does_not_name_never_stands_out():
@@ -68,11 +74,15 @@ def test_a_broker_that_a_finding_does_not_name_never_stands_out():
     assert [lane["who"] for lane in topic["lanes"] if lane["odd"]] == ["billing"]
 
 
-def test_a_refusal_is_a_lane_of_its_own_and_stands_out_although_there_is_one_id():
+def test_a_refusal_is_hatched_over_the_bar_of_its_id_although_there_is_one_id():
     finding = {**FINDING, "topic_ids": [OLD], "brokers": [3]}
     refused = [said(OLD, 1, 1, 90), said(OLD, 3, 1, 90), said(OLD, 3, 30, 40, does="refuses")]
     (topic,) = drawn(told([finding], [{**TOPICS[0], "state": "current"}]), refused)
-    assert [(lane["who"], lane["does"]) for lane in topic["lanes"] if lane["odd"]] == [("broker 3", "refuses")]
+    (odd,) = [lane for lane in topic["lanes"] if lane["odd"]]
+    assert [(bar["refused"], bar["track"], bar["code"]) for bar in odd["bars"]] == [
+        (False, 0, None),
+        (True, 0, "TID002"),
+    ]
 
 
 @pytest.mark.parametrize("seconds", [(50, 50, 50, 51, 90), tuple(range(100)), (0, 100)])
@@ -87,7 +97,8 @@ def test_marks_never_touch_and_none_is_lost(seconds):
 def test_bars_of_a_lane_follow_each_other():
     for topic in drawn(told(), STATEMENTS):
         for lane in topic["lanes"]:
-            for a, b in itertools.pairwise(lane["bars"]):
+            ordered = sorted(lane["bars"], key=lambda bar: (bar["track"], bar["start"]))
+            for a, b in ((a, b) for a, b in itertools.pairwise(ordered) if a["track"] == b["track"]):
                 assert a["start"] + a["width"] <= b["start"] + 1e-3
 
 

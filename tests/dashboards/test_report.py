@@ -215,3 +215,18 @@ def test_what_is_there_to_be_clicked_or_copied_is_not_printed():
     style = (Path(report.__file__).parent / "page.css").read_text().split("@media print {")[1]
     (hidden,) = re.findall(r"^ *(.*) { display: none !important; }", style, re.MULTILINE)
     assert {"nav", ".filter", ".ticket"} <= set(hidden.split(", "))
+
+
+def test_a_page_about_versions_draws_the_clients_and_apis_that_are_rejected():
+    marked = {"versions": "2", "mark": "refused"}
+    plain = {"versions": "9", "mark": None}
+    found = {
+        "apis": ["Metadata", "Produce"],
+        "rows": [
+            {"name": "old", "said": False, "clients": 1, "cells": [plain, marked]},
+            {"name": "new", "said": True, "clients": 2, "cells": [plain, plain]},
+        ],
+    }
+    made = matrix.picture(found)
+    assert (made["apis"], [(row["name"], row["cells"]) for row in made["rows"]]) == (["Produce"], [("old", [marked])])
+    assert matrix.picture(found | {"rows": found["rows"][1:]}) is None

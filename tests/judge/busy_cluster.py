@@ -26,10 +26,10 @@ CLUSTER = "bench-cluster-id-22-chr"
 class Cluster:
     """What its servers and clients say, batch by batch."""
 
-    def __init__(self, topics: int = TOPICS, clients: int = CLIENTS, seed: int = 0) -> None:
-        self.random, self.clients = random.Random(seed), clients
+    def __init__(self, topics: int = TOPICS, clients: int = CLIENTS, seed: int = 0, *, brokers: int = BROKERS) -> None:
+        self.random, self.clients, self.brokers = random.Random(seed), clients, brokers
         self.ids = [self.fresh() for _ in range(topics)]
-        self.servers = [f"10.1.{n // 250}.{n % 250}:9092" for n in range(BROKERS)]
+        self.servers = [f"10.1.{n // 250}.{n % 250}:9092" for n in range(brokers)]
 
     def fresh(self) -> str:
         number = bytearray(self.random.randbytes(16))
@@ -76,17 +76,17 @@ class Cluster:
         tally = {str(seen.ts_ns // SLOT_NS): 1}
         yield Claim("binding", (f"topic-{topic}", self.ids[topic], "metadata", server, None), seen, tally=tally)
         for partition in range(PARTITIONS):
-            replicas = [(topic + partition + n) % BROKERS for n in range(3)]
+            replicas = [(topic + partition + n) % self.brokers for n in range(3)]
             words = ",".join(map(str, replicas))
             yield Claim("partition", (self.ids[topic], partition, "metadata", 3, replicas[0], words, words), seen)
 
     def replicated(self, topic: int, end_ns: int) -> Iterator[Claim]:
         """Two followers per partition, and how far it goes."""
         for partition in range(PARTITIONS):
-            leader = (topic + partition) % BROKERS
+            leader = (topic + partition) % self.brokers
             server = self.servers[leader]
             for n in (1, 2):
-                broker = (leader + n) % BROKERS
+                broker = (leader + n) % self.brokers
                 name, host = f"broker-{broker}-fetcher-0", f"10.1.0.{broker}"
                 seen = self.seen(end_ns, server, f"{host}:5000", "Fetch", 17)
                 yield Claim("follows", (self.ids[topic], partition, broker, server, name, host), seen)
@@ -97,7 +97,7 @@ class Cluster:
         name, host = f"client-{client}", f"10.4.{client // 250}.{client % 250}"
         for n in range(TOPICS_OF_CLIENT):
             topic = (client * TOPICS_OF_CLIENT + n) % len(self.ids)
-            server = self.servers[(topic + n) % BROKERS]
+            server = self.servers[(topic + n) % self.brokers]
             seen = self.seen(end_ns, server, f"{host}:6000", "Fetch", 17)
             slots = {f"{seen.ts_ns // SLOT_NS + k}:0": 9 for k in range(6)}
             yield Claim("use", (self.ids[topic], "Fetch", name, host, server), seen, tally=slots | {"asked": 54})

@@ -10,6 +10,7 @@ import random
 import pytest
 
 from tests.judge.lab import open_rows
+from tests.judge.recorded_reads import outspoken
 from tests.laws.test_judge_stands import foreign, told  # noqa: F401 - a fixture
 from tests.scenarios.roads import NAMES
 from wirecheck.judge.claims.claim import Claim
@@ -90,6 +91,16 @@ def test_only_what_is_new_has_to_be_checked_again(name, shared, told):  # noqa: 
     found, checked = last_rows(News, batches)
     assert found == expected
     assert checked <= everything
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_check_that_is_not_asked_finds_nothing(name, told):  # noqa: F811 - a fixture
+    claims = in_time(told(name))
+    judge = Judge("default")
+    judge.absorb([*claims, *foreign(claims)])
+    judge.progress("agent", max(claim.last.ts_ns for claim in claims), ended=True)
+    judge.rows()
+    assert [*outspoken(judge)] == []
 
 
 def test_where_repeated_subjects_do_not_wait_for_their_slot_the_law_fails(told, monkeypatch):  # noqa: F811 - a fixture

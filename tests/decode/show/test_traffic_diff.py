@@ -66,5 +66,13 @@ def test_another_topic_id():
     assert found([first.close()], [second.close()]) == [("topic-id", "orders")]
 
 
+def test_a_topic_without_an_id_is_no_difference():
+    first, second = talking(), talking()
+    metadata(first, 1)
+    metadata(second, 1, "A" * 22)
+    metadata(second, 2)
+    assert found([first.close()], [second.close()]) == []
+
+
 def test_what_matters_comes_first():
     assert [kind in MATTERS for kind in KINDS] == sorted((kind in MATTERS for kind in KINDS), reverse=True)

@@ -6,7 +6,7 @@ from tests.judge.lab import B1, ID_1, Lab
 from tests.judge.recorded_reads import recorded, undeclared
 from tests.judge.test_checks import CASES
 from wirecheck.judge.checks import catalogue
-from wirecheck.judge.checks.declared_reads import OF_TOPIC, WHATEVER, reads
+from wirecheck.judge.checks.declared_reads import OF_TOPIC, WHATEVER, needs, reads
 from wirecheck.judge.checks.evaluate import codes_among
 from wirecheck.judge.claims.kinds import STATED
 from wirecheck.judge.results.judged_tables import JUDGED
@@ -66,10 +66,15 @@ def test_what_a_check_reads_beyond_its_words_is_seen():
     assert found == {("TID008", "id", "deletion"), ("TID008", "connection", "connection")}
 
 
-def test_a_check_is_asked_where_something_that_it_reads_is_filed():
+def test_a_check_is_asked_where_something_that_it_needs_or_else_reads_is_filed():
     for code, check in catalogue.CHECKS.items():
         for space in check.spaces:
-            mine = {word.partition(":")[2] for word in check.reads if word.startswith(f"{space}:")}
+            mine, needed = (
+                {word.partition(":")[2] for word in words if word.startswith(f"{space}:")}
+                for words in (check.reads, check.needs)
+            )
+            assert needed <= mine
+            mine = needed or mine
             assert (code in codes_among(space, frozenset())) == (not mine or WHATEVER in mine)
             for kind in mine - {WHATEVER}:
                 assert code in codes_among(space, frozenset({kind}))
@@ -77,7 +82,14 @@ def test_a_check_is_asked_where_something_that_it_reads_is_filed():
     assert len(codes_among("name", frozenset({"serves", "binding"}))) > len(codes_among("name", frozenset({"serves"})))
 
 
+def test_an_id_with_nothing_but_uses_and_bindings_asks_few_checks():
+    assert len(codes_among("id", frozenset({"use", "binding"}))) <= 8
+    assert len(codes_among("name", frozenset({"binding"}))) < len(codes_among("name", frozenset(STATED)))
+
+
 def test_words_that_say_nothing_are_refused():
+    assert needs("topic id:use! id:binding") == {"id:use"}
+    assert reads("id:use! id:binding") == {"id:use", "id:binding"}
     assert reads("-") == frozenset()
     assert reads("topic link:*") == {*OF_TOPIC, "link:*"}
     for word in ("orders", "id:absence", "nowhere:use"):

@@ -1,0 +1,37 @@
+"""The judge's two bars, in CPU seconds of its step: `python -m bench.judge speaking|fleet [SCALE] [profile]`.
+
+2,000 connections that speak in every batch of 2 s, over a minute: at most 0.5 s a batch. 200 brokers with 100,000
+partitions, 10,000 clients and 20,000 connections, a batch of 15 s: at most 6 s; SCALE makes all of it so many times
+smaller. The first batches, in which everything is new, do not count. There is no peer.
+"""
+
+import cProfile
+import sys
+from statistics import mean
+
+from tests.judge.busy_cluster import BEGIN_NS
+from tests.judge.steady import FLEET_STEP_NS, STEP_NS, Fleet, Speaking, Step
+
+SETTLED = 3
+
+
+def main(what: str, scale: int = 1, profile: str = "") -> None:
+    cluster = Speaking(2_000 // scale) if what == "speaking" else Fleet(200 // scale, 10_000 // scale, 10_000 // scale)
+    step_ns, batches = (STEP_NS, 33) if what == "speaking" else (FLEET_STEP_NS, 6)
+    step, found, profiler = Step(), [], cProfile.Profile()
+    for number in range(batches):
+        claims = [*cluster.batch(number)]
+        if profile and number >= SETTLED:
+            profiler.enable()
+        found.append(step.batch(claims, BEGIN_NS + (number + 1) * step_ns))
+        profiler.disable()
+    for name in found[0]._fields:
+        values = [getattr(batch, name) for batch in found]
+        steady = values[SETTLED:]
+        print(f"{name:12} first {values[0]:.6g}, then mean {mean(steady):.6g}, least {min(steady):.6g}")
+    if profile:
+        profiler.dump_stats(profile)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:])

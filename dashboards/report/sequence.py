@@ -1,0 +1,81 @@
+"""The messages behind a finding as a sequence diagram: who asked whom, and the field that decides.
+
+Knows: that evidence of one exchange is one arrow, and which names endpoints have. Refuses to know pixels, colours and
+markup, and whether it is the request or the response that states something.
+Rule: arrows are in order of time; at most MESSAGES of them between at most LIFELINES parties, and what is not drawn is
+counted.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+MESSAGES, LIFELINES = 6, 4
+ERROR = re.compile(r"\b[A-Z][A-Z_]{4,} \(\d+\)")
+"""`UNKNOWN_TOPIC_ID (100)`."""
+ID = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])")
+"""A topic ID in Kafka's base64."""
+SHORT = 6
+
+
+def names_of(statements: Iterable[Row]) -> dict[str, str]:
+    """Names of endpoints: brokers by their number, as far as statements have both."""
+    return {
+        row["who"]: f"broker {row['broker']}"
+        for row in statements
+        if row["speaker"] == "broker" and row["broker"] is not None
+    }
+
+
+def sequence(finding: Row, names: Mapping[str, str]) -> dict[str, Any] | None:
+    """Lifelines by name and arrows between them; None where fewer than two messages can be drawn."""
+    exchanges: dict[tuple[str, str | None, int | None], list[Row]] = {}
+    for side in sorted(finding["sides"], key=lambda side: side["time"]):
+        if ">" in side["connection"] and side["api"]:
+            exchanges.setdefault((side["connection"], side["api"], side["correlation_id"]), []).append(side)
+    lifelines: list[str] = []
+    arrows: list[dict[str, Any]] = []
+    for (connection, _, _), sides in exchanges.items():
+        ends = parties(connection, sides, finding, names)
+        if len({*lifelines, *ends}) > LIFELINES or len(arrows) >= MESSAGES:
+            continue
+        lifelines += [end for end in dict.fromkeys(ends) if end not in lifelines]
+        arrows.append(
+            {
+                "time": sides[0]["time"],
+                "ends": ends,
+                "api": f"{sides[0]['api']} v{sides[0]['version']}",
+                "field": deciding(sides),
+                "claims": list(dict.fromkeys(side["claim"] for side in sides)),
+            }
+        )
+    if len(arrows) < 2 or len(lifelines) < 2:
+        return None
+    step = 100 / len(lifelines)
+    places = {name: round(step / 2 + step * number, 2) for number, name in enumerate(lifelines)}
+    for arrow in arrows:
+        start, end = (places[name] for name in arrow.pop("ends"))
+        arrow |= {"start": min(start, end), "end": max(start, end), "leftwards": end < start}
+    return {
+        "lifelines": [{"name": name, "at": at} for name, at in places.items()],
+        "arrows": arrows,
+        "left": len(exchanges) - len(arrows),
+    }
+
+
+def parties(connection: str, sides: Iterable[Row], finding: Row, names: Mapping[str, str]) -> tuple[str, str]:
+    """Client and server of a connection by name. A client ID counts only if the evidence of this exchange states it: a
+    finding about one client may rest on what another one did.
+    """
+    client, server = connection.split(">", 1)
+    words = {word for side in sides for word in side["claim"].split()}
+    own = next((name for name in finding["client_ids"] if name in words), client.rpartition(":")[0])
+    return names.get(client, own), names.get(server, server)
+
+
+def deciding(sides: Iterable[Row]) -> str:
+    """The error that an exchange ended with, or else the topic ID that it is about."""
+    text = " ".join(side["claim"] for side in sides)
+    found = ERROR.search(text) or ID.search(text)
+    return "" if found is None else found[0] if "(" in found[0] else f"ID {found[0][:SHORT]}"

@@ -1,0 +1,66 @@
+"""A finding's messages between those who exchanged them, in order of time."""
+
+import pytest
+
+from tests.dashboards.results import FINDING
+from wirecheck.dashboards.report.sequence import LIFELINES, MESSAGES, deciding, names_of, sequence
+
+OLD = "A" * 21 + "w"
+NAMES = names_of(
+    [
+        {"speaker": "broker", "who": "10.0.0.1:9092", "broker": 1},
+        {"speaker": "broker", "who": "10.0.0.9:9092", "broker": None},
+        {"speaker": "client", "who": "billing", "broker": None},
+    ]
+)
+
+
+def side(second, connection="10.0.0.7:50000>10.0.0.1:9092", correlation_id=1, claim="fetches", api="Fetch"):
+    time = f"2026-11-20T22:00:{second:02}.000000Z"
+    said = {"time": time, "connection": connection, "correlation_id": correlation_id, "claim": claim}
+    return FINDING["sides"][0] | said | {"api": api, "version": 13}
+
+
+def drawn(*sides, client_ids=("billing",)):
+    return sequence({**FINDING, "sides": list(sides), "client_ids": list(client_ids)}, NAMES)
+
+
+def test_an_exchange_is_one_arrow_with_the_error_it_ended_with():
+    made = drawn(
+        side(9, "10.0.0.1:40000>10.0.0.2:9093", 5, "told"),
+        side(2, claim="billing fetches id"),
+        side(3, claim="answers UNKNOWN_TOPIC_ID (100)"),
+    )
+    assert [line["name"] for line in made["lifelines"]] == ["billing", "broker 1", "10.0.0.1", "10.0.0.2:9093"]
+    assert [(one["api"], one["field"], one["leftwards"]) for one in made["arrows"]] == [
+        ("Fetch v13", "UNKNOWN_TOPIC_ID (100)", False),
+        ("Fetch v13", "", False),
+    ]
+    assert made["arrows"][0]["start"] == made["lifelines"][0]["at"] < made["arrows"][0]["end"]
+
+
+def test_a_client_is_named_only_where_the_evidence_names_it():
+    """A consumer that is stuck did not delete the topic, though that is evidence, too."""
+    deleted = side(1, "10.0.0.8:40000>10.0.0.1:9092", 7, "the topic is deleted", "DeleteTopics")
+    made = drawn(deleted, side(2, claim="billing fetches id"))
+    assert [line["name"] for line in made["lifelines"]] == ["10.0.0.8", "broker 1", "billing"]
+
+
+def test_arrows_and_lifelines_are_bounded_and_the_rest_is_counted():
+    made = drawn(*(side(n, correlation_id=n) for n in range(20)))
+    assert (len(made["arrows"]), made["left"]) == (MESSAGES, 20 - MESSAGES)
+    many = drawn(*(side(n, f"10.0.1.{n}:5000>10.0.0.1:9092", n) for n in range(9)), client_ids=())
+    assert (len(many["lifelines"]), len(many["arrows"]), many["left"]) == (LIFELINES, LIFELINES - 1, 6)
+
+
+@pytest.mark.parametrize("sides", [(), (side(1),), (side(1), side(2, "", 2)), (side(1), side(2, api=None))])
+def test_fewer_than_two_messages_are_no_diagram(sides):
+    assert drawn(*sides) is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "field"),
+    [(f"says {OLD}", "ID AAAAAA"), (f"NOT_LEADER_OR_FOLLOWER (6) for {OLD}", "NOT_LEADER_OR_FOLLOWER (6)"), ("x", "")],
+)
+def test_an_error_decides_before_an_id(claim, field):
+    assert deciding([{"claim": claim}]) == field
