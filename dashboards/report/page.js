@@ -43,7 +43,7 @@ if (form) {
   form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(apply, 120); });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input")) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || document.activeElement?.matches("input")) return;
     event.preventDefault();
     document.getElementById("words").focus();
   });
