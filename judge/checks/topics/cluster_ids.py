@@ -28,7 +28,7 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
     """
     refused: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
     for claim in context.claims("cluster_refused", group, *subject):
-        refused[claim["client_id"], claim["cluster_id"]].append(claim)
+        refused[claim["client_id"], claim["cluster_id"] or "unknown"].append(claim)  # its bytes may not be kept
     for (client_id, theirs), claims in sorted(refused.items(), key=str):
         ids = sorted({theirs, group.cluster_id or "unknown"})
         yield Evidence(
