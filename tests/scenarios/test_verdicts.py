@@ -69,7 +69,7 @@ def test_two_agents_that_see_a_part_each_find_the_same_however_their_clocks_are_
     two.write_bytes(moved(parts[1], by_us=1000 * skew_ms))
     first = write_frames([one], tmp_path / "first", "default", "one").files
     second = write_frames([two], tmp_path / "second", "default", "two").files
-    found = plain([second, first])
+    found = plain([second, first], scenario.settings)
     assert {f["id"] for f in found["findings"]} == {f["id"] for f in told["findings"]}
     assert {(t["name"], t["topic_id"]) for t in found["topics"]} == {(t["name"], t["topic_id"]) for t in told["topics"]}
 
