@@ -59,6 +59,11 @@ class Settings:
     stuck_pause_s: int = 5
     """... the last of them so recently: a client as fast as that which asks no more has recovered, or ended."""
 
+    never_answers: int = 5
+    """A client that never got anything of a topic is hurt by so many error answers ..."""
+    never_s: int = 60
+    """... over at least this long: some poll once in a while."""
+
     @property
     def broker_grace_ns(self) -> int:
         return self.broker_grace_s * SECOND_NS

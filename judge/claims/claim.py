@@ -50,7 +50,7 @@ COUNT, FIRST, LAST = range(3)
 Run = list[int]
 """How many answers, and when the first and the last of them came."""
 Runs = dict[str, dict[str, dict[str, Run]]]
-"""By error code (0: success), slot of time and the client's port."""
+"""By error code (0: success), slot of time and the client's port; of some kinds the partition instead."""
 
 
 class Sighting(NamedTuple):

@@ -101,6 +101,15 @@ STATED: Mapping[str, Kind] = {
     "use": kind(
         "topic_id api client_id host endpoint", "id:topic_id", "{client_id} uses the id in {api}", growing="used"
     ),
+    # whose requests about partitions are refused; answers over time are kept apart by partition
+    "refused": kind(
+        "topic_id api client_id host endpoint", "id:topic_id", "{endpoint} answers {api} of {client_id} with an error"
+    ),
+    "named_answer": kind(
+        "name api client_id host endpoint",
+        "client:client_id:host",
+        "{endpoint} answers {api} of {client_id} about {name}",
+    ),
     "deletions": kind("endpoint", "server:", "topics are deleted"),
     # who leads and follows
     "serves": kind(

@@ -149,6 +149,8 @@ class Rows:
     """By name the time and the value; the latest holds."""
     error: Ints | None = None
     """The error code of each row, where answers are counted over time."""
+    apart: Column | None = None
+    """By what answers over time are kept apart; by the client's port where that is None."""
 
     def where(self, mask: NDArray[np.bool_]) -> "Rows":
         return Rows(
@@ -159,6 +161,7 @@ class Rows:
             {name: values[mask] for name, values in self.peak.items()} if self.peak else None,
             {name: (ts[mask], values[mask]) for name, (ts, values) in self.latest.items()} if self.latest else None,
             None if self.error is None else self.error[mask],
+            self.apart.take(mask) if self.apart else None,
         )
 
 
@@ -203,7 +206,7 @@ def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
     found: dict[int, Runs] = {}
     if rows.error is None:
         return found
-    ts_ns, port = sightings.ts_ns[rows.message], sightings.port.take(rows.message)
+    ts_ns, port = sightings.ts_ns[rows.message], rows.apart or sightings.port.take(rows.message)
     slot = ts_ns // SLOT_NS
     each, sample = grouped([Column(group), Column(rows.error), Column(slot), port])
     first, last = np.full(len(sample), np.iinfo(np.int64).max), np.zeros(len(sample), np.int64)
@@ -213,7 +216,7 @@ def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
     for number, row in enumerate(sample.tolist()):
         by_slot = found.setdefault(int(group[row]), {}).setdefault(str(rows.error[row]), {})
         run = [int(counts[number]), int(first[number]), int(last[number])]
-        by_slot.setdefault(slot_name(int(slot[row])), {})[port.value(row)] = run
+        by_slot.setdefault(slot_name(int(slot[row])), {})[str(port.value(row))] = run
     return found
 
 

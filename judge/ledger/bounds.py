@@ -88,7 +88,7 @@ def shows_answer(space: str, kind: str, peak: dict[str, object], *, succeeded: b
     """Whether a claim shows that somebody was answered without error about its subject."""
     if space == "client":
         return bool(peak.get("answered"))
-    if kind == "use":
+    if kind in {"use", "refused"}:
         return succeeded
     return kind not in ASKED_ONLY and not kind.startswith(UNANSWERED)
 

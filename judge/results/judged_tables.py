@@ -172,6 +172,32 @@ CLIENTS = ResultTable(
     shown=Shown(order_by=("cluster", "client_id", "address"), as_object={"apis": ("api", "versions")}),
     bounded=True,
 )
+HARMS = ResultTable(
+    "harms",
+    "Whose requests are refused. One row per client, topic and API.",
+    (
+        *REVISION,
+        MOVED,
+        CLUSTER,
+        Column("level", TEXT, "hurt: stuck, or refused for longer than the grace period; else briefly."),
+        Column("client_id", TEXT, "Client id of the request header."),
+        Column("address", TEXT, "Address without port."),
+        Column("api", TEXT, "The request that is refused."),
+        Column("topic", TEXT, "Topic name, where it is known."),
+        Column("topic_id", TEXT, "Topic id, where the request carries one."),
+        Column("partitions", NUMBERS, "The first partitions of which errors were answered."),
+        Column("errors", TEXTS, "Kafka's names of the errors."),
+        Column("brokers", NUMBERS, "Broker ids that answered so."),
+        Column("count", pa.int64(), "How many error answers, each partition once."),
+        *SPAN,
+        Column("recovered", pa.bool_(), "Whether a request succeeded afterwards."),
+        Column("others", pa.int64(), "Null; on the one row beyond the bound: how many more were not kept."),
+    ),
+    rows={"id": "harm_rows.harms_of_id", "client": "harm_rows.harms_of_client"},
+    reads={"id": "id:refused id:use id:binding", "client": "client:named_answer"},
+    shown=Shown(order_by=("first_seen", "client_id", "topic", "api")),
+)
+"""Facts of who is hurt; which finding it follows from is the story's."""
 CLUSTERS = ResultTable(
     "clusters",
     "Which endpoints make one cluster.",
@@ -207,4 +233,4 @@ COVERAGE = ResultTable(
 )
 """The JSON has its sums."""
 
-JUDGED = (FINDINGS, TOPICS, PARTITIONS, DESCRIPTIONS, STATEMENTS, CLIENTS, CLUSTERS, COVERAGE)
+JUDGED = (FINDINGS, TOPICS, PARTITIONS, DESCRIPTIONS, STATEMENTS, CLIENTS, HARMS, CLUSTERS, COVERAGE)

@@ -88,8 +88,8 @@ def topics_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]
 
 
 def source_of(claim: Claim) -> str:
-    if claim.kind in {"use", "serves"}:
-        api = claim["api"] if claim.kind == "use" else claim.first.api
+    if claim.kind in {"use", "refused", "serves"}:
+        api = claim.first.api if claim.kind == "serves" else claim["api"]
         return "".join(f"-{c.lower()}" if c.isupper() else c for c in api).lstrip("-")
     return str(claim["source"]) if claim.kind in {"binding", "partition", "deletion"} else "leader-and-isr"
 

@@ -239,6 +239,7 @@ class Lab:
         talk = talk or self.talk(server, client_id, host, from_start=from_start)
         for at in times:
             asked = {"topics": [{"topicId": topic_id, "partitions": [{"partition": partition}]}], "sessionEpoch": -1}
+            asked["replicaId"] = -1
             row = {"partitionIndex": partition, "errorCode": error, "highWatermark": 10, "records": None}
             row["abortedTransactions"] = None
             talk.ask(at, "Fetch", version, asked, {"responses": [{"topicId": topic_id, "partitions": [row]}]})

@@ -1,0 +1,97 @@
+"""Whose requests are refused: from answers alone, ended by a success, and never a follower's."""
+
+from tests.judge.lab import B1, B2, ID_1, Lab
+from wirecheck.judge.results.harm_rows import HURT, MOST
+
+UNKNOWN_TOPIC_ID, NOT_LEADER = 100, 6
+
+
+def harms(lab):
+    return sorted(lab.judge()["harms"].values(), key=lambda row: (row["client_id"] or "", row["api"]))
+
+
+def told(lab):
+    return [(row["client_id"], row["level"], row["count"], row["recovered"]) for row in harms(lab)]
+
+
+def produces(lab, times, name, error=0, *, client_id="writer", server=B1, partition=0):
+    talk = lab.talk(server, client_id)
+    for at in times:
+        row = {"index": partition, "errorCode": error, "baseOffset": 1, "logAppendTimeMs": -1}
+        asked = {"acks": 1, "timeoutMs": 1, "topicData": [{"name": name, "partitionData": []}]}
+        talk.ask(at, "Produce", 7, asked, {"responses": [{"name": name, "partitionResponses": [row]}]})
+        lab.until = max(lab.until, at)
+
+
+def test_a_client_that_is_refused_again_and_again_is_hurt():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    lab.fetches([2.0, *range(10, 60, 4)], ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
+    (row,) = harms(lab)
+    assert (row["client_id"], row["level"], row["topic"], row["topic_id"]) == ("reader", HURT, "orders", ID_1)
+    assert (row["errors"], row["partitions"], row["recovered"]) == (["UNKNOWN_TOPIC_ID"], [0], False)
+    assert (row["count"], row["api"], row["address"]) == (14, "Fetch", "10.0.0.99")
+
+
+def test_a_success_ends_it_and_what_ends_soon_was_brief():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.fetches([2 + n / 10 for n in range(9)], ID_1, UNKNOWN_TOPIC_ID, client_id="reader")
+    lab.fetches([4, 40, 80], ID_1, client_id="reader", talk=talk)
+    assert told(lab) == [("reader", "briefly", 9, True)]
+
+
+def test_single_errors_between_successes_are_no_row():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.talk(B1, "reader")
+    for at in range(2, 200, 4):
+        lab.fetches([at], ID_1, NOT_LEADER, talk=talk)
+        lab.fetches([at + 1], ID_1, talk=talk)
+    assert told(lab) == []
+
+
+def test_one_that_never_got_anything_is_hurt_by_few_errors():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    lab.fetches([2, 20, 40, 60, 80], ID_1, UNKNOWN_TOPIC_ID, client_id="visitor")
+    lab.fetches([2], ID_1, client_id="reader")
+    lab.fetches([20, 40, 60, 80, 90], ID_1, UNKNOWN_TOPIC_ID, client_id="reader", talk=lab.talk(B1, "reader"))
+    assert told(lab) == [("reader", "briefly", 5, False), ("visitor", HURT, 5, False)]
+
+
+def test_by_name_each_partition_counts_by_itself():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    produces(lab, range(2, 80, 3), "orders", NOT_LEADER, partition=3)
+    produces(lab, range(2, 80, 3), "orders", partition=4)
+    (row,) = harms(lab)
+    assert (row["client_id"], row["level"], row["api"], row["partitions"]) == ("writer", HURT, "Produce", [3])
+    assert (row["topic"], row["topic_id"], row["errors"]) == ("orders", None, ["NOT_LEADER_OR_FOLLOWER"])
+
+
+def test_a_follower_is_no_client():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    talk = lab.talk(B1, "broker-2-fetcher-0")
+    for at in range(2, 90, 3):
+        asked = {"topics": [{"topicId": ID_1, "partitions": [{"partition": 0}]}], "sessionEpoch": -1}
+        row = {"partitionIndex": 0, "errorCode": UNKNOWN_TOPIC_ID, "highWatermark": 1, "records": None}
+        answer = {"responses": [{"topicId": ID_1, "partitions": [{**row, "abortedTransactions": None}]}]}
+        talk.ask(at, "Fetch", 13, {**asked, "replicaId": 2}, answer)
+        lab.until = at
+    assert told(lab) == []
+
+
+def test_of_many_clients_the_worst_stay_and_the_others_are_counted():
+    lab = Lab()
+    lab.metadata(1, [("orders", ID_1)])
+    for number in range(MOST + 7):
+        times = [2 + n * 4 + number / 100 for n in range(12 + (number == 20))]
+        lab.fetches(times, ID_1, UNKNOWN_TOPIC_ID, client_id=f"reader-{number:03}", server=B2)
+    rows = harms(lab)
+    rest = [row for row in rows if row.get("others")]
+    named = [row["client_id"] for row in rows if not row.get("others")]
+    assert len(named) == MOST
+    assert "reader-020" in named
+    assert [row["others"] for row in rest] == [7]
