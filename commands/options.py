@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wirecheck.story.choice import Choice
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
-DIALECTS = ("auto", "kafka", "kip516-draft", "kip4-draft")
+DIALECTS = ("kafka", "kip516-draft", "kip4-draft")
 Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 
@@ -113,9 +113,9 @@ def dialect() -> Decorator:
         "--dialect",
         envvar="WIRECHECK_DIALECT",
         type=click.Choice(DIALECTS),
-        default="auto",
+        default="kafka",
         show_default=True,
-        help="Layouts to read by.",
+        help="Protocol dialect: a draft is tried on messages that the shipped layouts do not read.",
     )
 
 

@@ -98,7 +98,7 @@ def replay(
     engine = engine_for(engine, inputs)
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, captured, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
-        from wirecheck.dashboards.verdict import sentence
+        from wirecheck.dashboards.verdict import sentence, suggestions
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
@@ -117,6 +117,8 @@ def replay(
         from wirecheck.streaming.store.run_result import LISTINGS
 
         terminal.show(legible(result), console(), LISTINGS, whole=choices["verbose"])
+    for line in suggestions(result["coverage"]):
+        tell(f"wirecheck: {line}")
     need_kafka(result["coverage"], ports)
     need_whole(result["coverage"], strict=strict)
     kinds = () if fail_on == "never" else options.FAIL_ON[: options.FAIL_ON.index(fail_on) + 1]

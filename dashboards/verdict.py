@@ -19,6 +19,7 @@ WHY_UNDECODED = {
     "unknown_version": "of a version newer than is known",
     "left_out": "with bytes that were not kept",
     "no_request": "without their request",
+    "possibly_a_draft": "not in a released layout, possibly in a draft's",
     "bad_length": "with an impossible length",
     "bad_varint": "with an impossible varint",
     "bad_text": "with text that is none",
@@ -131,6 +132,16 @@ def not_read(coverage: Row) -> list[str]:
         (sum(unreadable(coverage).values()), "packet", f" not readable ({', '.join(unreadable(coverage))})"),
     )
     return [f"{plural(count, noun)}{rest}" for count, noun, rest in found if count]
+
+
+def suggestions(coverage: Row) -> list[str]:
+    """A line for each draft that would read messages that were not decoded."""
+    found = coverage.get("details", {}).get("draft_messages", {})
+    return [suggestion(count, name) for name, count in sorted(found.items())]
+
+
+def suggestion(count: int, name: str) -> str:
+    return f"{plural(count, 'message')} decode{'s' * (count == 1)} as {name}: use `--dialect {name}`"
 
 
 def cut(coverage: Row) -> str:

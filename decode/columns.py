@@ -76,6 +76,8 @@ class Table:
         self._cells = cells
         self._enclosing = enclosing
         self._columns: dict[str, Any] = {}
+        self.numbered: dict[str, Any] = {}
+        """What a reader made of columns of ids, for others that read them."""
 
     def __len__(self) -> int:
         return int(self._cells.decoded.rows[self.slot.level])

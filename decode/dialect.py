@@ -1,21 +1,19 @@
-"""Which dialect a message is in, where nobody says.
+"""Which dialect a message is in, message by message.
 
-    spoken = hear(messages, peer, turn, heard)               # the draft that each message's peer speaks by then
-    decoded = read(messages, spoken)
-    decoded = read(messages, spoken, "kip516-draft")         # said: no detection
-    decoded.dialect[i]                                       # what each message was read by
+    decoded = read(messages)                    # as shipped
+    decoded = read(messages, "kip516-draft")    # what is not read as shipped is read as the draft
+    decoded.dialect[i]                          # what each message was read by
+    suggested(messages)                         # by message the draft that would read it, of those nobody named
 
-Knows the order of trying and what makes a reading plausible. Shipped layouts come first; what they refuse is tried as
-the layout before a change in place, then as a draft; one peer does not mix, so from the exchange on in which a draft
-first reads a message that a release does not, it is tried on all that the peer says: the draft's answer to a Fetch is
-told by its questions alone. Refuses to know what follows from a dialect.
-Rule: a draft is believed only if it reads the whole message and what it reads is plausible; where a shipped reading is
-just as good, nothing is switched: `id_tags` finds what such messages carry. What is heard does not depend on how a
-connection is cut into batches.
+Knows the order of trying and what makes a reading plausible: shipped layouts first, then the layout before a change in
+place, then the draft that was named. Refuses to know what follows from a dialect.
+Rule: a message that no reading takes and that has a layout in a draft nobody named is undecoded, never malformed; which
+draft it is in is only suggested, and only where the draft reads the whole message and what it reads is plausible.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -36,15 +34,14 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded, Projection
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["AUTO", "DIALECTS", "ID_IS_AN_EXTRA_TAG", "Heard", "hear", "id_tags", "plausible", "read"]
+__all__ = ["DIALECTS", "ID_IS_AN_EXTRA_TAG", "SHIPPED", "id_tags", "plausible", "read", "read_as_any", "suggested"]
 
-AUTO = "auto"
+SHIPPED = "kafka"
 CHANGED = (Dialect.KAFKA_CHANGED, Dialect.KAFKA_CHANGED_TWICE)
 KIP516 = (Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_LITERAL, Dialect.KIP516_DRAFT_INLINE)
 DRAFTS = (*KIP516, Dialect.KIP4_DRAFT)
-# What a person may say, and the readings it has, in the order of trying.
-DIALECTS = {"kafka": (Dialect.KAFKA, *CHANGED), "kip516-draft": KIP516, "kip4-draft": (Dialect.KIP4_DRAFT,)}
-MOST_PEERS = 1 << 16  # that are remembered; the oldest are forgotten first
+# What a person may name, and the readings it adds to the shipped ones, in the order of trying.
+DIALECTS: dict[str, tuple[Dialect, ...]] = {SHIPPED: (), "kip516-draft": KIP516, "kip4-draft": (Dialect.KIP4_DRAFT,)}
 
 # Read as flexible, these drafts are the shipped bytes and one unknown tag in each row of this table: a shipped decoder
 # reads them without harm.
@@ -63,121 +60,72 @@ LONGEST_TOPIC = 249
 LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-Heard = dict[int, int]
-"""By peer the draft that it speaks; only of those that do."""
+def read(messages: Messages, dialect: str = SHIPPED, projection: Projection = EVERYTHING) -> Decoded:
+    """Decodes a batch, each message by the first reading that takes it: shipped ones, then the dialect's. Bytes that a
+    release reads but for a tag, where the dialect has its topic ID, are the dialect's.
+    """
+    decoded = _first_that_reads(messages, (*CHANGED, *DIALECTS[dialect]), projection)
+    doubtful = _drafted(messages, [draft for draft in DRAFTS if draft not in DIALECTS[dialect]])
+    doubtful &= decoded.status >= Status.TRUNCATED
+    if not doubtful.any():
+        return decoded
+    return replace(decoded, status=np.where(doubtful, Status.POSSIBLY_A_DRAFT, decoded.status).astype(np.int8))
 
 
-def read(
-    messages: Messages, spoken: NDArray[np.integer], dialect: str = AUTO, projection: Projection = EVERYTHING
-) -> Decoded:
-    """Decodes a batch in the dialect said; else what is refused as shipped as what reads it, the rest as was heard."""
-    if dialect != AUTO:
-        return _first_that_reads(messages, DIALECTS[dialect], projection)
+def read_as_any(messages: Messages, projection: Projection = EVERYTHING) -> Decoded:
+    """Decodes a batch, each message by any reading that takes it: for what holds whichever is right."""
     decoded = decode(messages, projection)
     found = _found(messages, np.flatnonzero(decoded.status >= Status.TRUNCATED))
-    tried = np.where(found == Dialect.KAFKA, spoken, found).astype(np.int8)
-    if not tried.any():
-        return decoded
-    again = decode(messages, projection, tried)
-    worse = (again.status != Status.OK) & (tried > Dialect.KAFKA)
-    return decode(messages, projection, np.where(worse, Dialect.KAFKA, tried)) if worse.any() else again
+    return decode(messages, projection, found) if found.any() else decoded
 
 
-def _first_that_reads(messages: Messages, dialects: Sequence[Dialect], projection: Projection) -> Decoded:
-    """By message the first of these readings that reads it; where none does, the first says why."""
-    decoded = decode(messages, projection, dialects[0])
-    refused = np.flatnonzero(decoded.status >= Status.TRUNCATED)
-    tried = np.full(len(messages), dialects[0], np.int8)
-    for dialect in dialects[1:]:
+def suggested(messages: Messages) -> list[str | None]:
+    """By message the name of the draft that reads it, where one does; of messages that are not read as shipped."""
+    names = {reading: name for name, readings in DIALECTS.items() for reading in readings}
+    found = _found(messages, np.arange(len(messages)), DRAFTS)
+    return [names.get(Dialect(reading)) for reading in found.tolist()]
+
+
+def _first_that_reads(messages: Messages, others: Sequence[Dialect], projection: Projection) -> Decoded:
+    """By message the first reading that takes it, the shipped one or another; where none does, the shipped one says
+    why.
+    """
+    decoded = decode(messages, projection)
+    refused = np.flatnonzero((decoded.status >= Status.TRUNCATED) | _with_id_tags(messages, decoded, others))
+    tried = np.full(len(messages), Dialect.KAFKA, np.int8)
+    for dialect in others if len(refused) else ():
         other = decode(messages.take(refused), _status_only(), dialect)
         good = (other.status == Status.OK) & (other.dialect == dialect)
         tried[refused[good]] = dialect
         refused = refused[~good]
-    return decode(messages, projection, tried) if (tried != dialects[0]).any() else decoded
+    return decode(messages, projection, tried) if tried.any() else decoded
 
 
-def hear(messages: Messages, peer: NDArray[np.integer], turn: NDArray[np.integer], heard: Heard) -> NDArray[np.int8]:
-    """By message the draft that its peer speaks, KAFKA if none. `heard` is what is known from before, and is added to.
-
-    peer: a number that is the same for one peer, now and later; turn: the place of a message's exchange among the
-    others, of the question and its answer alike.
-    """
-    rows = _telling(messages)
-    rows = rows[~np.isin(peer[rows], list(heard))]
-    found = _drafts(messages.take(rows)) if len(rows) else np.zeros(0, np.int8)
-    rows, found = rows[found > 0], found[found > 0]
-    begins: dict[int, int] = {}
-    for row in np.argsort(turn[rows], kind="stable").tolist():
-        name = int(peer[rows[row]])
-        if name not in heard:
-            heard[name], begins[name] = int(found[row]), int(turn[rows[row]])
-    if not heard:
-        return np.zeros(len(messages), np.int8)
-    names, index = np.unique(peer, return_inverse=True)
-    dialect = np.array([heard.get(name, Dialect.KAFKA) for name in names.tolist()], np.int8)
-    begin = np.array([begins.get(name, -1) for name in names.tolist()], np.int64)
-    while len(heard) > MOST_PEERS:
-        del heard[next(iter(heard))]
-    return np.where(turn >= begin[index], dialect[index], Dialect.KAFKA).astype(np.int8)
+def _with_id_tags(messages: Messages, decoded: Decoded, dialects: Sequence[Dialect]) -> NDArray[np.bool_]:
+    """Messages read as shipped, with a tag that these dialects have for the topic ID."""
+    found = np.zeros(len(messages), np.bool_)
+    if Dialect.KIP516_DRAFT not in dialects:
+        return found
+    kinds = [key << 1 | side for key, side in ID_IS_AN_EXTRA_TAG]
+    rows = np.flatnonzero((decoded.status == Status.OK) & np.isin(messages.key << 1 | messages.side, kinds))
+    whole = decode(messages.take(rows))
+    for (key, side), path in ID_IS_AN_EXTRA_TAG.items():
+        if ((whole.messages.key == key) & (whole.messages.side == side)).any():
+            tags = tables(whole, key, SIDES[side])[f"{path}._unknown_tagged_fields"]
+            found[rows[tags.message[id_tags(tags)[0]]]] = True
+    return found
 
 
-def _telling(messages: Messages) -> Ints:
-    """Messages that can tell a draft."""
-    rows = np.flatnonzero(_inside(messages))
-    telling: Ints = rows[_tell()[messages.side[rows], messages.key[rows], messages.version[rows]]]
-    return telling
-
-
-@cache
-def _tell() -> NDArray[np.bool_]:
-    """By side, key and version whether a draft has a layout, but for answers whose question tells as much."""
-    drafted: NDArray[np.bool_] = np.any(programs().entries[list(DRAFTS)] >= 0, axis=0)
-    for key, side in ID_IS_AN_EXTRA_TAG:
-        if side == RESPONSE:
-            drafted[side, key] = False
-    return drafted
-
-
-def _inside(messages: Messages) -> NDArray[np.bool_]:
-    """Whether key and version are such as any layout may have."""
-    keys, versions = programs().entries.shape[2:]
-    key, version = messages.key, messages.version
-    inside: NDArray[np.bool_] = (key >= 0) & (key < keys) & (version >= 0) & (version < versions)
-    return inside
-
-
-def _drafts(messages: Messages) -> NDArray[np.int8]:
-    """By message the draft it is in by itself; KAFKA where a release's layout reads it as well, or nothing does."""
-    decoded = decode(messages, _status_only())
-    doubted = (decoded.status >= Status.TRUNCATED) | _implausible(messages, decoded)
-    found = _found(messages, np.flatnonzero(doubted))
-    return np.where(np.isin(found, DRAFTS), found, Dialect.KAFKA).astype(np.int8)
-
-
-def _implausible(messages: Messages, decoded: Decoded) -> NDArray[np.bool_]:
-    """Read as shipped although a draft reads it too, in other bytes, and reads as nonsense."""
-    rows = _drafted(messages, decoded)
-    taken = messages.take(rows)
-    both = np.zeros(len(rows), np.bool_)
-    for dialect in DRAFTS:  # what was shipped is refused by a draft in its first bytes: cheap
-        other = decode(taken, _status_only(), dialect)
-        both |= (other.status == Status.OK) & (other.dialect == dialect)
-    rows = rows[both]
-    strange = np.zeros(len(messages), np.bool_)
-    strange[rows] = ~plausible(decode(messages.take(rows)))
-    return strange
-
-
-def _drafted(messages: Messages, decoded: Decoded) -> Ints:
-    """Messages read as shipped of whose version a draft has a layout that is more than one tag."""
+def _drafted(messages: Messages, drafts: Sequence[Dialect]) -> NDArray[np.bool_]:
+    """Whether one of these drafts has a layout for a message's side, key and version."""
     entries = programs().entries
-    inside = _inside(messages) & (decoded.status == Status.OK)
-    for key, side in ID_IS_AN_EXTRA_TAG:
-        inside &= (messages.key != key) | (messages.side != side)
-    rows = np.flatnonzero(inside)
-    at = messages.side[rows], messages.key[rows], messages.version[rows]
-    drafted: Ints = rows[(entries[Dialect.KIP516_DRAFT][at] >= 0) & (entries[Dialect.KAFKA][at] >= 0)]
-    return drafted
+    keys, versions = entries.shape[2:]
+    key, version = messages.key, messages.version
+    found: NDArray[np.bool_] = (key >= 0) & (key < keys) & (version >= 0) & (version < versions)
+    rows = np.flatnonzero(found)
+    at = messages.side[rows], key[rows], version[rows]
+    found[rows] = np.any([entries[draft][at] >= 0 for draft in drafts], axis=0)
+    return found
 
 
 @cache
@@ -185,10 +133,10 @@ def _status_only() -> Projection:
     return only({})
 
 
-def _found(messages: Messages, rows: Ints) -> NDArray[np.int8]:
-    """By message the first dialect that reads it plausibly; KAFKA where none does."""
+def _found(messages: Messages, rows: Ints, dialects: Sequence[Dialect] = (*CHANGED, *DRAFTS)) -> NDArray[np.int8]:
+    """By message the first of these dialects that reads it plausibly; KAFKA where none does."""
     found = np.full(len(messages), Dialect.KAFKA, np.int8)
-    for dialect in (*CHANGED, *DRAFTS):
+    for dialect in dialects:
         rows = rows[found[rows] == Dialect.KAFKA]
         decoded = decode(messages.take(rows), EVERYTHING, dialect)
         good = (decoded.status == Status.OK) & (decoded.dialect == dialect)

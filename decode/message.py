@@ -70,6 +70,8 @@ class Status(IntEnum):
     """Structure lies in bytes that were not kept."""
     NO_REQUEST = interpreter.NO_REQUEST
     """A response whose request, and so its api and version, was not seen."""
+    POSSIBLY_A_DRAFT = interpreter.TRUNCATED - 1
+    """Not in the shipped layout; a draft, which was not named, has another one for it (dialect.py)."""
     TRUNCATED = interpreter.TRUNCATED
     BAD_LENGTH = interpreter.BAD_LENGTH
     BAD_VARINT = interpreter.BAD_VARINT

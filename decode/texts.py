@@ -6,7 +6,7 @@ Rule: what is unique is made a Python string once; a place below zero means that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,14 +35,18 @@ class Text:
     """Place of the first byte; below zero if not all of it was kept."""
     length: NDArray[np.int32]
     """Bytes; -1 null."""
+    coded: list[tuple[NDArray[np.int32], list[str]]] = field(default_factory=list, repr=False, compare=False)
+    """What `codes` found: several families of claims ask for the same column."""
 
     def __len__(self) -> int:
         return len(self.at)
 
     def codes(self) -> tuple[NDArray[np.int32], list[str]]:
         """A number for each row, -1 if null or not kept, and the strings they stand for in order of first sight."""
-        codes, unique = numbered(bytes_of(self.data), vec64(self.at), vec[i32](self.length))
-        return int32s(codes), [text.decode() for text in unique]
+        if not self.coded:
+            codes, unique = numbered(bytes_of(self.data), vec64(self.at), vec[i32](self.length))
+            self.coded.append((int32s(codes), [text.decode() for text in unique]))
+        return self.coded[0]
 
     def strings(self) -> list[str | None]:
         """One string per row; None if null or not kept."""
@@ -109,9 +113,19 @@ class Lists:
     """Elements; -1 null."""
     width: int
     """Bytes of an element; 16 for uuids."""
+    coded: list[tuple[NDArray[np.int32], list[list[int]]]] = field(default_factory=list, repr=False, compare=False)
+    """What `codes` found."""
 
     def __len__(self) -> int:
         return len(self.at)
+
+    def codes(self) -> tuple[NDArray[np.int32], list[list[int]]]:
+        """A number for each row, -1 if null or not kept, and the lists they stand for; for integers."""
+        if not self.coded:
+            length = np.where(self.count < 0, -1, self.count * self.width).astype(np.int32)
+            codes, unique = numbered(bytes_of(self.data), vec64(self.at), vec[i32](length))
+            self.coded.append((int32s(codes), [np.frombuffer(one, f">i{self.width}").tolist() for one in unique]))
+        return self.coded[0]
 
     def row(self, i: int) -> NDArray[np.int64] | NDArray[np.uint8]:
         """The elements: int64[count], of uuids uint8[count, 16]; empty if null."""

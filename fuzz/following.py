@@ -38,12 +38,11 @@ from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent
 from wirecheck.capture.trim.may_be_kept import header_bytes
 from wirecheck.capture.trim.trimmer import Trim
-from wirecheck.decode import dialect
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.connection.segments import segments
-from wirecheck.decode.dialect import hear, read
+from wirecheck.decode.dialect import DIALECTS, read, read_as_any
 from wirecheck.decode.message import Status
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import SIDES
@@ -162,11 +161,11 @@ def follow(rng: np.random.Generator, rows: list[Row], *, early: bool) -> int:
         if rng.random() < 0.5:
             found.append(follower.advance("one", int(part.column("ts_ns").to_numpy().max())))
     found.append(follower.drain())
-    heard: dict[Any, Any] = {}
+    named = list(DIALECTS)[int(rng.integers(len(DIALECTS)))]
     for told in found:
         if not len(told.messages):
             continue
-        decoded = read(told.messages, hear(told.messages, told.serial, told.exchange, heard))
+        decoded = read(told.messages, named)
         for i in rng.integers(0, len(told.messages), 2).tolist():
             if decoded.status[i] == Status.OK:
                 nested(decoded, i)
@@ -214,7 +213,7 @@ def places(kept: list[Row]) -> list[str]:
         m = told.messages
         if not len(m):
             continue
-        decoded = read(m, np.zeros(len(m), np.int8), dialect.AUTO)
+        decoded = read_as_any(m)
         for i in range(len(m)):
             data = m.data[m.at[i] : m.at[i + 1]].tobytes()
             if CANARY not in data:

@@ -17,7 +17,8 @@ from wirecheck.judge import agent_marks
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject
+from wirecheck.judge.checks.error_streaks import every_run
+from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
@@ -32,6 +33,7 @@ from wirecheck.judge.settlement import SPACE as CONNECTION
 from wirecheck.judge.settlement import Settlement
 from wirecheck.judge.subject_eviction import Room
 from wirecheck.judge.thresholds import Settings
+from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters
 from wirecheck.judge.topology.clusters_apart import separate
 from wirecheck.judge.topology.strangers import Strangers
@@ -205,12 +207,20 @@ class Judge:
 
     def separate_clusters(self) -> None:
         stated = self.ledger.claims_of(*SERVERS).values()
-        self.clusters, self.without = separate(self.label, stated, self.connections, self.failures)
+        self.clusters, self.without = separate(self.label, stated, self.connections, self.failures, self.reports)
 
     def connections(self, endpoint: str) -> Iterator[tuple[int, int]]:
         """When connections to an endpoint carried requests."""
         for busy in self.ledger.claims("busy", "link", endpoint):
             yield from ((first_ns, last_ns) for first_ns, last_ns in busy.peak["spans"])
+
+    def reports(self, endpoint: str, topic_id: str) -> tuple[Claim, int] | None:
+        """An endpoint's first report of a topic ID, and when it reported or served it last."""
+        own = [claim for claim in self.ledger.claims_of("id", topic_id).values() if claim.server() == endpoint]
+        told = [claim for claim in own if claim.kind == "binding" and claim["source"] in REPORTS]
+        served = (run[LAST] for claim in own if claim.kind == "use" for run in every_run(claim.runs, {SUCCESS}))
+        first = min(told, key=lambda claim: (claim.first, repr(claim.key)), default=None)
+        return (first, max([*(claim.last.ts_ns for claim in told), *served])) if first is not None else None
 
     def context(self) -> CheckContext:
         """What checks see now."""

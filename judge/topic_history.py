@@ -196,6 +196,7 @@ class Topic:
         if not removed and history.life < lives.current:
             after = lives.lives[history.life + 1]
             known = history.logged or history.last.last_word.ts_ns < after.since_ns  # else it may be of the next life
+            known = known and not any(old is history and new.life == old.life for old, new in pairwise(self.histories))
             removed = [after.began] if after.began is not None and known else []
         by_name = [
             claim

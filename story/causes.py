@@ -7,7 +7,6 @@ findings of two different origins fit, or one that covers it only in part, there
 The table has no circle, so a cause is never a consequence of its consequence; nothing depends on the order of findings.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +25,6 @@ MOST_POSSIBLE = 16
 """So many possible causes are named, as many as a finding has sides."""
 FETCHES = {"Fetch", "ShareFetch"}
 CONTROL = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
-BROKER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
-"""Client ids of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,10 @@ def topic(row: Row) -> frozenset[Any]:
 
 
 def requesters(row: Row) -> frozenset[Any]:
-    """Brokers by the client ids of their own requests."""
-    found = (BROKER.fullmatch(client_id or "") for client_id in row["client_ids"])
-    return frozenset(int(match[1]) for match in found if match)
+    """Brokers that made the requests themselves, as the check knows them by their hosts."""
+    words = row["words"]
+    named = words if isinstance(words, Mapping) else {word["name"]: word["value"] for word in words}
+    return frozenset(int(broker) for broker in str(named.get("requester", "")).split(",") if broker)
 
 
 def spoken(row: Row) -> frozenset[Any]:

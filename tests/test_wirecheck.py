@@ -110,13 +110,25 @@ DRAFTED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("dialect", "said"), [("auto", "kip516-draft"), ("kip516-draft", "kip516-draft"), ("kafka", None)]
-)
+@pytest.mark.parametrize(("dialect", "said"), [("kip516-draft", "kip516-draft"), ("kip4-draft", None), ("kafka", None)])
 def test_a_draft_is_read_as_what_it_is_or_as_it_is_said_to_be(dialect, said):
     one = ["--hex", DRAFTED, "--api", "LeaderAndIsr", "--version", 3, "--dialect", dialect, "--format", "json"]
     line = json.loads(run("decode", *one).stdout)
-    assert (line.get("dialect"), "malformed" in line) == (said, said is None)
+    assert (line.get("dialect"), line.get("undecoded")) == (said, None if said else "possibly-a-draft")
+    assert "malformed" not in line
+
+
+def test_a_replay_names_the_draft_that_would_read_what_it_could_not():
+    folder = ROOT / "tests/scenarios/captures/kip516-draft/capture.pcap.gz"
+    replay = ["replay", folder, "--engine", "local", "--format", "json"]
+    suggested, named = run(*replay), run(*replay, "--dialect", "kip516-draft")
+    details = json.loads(suggested.stdout)["coverage"]["details"]
+    count = details["draft_messages"]["kip516-draft"]
+    assert f"wirecheck: {count:,} messages decode as kip516-draft: use `--dialect kip516-draft`" in suggested.stderr
+    assert details["undecoded_messages"] == {"possibly_a_draft": count}
+    codes = [{finding["code"] for finding in json.loads(told.stdout)["findings"]} for told in (suggested, named)]
+    assert [found & {"DRF001", "WIR003"} for found in codes] == [set(), {"DRF001"}]
+    assert "use `--dialect" not in named.stderr
 
 
 @pytest.mark.parametrize("command", [["replay", EXAMPLE], ["decode", EXAMPLE]], ids=lambda c: c[0])

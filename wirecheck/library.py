@@ -78,7 +78,7 @@ def messages(
     bodies: bool = True,
     keep_records: bool = False,
     keylog: Path | Sequence[Path] = (),
-    dialect: str = "auto",
+    dialect: str = "kafka",
 ) -> Messages:
     """Messages of captures, or of folders of an agent's frames, in order of time, read as they are asked for.
 
@@ -109,10 +109,10 @@ def messages(
 
 
 def known(dialect: str) -> None:
-    from wirecheck.decode.dialect import AUTO, DIALECTS
+    from wirecheck.decode.dialect import DIALECTS
 
-    if dialect not in {AUTO, *DIALECTS}:
-        raise InputError(f"{dialect}: no such dialect; there are {', '.join((AUTO, *DIALECTS))}")
+    if dialect not in DIALECTS:
+        raise InputError(f"{dialect}: no such dialect; there are {', '.join(DIALECTS)}")
 
 
 class Source:
@@ -290,7 +290,7 @@ def replay(
     cluster: str = "default",
     ports: Sequence[int] = (),
     keylog: Path | Sequence[Path] = (),
-    dialect: str = "auto",
+    dialect: str = "kafka",
 ) -> Verdict:
     """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does."""
     from pathlib import Path as Place

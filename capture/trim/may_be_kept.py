@@ -150,7 +150,7 @@ def _of_dialects(
     """
     kinds = _kinds()
     projection = Projection((kinds >= 0).astype(np.uint8))
-    decoded = dialect.read(exchanges.messages.take(rows), np.zeros(len(rows), np.int8), dialect.AUTO, projection)
+    decoded = dialect.read_as_any(exchanges.messages.take(rows), projection)
     other = (decoded.dialect != Dialect.KAFKA) & (decoded.status == Status.OK)
     if not other.any():
         return spans, status

@@ -20,7 +20,7 @@ import numpy as np
 
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import FRAME, segments
-from wirecheck.decode.dialect import AUTO, hear, read
+from wirecheck.decode.dialect import SHIPPED, read
 from wirecheck.decode.envelope import CARRIED, DEEPEST, ENVELOPE, unwrapped
 from wirecheck.decode.errors import Truncated
 from wirecheck.decode.layouts.program import programs
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.connection.follower import Exchanges
-    from wirecheck.decode.dialect import Heard
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.show.learned_names import Places
     from wirecheck.decode.wire import Ints, Messages
@@ -72,8 +71,8 @@ LONGEST_NS = 600_000_000_000  # what begins in time is answered within this: max
 class Reading:
     """How messages are read and shown."""
 
-    dialect: str = AUTO
-    """A name of decode.dialect.DIALECTS; auto: the one that each connection is found to speak."""
+    dialect: str = SHIPPED
+    """A name of decode.dialect.DIALECTS."""
     contents: bool = False
     """Show records and secrets, not only their lengths."""
     bodies: bool = True
@@ -158,13 +157,11 @@ class DecodedBatch:
 
 def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed) -> Iterator[DecodedBatch]:
     """Messages of frames tables, as they become known."""
-    heard: Heard = {}
     names = Names(wanted.topics)
     topic_names = TopicNames()
     for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
-        spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, heard)
-        decoded = read(exchanges.messages, spoken, reading.dialect)
+        decoded = read(exchanges.messages, reading.dialect)
         names.learn(decoded)
         if reading.summary:
             topic_names.learn(decoded)
@@ -275,9 +272,7 @@ def without_ids(messages: Messages, i: int) -> Line:
 
 
 def alone(messages: Messages, reading: Reading) -> Decoded:
-    """Messages of which nothing is known that was said before or after."""
-    each = np.arange(len(messages))
-    return read(messages, hear(messages, each, each, {}), reading.dialect)
+    return read(messages, reading.dialect)
 
 
 def verdict(decoded: Decoded, i: int, *, contents: bool, body: bool = True) -> Line:

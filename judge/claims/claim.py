@@ -6,7 +6,7 @@ Rule: merging is commutative and associative: first is the least sighting, last 
 peaks take the maximum. State that cannot be told by these four does not belong in one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import orjson
@@ -132,7 +132,7 @@ class Claim:
         if other.runs:
             news = news or not other.runs.keys() <= self.runs.keys()
             add_runs(self.runs, other.runs)
-        return news or any(name in self.peak and not name.startswith(AT) for name in members)
+        return news or (bool(members) and any(name in self.peak and not name.startswith(AT) for name in members))
 
     def bound(self) -> None:
         """Leave out what is too much: looked for where something is new, which after two hours is seldom."""
@@ -198,13 +198,14 @@ class Claim:
         said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
         return " ".join(KINDS[self.kind].sentence.format(**said).split())
 
-    def subjects(self) -> Iterator[Subject]:
+    def subjects(self) -> list[Subject]:
         """The subjects of the ledger it is filed in; none for a subject it leaves open."""
-        key = self.key
+        key, found = self.key, list[Subject]()
         for space, named, places in KINDS[self.kind].filed:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):
                 continue  # a name may read like a reserved id
-            yield (space, *("" if key[place] is None else str(key[place]) for place in places))
+            found.append((space, *["" if key[place] is None else str(key[place]) for place in places]))
+        return found
 
 
 def is_new(name: str, tally: dict[str, int]) -> bool:

@@ -56,14 +56,8 @@ def ids(values: NDArray[np.uint8]) -> Column:
 
 def lists(column: Lists) -> Column:
     """Lists of integers as texts like 1,2,3; null as the empty list."""
-    values, offsets = column.flat()
-    rows = np.repeat(np.arange(len(column)), np.diff(offsets))
-    place = np.arange(len(values)) - offsets[rows]
-    hashed = np.zeros(len(column), np.uint64)
-    np.add.at(hashed, rows, mixed(values.astype(np.uint64) + mixed(place.astype(np.uint64) + np.uint64(1))))
-    _, first, codes = np.unique(hashed, return_index=True, return_inverse=True)
-    texts = [",".join(map(str, values[offsets[row] : offsets[row + 1]].tolist())) for row in first.tolist()]
-    return Column(codes.astype(np.int64).ravel(), texts)
+    codes, unique = column.codes()
+    return Column(codes.astype(np.int64), [*(",".join(map(str, one)) for one in unique), ""])
 
 
 def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

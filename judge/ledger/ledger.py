@@ -51,7 +51,7 @@ class Ledger:
 
     def absorb(self, claim: Claim) -> None:
         identity = claim.identity
-        for subject in [*claim.subjects()]:  # all of them, or it is not filed at all
+        for subject in claim.subjects():  # all of them, or it is not filed at all
             name = shard_of(subject)
             claims = self.shard(name).made(subject)
             known = claims.get(identity)

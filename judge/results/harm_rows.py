@@ -27,7 +27,7 @@ BRIEF_ANSWERS = 5
 """Fewer errors than this between successes are how clients find a new leader."""
 
 
-class Topic(NamedTuple):
+class RefusedTopic(NamedTuple):
     """What requests are about."""
 
     name: str | None
@@ -54,7 +54,7 @@ def harms_of_id(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             uses = by_client(context.claims("use", group, *subject))
             name = name_of(subject, group, context) or former_name_of(subject, group, context)
             every = (Refused(*who, claims, uses.get(who, [])) for who, claims in refused.items())
-            yield from rows(subject[1], Topic(name, subject[1]), every, group, context)
+            yield from rows(subject[1], RefusedTopic(name, subject[1]), every, group, context)
 
 
 def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
@@ -66,7 +66,7 @@ def harms_of_client(subject: Subject, context: CheckContext) -> Iterator[ResultR
                 by_topic.setdefault(claim["name"], []).append(claim)
         for name, claims in sorted(by_topic.items()):
             every = (Refused(*who, found, found) for who, found in by_client(claims).items())
-            yield from rows("|".join((*subject[1:], name)), Topic(name, None), every, group, context)
+            yield from rows("|".join((*subject[1:], name)), RefusedTopic(name, None), every, group, context)
 
 
 def by_client(claims: Iterable[Claim]) -> dict[tuple[str | None, str, str], list[Claim]]:
@@ -77,7 +77,7 @@ def by_client(claims: Iterable[Claim]) -> dict[tuple[str | None, str, str], list
 
 
 def rows(
-    about: str, topic: Topic, every: Iterable[Refused], group: Group, context: CheckContext
+    about: str, topic: RefusedTopic, every: Iterable[Refused], group: Group, context: CheckContext
 ) -> Iterator[ResultRow]:
     """The worst first; those beyond are one row."""
     made = [(one, body) for one in every if (body := body_of(one, topic, group, context)) is not None]
@@ -91,7 +91,7 @@ def rows(
         yield ResultRow("harms", f"{group.key}|{about}|others", rest)
 
 
-def body_of(one: Refused, topic: Topic, group: Group, context: CheckContext) -> Body | None:
+def body_of(one: Refused, topic: RefusedTopic, group: Group, context: CheckContext) -> Body | None:
     """None where it was refused too little to be worth a row."""
     found = [pair for claim in one.answers if (pair := worst(claim, context)) is not None]
     levels = {level for level, _ in found}

@@ -18,7 +18,7 @@ from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, unknown
 from wirecheck.judge.topology.joined_nodes import Joined
 from wirecheck.judge.topology.membership import Membership, Node, Nodes, carried
-from wirecheck.judge.topology.shared_ids import taken_apart, twins
+from wirecheck.judge.topology.shared_ids import Reports, components, taken_apart, twins, unreported
 
 ALWAYS = -(1 << 63)
 Spans = dict[Node, tuple[int, int]]
@@ -69,7 +69,13 @@ class Place:
 class Clusters:
     """All endpoints of one label in their groups."""
 
-    def __init__(self, label: str, claims: Iterable[Claim] = (), connections: Connections = unknown) -> None:
+    def __init__(
+        self,
+        label: str,
+        claims: Iterable[Claim] = (),
+        connections: Connections = unknown,
+        reports: Reports = unreported,
+    ) -> None:
         by_kind: dict[str, list[Claim]] = defaultdict(list)
         claims = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
         self.answering = {claim["endpoint"] for claim in claims if claim.kind == "server" and claim.peak.get("answers")}
@@ -79,14 +85,18 @@ class Clusters:
         by_kind.pop(FETCHES, None)
         self.addresses = by_kind["address"]
         """What servers say of where brokers are."""
+        self.listener = components(self.addresses)
+        """From an endpoint to its listener: whom broker lists join to it."""
+        self.named_ends = {claim["address"] for claim in self.addresses}
+        """Addresses of brokers."""
         self.unknown = Group(label)
         self.births = births(by_kind["cluster_id"], by_kind["address"], connections, by_kind["advertised"])
         self.disputed = disputed(by_kind["cluster_id"])
         """Endpoints that state several ClusterIds in turn."""
         spans = self.from_birth(self.spans_of(everything))
         stated = {(end, n): told for end, found in self.births.items() for n, (_, told) in enumerate(found)}
-        self.twins = twins(by_kind, stated)
-        """Endpoints that lead two metadata logs of one ClusterId at one time."""
+        self.twins = twins(by_kind, stated, reports)
+        """Endpoints of two live clusters with one ClusterId."""
         if self.twins:
             stated = taken_apart(stated, by_kind, self.twins)
         self.membership = Membership(by_kind, self.node, stated)

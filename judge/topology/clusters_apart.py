@@ -19,6 +19,7 @@ from wirecheck.judge.failures import CLUSTERS, Failures, failure
 from wirecheck.judge.ledger.ledger import in_order
 from wirecheck.judge.topology.clusters import Clusters
 from wirecheck.judge.topology.endpoint_history import Connections
+from wirecheck.judge.topology.shared_ids import Reports, contradictions, unreported
 
 EVERY, UNKNOWN = "all of them", ""
 TOLD = frozenset({"names", "carries", f"{UNANSWERED}carries"})
@@ -29,30 +30,30 @@ MOST = 4
 
 
 def separate(
-    label: str, stated: Iterable[Claim], connections: Connections, failures: Failures
+    label: str, stated: Iterable[Claim], connections: Connections, failures: Failures, reports: Reports = unreported
 ) -> tuple[Clusters, str | None]:
     """Who belongs together, and the endpoint that had to be left out for it, or all of them."""
     claims = list(stated)
     failures.forget(CLUSTERS)
     try:
-        return remembered(label, claims, connections), None
+        return remembered(label, claims, connections, reports), None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         failures.add(failure(CLUSTERS, (CLUSTERS,), error))
     servers = [server_of(claim) for claim in claims]
     for endpoint in sorted(set(servers)):
         others = [claim for claim, server in zip(claims, servers, strict=True) if server not in {endpoint, UNKNOWN}]
         with suppress(Exception):
-            return Clusters(label, others, connections), endpoint
+            return Clusters(label, others, connections, reports), endpoint
     return Clusters(label), EVERY
 
 
-def remembered(label: str, claims: list[Claim], connections: Connections) -> Clusters:
+def remembered(label: str, claims: list[Claim], connections: Connections, reports: Reports) -> Clusters:
     if not settled(claims):
-        return Clusters(label, claims, connections)
+        return Clusters(label, claims, connections, reports)
     words = label, tuple(map(substance, in_order(claims)))
     found = REMEMBERED.pop(words, None)
     if found is None:
-        found = Clusters(label, claims, connections)
+        found = Clusters(label, claims, connections, reports)
     else:
         found.say_until(claims)
     REMEMBERED[words] = found
@@ -67,9 +68,16 @@ def substance(claim: Claim) -> tuple[Any, ...]:
 
 
 def settled(claims: Iterable[Claim]) -> bool:
-    """Whether no endpoint was said to be of two clusters, and no address two brokers': where one was, it matters until
-    when each was said.
+    """Whether no endpoint was said to be of two clusters, no address two brokers', and no broker number names a topic
+    by two ids: where one was, it matters until when each was said.
     """
+    claims = list(claims)
+    kinds: dict[str, list[Claim]] = {"names": [], "address": []}
+    for claim in claims:
+        if claim.kind in kinds:
+            kinds[claim.kind].append(claim)
+    if any(True for _ in contradictions(kinds)):
+        return False
     words: dict[tuple[str, str], set[Any]] = defaultdict(set)
     for claim in claims:
         if claim.kind == "cluster_id":

@@ -132,14 +132,9 @@ def beginnings(epochs: list[Claim], diverged: list[Claim], orders: list[Claim]) 
         written_ns = claim["written"] * MS
         seen_ns = min(claim.first.ts_ns, written_ns - ahead_ns) if written_ns > 0 else claim.first.ts_ns
         found.append(Beginning(written_ns, seen_ns, claim["offset"], claim))
-    found += [
-        Beginning(claim.first.ts_ns + ahead_ns, claim.first.ts_ns, claim["end_offset"], claim)
-        for claim in diverged
-        if claim["epoch"] >= 0
-    ]
-    for order in orders:
-        low = lower(announcements(order))
-        found += [Beginning(one.ts_ns + ahead_ns, one.ts_ns, one.high_watermark, one.claim) for one in low]
+    other = [(claim["end_offset"], claim) for claim in diverged if claim["epoch"] >= 0]
+    other += [(one.high_watermark, one.claim) for order in orders for one in lower(announcements(order))]
+    found += [Beginning(c.first.ts_ns + ahead_ns, c.first.ts_ns, offset, c) for offset, c in other]
     return sorted(found, key=lambda one: (one.seen_ns, one.offset, repr(one.claim.key)))
 
 
@@ -183,7 +178,8 @@ def contradicts(announced: Announced, claim: Claim) -> bool:
     only of what was committed in that epoch or before; a lower high watermark only of the same server's.
     """
     if claim.kind == "log_diverged":
-        return bool(claim["diverging_epoch"] >= claim["epoch"] or 0 <= announced.epoch <= claim["diverging_epoch"])
+        ends = int(claim["diverging_epoch"])
+        return ends >= claim["epoch"] or 0 <= announced.epoch <= ends
     return claim.kind == "log_epoch" or announced.claim.key == claim.key
 
 
@@ -195,6 +191,6 @@ def taken_back(one: Beginning, last: Announced, diverged: list[Claim]) -> Iterab
     """Answers at the beginning of a life that take from a follower what the life before had committed."""
     for claim in sorted(diverged, key=lambda claim: claim.first):
         soon = one.seen_ns - MARGIN_NS <= claim.first.ts_ns <= one.seen_ns + SOON_NS
-        lost = claim["diverging_epoch"] >= 0 and claim["end_offset"] < last.high_watermark
-        if soon and lost and (claim["end_offset"] == one.offset or contradicts(last, claim)):
+        below = claim["end_offset"] < last.high_watermark and claim["diverging_epoch"] >= 0
+        if soon and below and (claim["end_offset"] == one.offset or contradicts(last, claim)):
             yield claim

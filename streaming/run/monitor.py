@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from wirecheck import extension_modules
+from wirecheck.decode.peer import Conversation
 from wirecheck.judge.results import open_rows
 from wirecheck.streaming import checkpoint
 from wirecheck.streaming.checkpoint import CheckpointRefused
@@ -56,6 +57,7 @@ STEPS = ("judge", "follow")
 """The stateful steps in the order Spark tells of them: the last first."""
 OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
 """How its failures come; the last two where its Java stops or has gone."""
+MOST_SUGGESTED = 1000
 SHOWN = ("findings", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
@@ -205,6 +207,8 @@ class Watch:
     lease: Lease | None = None
     found: list[Feed] = field(default_factory=list)
     """What waited before Spark was started, for the first run of the query; a later one looks anew."""
+    suggested: set[str] = field(default_factory=set)
+    """Endpoints of which it was printed that a draft reads their messages."""
     on_waiting: Callable[[int], None] = lambda _: None
     """Called about every LOOK_S with the number of files that are not judged yet."""
 
@@ -222,6 +226,15 @@ class Watch:
         for row in tables["coverage"].to_pylist() if "coverage" in tables else ():
             if row["measure"] == "quarantined_files" and not row["withdrawn"]:
                 self.say(f"set aside: {row['detail']}")
+            elif row["measure"] == "draft_messages" and not row["withdrawn"]:
+                self.suggest(str(Conversation.of(row["connection"]).server), row["count"], row["detail"])
+
+    def suggest(self, endpoint: str, count: int, draft: str) -> None:
+        """Once per endpoint."""
+        if endpoint not in self.suggested and len(self.suggested) < MOST_SUGGESTED:
+            self.suggested.add(endpoint)
+            messages = f"{count:,} message{'s decode' if count != 1 else ' decodes'}"
+            self.say(f"{endpoint}: {messages} as {draft}: use `--dialect {draft}`")
 
 
 def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:

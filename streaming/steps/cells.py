@@ -1,8 +1,8 @@
 """Values in binary cells: how arrays cross between the steps.
 
 Knows: a cell is a JSON head and the raw little-endian buffers of its arrays behind it, so that a step's whole work for
-a bucket is one row and unpacking is one copy. Whole numbers travel as their distance from the least, which halves what
-passes through Java's heap. Knows nothing of what the values mean.
+a bucket is one row and unpacking copies each buffer once. Whole numbers travel as their distance from the least, which
+halves what passes through Java's heap. Knows nothing of what the values mean.
 Rule: what goes in is a dataclass of arrays, bytes, tuples, texts, numbers and other such classes; what comes out
 is equal to it. Cells live as long as a batch, or as long as a checkpoint where a step keeps them as state.
 """
@@ -42,7 +42,7 @@ def from_cell(cell: bytes | memoryview, *classes: type) -> Any:
     count = int(np.frombuffer(cell, "<i8", 1)[0])
     sizes = np.frombuffer(cell, "<i8", count, ALIGNMENT)
     starts = ALIGNMENT * (1 + count) + np.concatenate([[0], np.cumsum(sizes + -sizes % ALIGNMENT)])
-    view = memoryview(bytearray(cell))  # one copy, so that what comes out can be written to
+    view = memoryview(cell)
     pieces = [view[start : start + size] for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True)]
     return rebuilt(json.loads(bytes(pieces[0])), pieces[1:], {cls.__name__: cls for cls in classes})
 
@@ -91,8 +91,10 @@ def rebuilt(head: Any, pieces: list[memoryview], classes: dict[str, type]) -> An
             wide = np.frombuffer(pieces[at], narrow).astype(dtype)
             wide += least
             return wide.reshape(shape)
+        case {"array": "|u1", "shape": [_], "at": at}:
+            return np.frombuffer(bytes(pieces[at]), np.uint8)  # compiled code reads bytes: there it is not copied again
         case {"array": dtype, "shape": shape, "at": at}:
-            return np.frombuffer(pieces[at], dtype).reshape(shape)
+            return np.frombuffer(bytearray(pieces[at]), dtype).reshape(shape)  # others can be written to
         case {"bytes": at}:
             return bytes(pieces[at])
         case {"pairs": pairs}:

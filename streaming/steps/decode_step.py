@@ -4,18 +4,14 @@ Knows: that one cell of exchanges is decoded in one run of the interpreter and r
 claims travel on. What a message says is `decode.message`'s affair, what it claims `judge.claims.extraction`'s.
 Rule: one row in, one row out, whatever is in it; a message that cannot be decoded is a value, never an exception. Where
 one of ours is raised all the same, the cell is halved until the exchange is alone that brought it about: that one is
-set aside and named among the input errors, all others are claimed as if it were not there. A message's
-dialect is what its connection was heard to speak by then, in whatever cell (`follow_step.py`): how a connection is cut
-into cells does not change what is claimed.
+set aside and named among the input errors, all others are claimed as if it were not there.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from wirecheck.capture.frames import INPUT_ERROR
 from wirecheck.decode.api_names import name_of
@@ -33,7 +29,6 @@ from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import CLAIMS, EXCHANGES, Tagged
 from wirecheck.streaming.store.result_tables import as_ipc, schema
 
-Dialects = NDArray[np.integer[Any]]
 Stated = tuple[list[Claim], pa.Table | None]
 DECODING = "decoding"
 """Who says that an exchange was set aside, in place of an agent."""
@@ -53,26 +48,26 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:
         return row
-    exchanges, spoken = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
-    parts = list(stated(exchanges, spoken, settings))
+    exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
+    parts = list(stated(exchanges, settings))
     found = parts[0][0] if len(parts) == 1 else merged(claim for part, _ in parts for claim in part)
     tables = [table for _, table in parts if table is not None]
     rows = as_ipc(pa.concat_tables([schema("exchanges").empty_table(), *tables])) if settings.exchanges else None
     return row._replace(route=CLAIMS, cell=to_cell(Claimed(pack(found), rows)))
 
 
-def stated(exchanges: Exchanges, spoken: Dialects, settings: Settings) -> Iterator[Stated]:
+def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
     """What exchanges claim, and their rows if they are wanted: in one part, unless one of them raises."""
     try:
-        decoded = read(exchanges.messages, spoken, settings.dialect)
-        yield claims(exchanges, decoded), exchange_rows(exchanges, decoded) if settings.exchanges else None
+        decoded = read(exchanges.messages, settings.dialect)
+        found = claims(exchanges, decoded)
+        yield found, exchange_rows(exchanges, decoded) if settings.exchanges else None
     except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
         if len(exchanges) < 2:
             yield [set_aside(exchanges, error)], None
             return
         for half in np.array_split(np.arange(len(exchanges)), 2):
-            rows = np.unique(np.concatenate([exchanges.request[half], exchanges.response[half]]))
-            yield from stated(exchanges.only(half), spoken[rows[rows >= 0]], settings)
+            yield from stated(exchanges.only(half), settings)
 
 
 def set_aside(exchanges: Exchanges, error: Exception) -> Claim:

@@ -1,7 +1,7 @@
 """Stateful, by bucket: files of frames in their order, exchanges out.
 
 Knows: the order of an agent's files, which of them are still awaited, and when all agents have ended. How bytes become
-exchanges is `decode.connection.follower`'s affair, which draft a connection speaks `decode.dialect`'s.
+exchanges is `decode.connection.follower`'s affair.
 Rule: an agent's frontier moves over contiguous file numbers only, and everything this step has learned is in its
 snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the same rows. What raises is left out, file
 by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
@@ -19,7 +19,6 @@ from wirecheck.capture import frames
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import Segments
-from wirecheck.decode.dialect import Heard, hear
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
@@ -91,7 +90,6 @@ class Bucket:
         self.label, self.number, self.settings = label, number, settings
         self.follower = Follower(ports=settings.ports)
         self.agents: dict[str, Agent] = {}
-        self.heard: Heard = {}
         self.before: bytes | None = None
         """The follower's snapshot, as it was restored."""
         self.done: list[Callable[[Follower], object]] = []
@@ -227,16 +225,9 @@ class Bucket:
         return all(name in self.agents and self.agents[name].over for name in expected)
 
     def exchanges(self, learned: Iterable[Exchanges]) -> Iterator[Tagged]:
-        """Each with the draft that its messages' connections were heard to speak by then."""
         for exchanges in learned:
             self.settled.let_go(exchanges.connections)
-            try:
-                spoken = hear(exchanges.messages, exchanges.serial, exchanges.exchange, self.heard)
-            except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
-                spoken = np.zeros(len(exchanges.messages), np.int8)  # as released
-                why = f"drafts not looked for in bucket {self.number}: {described(error)}"
-                self.left_out.append((exchanges.names[0] if exchanges.names else "", why))
-            yield Tagged(self.label, self.number, EXCHANGES, to_cell((exchanges, spoken)))
+            yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
 
     def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
         for name in sorted({file.agent for file in ready}):
@@ -280,14 +271,14 @@ class Bucket:
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
 
     def snapshot(self) -> bytes:
-        known = to_cell((self.agents, self.heard, self.settled.stored()))
+        known = to_cell((self.agents, self.settled.stored()))
         return to_cell((MAGIC, known, self.follower.snapshot()))
 
     def restore(self, cell: bytes) -> None:
         magic, known, follower = from_cell(cell)
         if magic != MAGIC:
             raise StateVersionMismatch(f"the checkpoint holds no bucket of state version {STATE_VERSION}")
-        self.agents, self.heard, settled = from_cell(known, Agent)
+        self.agents, settled = from_cell(known, Agent)
         self.settled = SettledConnections(*settled)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
         self.before, self.done, self.kept_frames = follower, [], 0

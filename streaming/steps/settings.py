@@ -30,7 +30,7 @@ class Settings:
     """Parts the connections are cut into; a bucket is followed as one."""
     ports: frozenset[int] = frozenset()
     """Only connections with one of these ports, if any are named."""
-    dialect: str = "auto"
+    dialect: str = "kafka"
     """Which layouts to read by: kafka, kip516-draft, kip4-draft, or auto."""
     exchanges: bool = False
     """Also write one row per exchange."""

@@ -51,7 +51,7 @@ class Totals:
         """Before the ledger has absorbed them: it says how far a connection was counted."""
         for claim in claims:
             if claim.kind == "connection":
-                subject = next(claim.subjects())
+                (subject,) = claim.subjects()
                 self.connection(claim, ledger.claims_of(*subject).get(claim.identity))
             elif claim.kind == "mark":  # what decoding set aside
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))

@@ -189,7 +189,7 @@ def row_json(shown: Shown, row: Row) -> Row:
     hidden = shown.hidden if row.get("others") is not None else {*shown.hidden, "others"}
     made = {name: plain(value) for name, value in row.items() if name not in hidden}
     for column, (name, value) in shown.as_object.items():
-        made[column] = {pair[name]: pair[value] for pair in made[column]}
+        made[column] = {pair[name]: pair[value] for pair in made[column] or ()}
     return made
 
 

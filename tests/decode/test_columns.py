@@ -5,10 +5,15 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i32, i64
 
 from tests.build import CASES, Still, build, case
 from tests.decode.test_message import batch, vectors
 from wirecheck.decode.columns import tables
+from wirecheck.decode.interpret.content import numbered
 from wirecheck.decode.layouts.form import Kind
 from wirecheck.decode.layouts.program import Dialect, programs
 from wirecheck.decode.message import Status, decode, only
@@ -212,6 +217,34 @@ def test_flat_lists_are_the_rows_one_after_the_other():
         assert offsets.tolist() == [0, 2, 2, 5, 5]
         assert [column.row(i).tolist() for i in range(4)] == [[-1, 0], [], numbers[2:].tolist(), []]
         assert len(column) == 4
+
+
+def test_lists_are_numbered_by_what_is_in_them_however_often_they_come():
+    data = np.frombuffer(np.array([1, 2, 1, 2, 3], ">i4").tobytes(), np.uint8)
+    at = np.array([0, 8, 4, 0, -1, 0], np.int64)
+    column = Lists(data, at, np.array([2, 2, 3, -1, 2, 0], np.int32), 4)
+    codes, unique = column.codes()
+    assert [unique[code] if code >= 0 else None for code in codes.tolist()] == [
+        [1, 2],
+        [1, 2],
+        [2, 1, 2],
+        None,
+        None,
+        [],
+    ]
+    assert codes.tolist() == [0, 0, 1, -1, -1, 2]
+    assert column.codes()[0] is codes
+
+
+@given(st.data())
+def test_content_is_numbered_by_first_sight_whatever_follows_what(data):
+    content = data.draw(st.text("ab", max_size=30)).encode()
+    row = st.tuples(st.integers(-1, 32), st.sampled_from([-1, 0, 1, 2, 8, 9]))
+    rows = data.draw(st.lists(row, max_size=12)) * data.draw(st.integers(1, 3))
+    codes, unique = numbered(content, vec[i64]([at for at, _ in rows]), vec[i32]([size for _, size in rows]))
+    known = {}
+    expected = [known.setdefault(content[at : at + n], len(known)) if min(at, n) >= 0 else -1 for at, n in rows]
+    assert ([*codes], unique) == (expected, [*known])
 
 
 def sasl(spans):

@@ -10,10 +10,9 @@ import pytest
 from tests.build import build, case
 from tests.decode.test_message import batch, vectors
 from wirecheck.commands import options
-from wirecheck.decode import dialect as dialects
 from wirecheck.decode.columns import tables
-from wirecheck.decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, hear, id_tags, plausible, read
-from wirecheck.decode.message import EVERYTHING, Dialect, Status, decode, only
+from wirecheck.decode.dialect import DIALECTS, ID_IS_AN_EXTRA_TAG, id_tags, plausible, read, read_as_any, suggested
+from wirecheck.decode.message import Dialect, Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, pack
 
@@ -54,15 +53,13 @@ def messages(cases):
     return pack([whole(*c) for c in cases], sides, [KEYS[c[0]] for c in cases], [c[2] for c in cases])
 
 
-def heard(messages, peer=None, projection=EVERYTHING):
-    """Read in the dialects heard; every message is a peer, and an exchange, of its own unless said."""
-    each = np.arange(len(messages))
-    return read(messages, hear(messages, each if peer is None else peer, each, {}), projection=projection)
-
-
-def test_each_encoding_of_the_same_message_is_told_from_the_others():
+def test_each_encoding_of_the_same_message_is_distinguished_from_the_others():
+    """All in one batch: message by message, the shipped layouts first."""
     cases = [c for c, _ in CASES]
-    out = heard(messages(cases))
+    named = read(messages(cases), "kip516-draft")
+    assert [Dialect(d) for d in named.dialect] == [SPOKEN[case[3]] for case in cases]
+    assert not named.status.any()
+    out = read_as_any(messages(cases))
     assert [Status(s).name for s in out.status] == ["OK"] * len(cases)
     assert [Dialect(d) for d in out.dialect] == [dialect for _, dialect in CASES]
 
@@ -70,7 +67,7 @@ def test_each_encoding_of_the_same_message_is_told_from_the_others():
 @pytest.mark.parametrize(("api", "side", "version", "form"), [c for c, dialect in CASES if dialect])
 def test_a_draft_said_is_a_draft_read(api, side, version, form):
     one = messages([(api, side, version, form)])
-    out = read(one, np.zeros(1), "kip516-draft")
+    out = read(one, "kip516-draft")
     assert out.dialect.tolist() == [SPOKEN[form]]
     body = nested(out, 0)["body"]
     topics = body.get("topicStates") or body["topics"]
@@ -78,14 +75,17 @@ def test_a_draft_said_is_a_draft_read(api, side, version, form):
     assert body.get("type", 2) == 2
 
 
-def test_a_draft_read_of_stop_replica_has_the_id_as_a_field():
-    out = read(messages([("StopReplica", "request", 2, "flexible")]), np.zeros(1), "kip516-draft")
-    assert nested(out, 0)["body"]["topics"] == [{"name": "t", "topicId": ID, "partitionIndexes": [0]}]
-
-
-def test_an_extra_id_tag_is_said_and_nothing_switched():
+def test_a_tag_where_the_named_draft_has_its_topic_id_is_the_drafts():
     cases = [("StopReplica", "request", 2, "shipped"), ("StopReplica", "request", 2, "flexible")]
-    out = heard(messages(cases))
+    out = read(messages(cases), "kip516-draft")
+    assert out.dialect.tolist() == [Dialect.KAFKA, Dialect.KIP516_DRAFT]
+    assert nested(out, 1)["body"]["topics"] == [{"name": "t", "topicId": ID, "partitionIndexes": [0]}]
+    assert not read(messages(cases), "kip4-draft").dialect.any()
+
+
+def test_an_extra_id_tag_is_found_and_the_reading_stays_shipped():
+    cases = [("StopReplica", "request", 2, "shipped"), ("StopReplica", "request", 2, "flexible")]
+    out = read(messages(cases))
     path = ID_IS_AN_EXTRA_TAG[KEYS["StopReplica"], REQUEST]
     tags = tables(out, "StopReplica", "request")[f"{path}._unknown_tagged_fields"]
     rows, ids = id_tags(tags)
@@ -93,76 +93,40 @@ def test_an_extra_id_tag_is_said_and_nothing_switched():
     assert ids.tobytes().hex() == "24cc4332f7de45a3b24e33d61aa0d16c"
 
 
-def test_one_peer_does_not_mix():
-    cases = [("LeaderAndIsr", "request", 3, "flexible"), ("StopReplica", "request", 2, "flexible")]
-    apart, together = heard(messages(cases)), heard(messages(cases), np.array([7, 7]))
-    assert apart.dialect.tolist() == [Dialect.KIP516_DRAFT, Dialect.KAFKA]
-    assert together.dialect.tolist() == [Dialect.KIP516_DRAFT] * 2
-
-
-def test_a_draft_is_heard_from_the_exchange_on_that_tells_it():
-    """A Fetch of a session names no topics, and its answer is a release's as well, but for its tags."""
-    first, later = ("StopReplica", "request", 2, "flexible"), ("LeaderAndIsr", "request", 3, "flexible")
-    five = messages([first, later, first, first, later])
-    peer, turn = np.array([7, 7, 7, 8, 7]), np.array([0, 2, 2, 3, 1])
-    told = [0, Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT, 0, Dialect.KIP516_DRAFT]
-    assert hear(five, peer, turn, {}).tolist() == told
-
-
-def test_what_is_heard_does_not_depend_on_where_batches_are_cut():
-    rng = random.Random(5)
-    cases = rng.choices([c for c, _ in CASES if c[3] != "inline"], k=30)
-    peer, turn = np.array([rng.randrange(4) for _ in cases]), np.arange(len(cases))
-    whole = hear(messages(cases), peer, turn, {})
-    known, apart = {}, []
-    for cut in range(0, 30, 3):
-        part = slice(cut, cut + 3)
-        apart += hear(messages(cases[part]), peer[part], turn[part], known).tolist()
-    assert apart == whole.tolist()
-    assert len(set(apart)) == 2
-
-
-def test_what_is_remembered_of_peers_is_bounded(monkeypatch):
-    monkeypatch.setattr(dialects, "MOST_PEERS", 2)
-    known = {}
-    hear(messages([("LeaderAndIsr", "request", 3, "flexible")] * 3), np.arange(3), np.arange(3), known)
-    assert known == {1: Dialect.KIP516_DRAFT, 2: Dialect.KIP516_DRAFT}
-
-
-def test_what_is_said_is_all_that_is_tried():
-    cases = [("LeaderAndIsr", "request", 3, form) for form in SPOKEN]
-    assert read(messages(cases), np.zeros(3), "kafka").status.tolist()[1:] != [Status.OK] * 2
-    drafts = read(messages(cases), np.zeros(3), "kip516-draft")
-    assert (drafts.status == Status.OK).tolist() == [False, True, True]
-    assert drafts.dialect.tolist()[1:] == [Dialect.KIP516_DRAFT, Dialect.KIP516_DRAFT_INLINE]
-    changed = batch(vectors("kafka-variants"))
-    assert (read(changed, np.zeros(len(changed)), "kafka").status == Status.OK).all()
-
-
-def test_what_a_draft_cannot_read_on_its_connection_is_kafkas():
-    cases = [("LeaderAndIsr", "request", 3, "flexible"), ("Fetch", "request", 12, "shipped")]
-    out = heard(messages(cases), np.zeros(2))
-    assert out.dialect.tolist() == [Dialect.KIP516_DRAFT, Dialect.KAFKA]
-    assert not out.status.any()
-
-
-def test_kafkas_own_traffic_is_left_alone():
+@pytest.mark.parametrize("named", DIALECTS)
+def test_kafkas_own_traffic_is_left_alone(named):
     rows = vectors("kafka-messages")
-    out = heard(batch(rows), np.zeros(len(rows), np.int64))
+    out = read(batch(rows), named)
     assert not out.dialect.any()
     assert [nested(out, i) for i in range(0, len(rows), 20)] == [row["json"] for row in rows[::20]]
 
 
 def test_malformed_messages_are_no_dialect():
     rows = vectors("malformed")
-    out = heard(batch(rows))
-    assert not out.dialect.any()
-    assert out.status.all()
+    for named in DIALECTS:
+        out = read(batch(rows), named)
+        assert not out.dialect.any()
+        assert out.status.all()
+    assert set(suggested(batch(rows))) == {None}
+
+
+def test_what_is_not_read_as_shipped_may_be_a_draft_and_is_never_malformed():
+    """Only of an API and version that has a layout in a draft, and until that draft is named."""
+    drafted = messages([("LeaderAndIsr", "request", 3, form) for form in SPOKEN])
+    for named in ("kafka", "kip4-draft"):
+        assert read(drafted, named).status.tolist() == [Status.OK, *[Status.POSSIBLY_A_DRAFT] * 2]
+    assert suggested(drafted)[1:] == ["kip516-draft"] * 2
+    cut = pack([whole("LeaderAndIsr", "request", 3, "shipped")[:-3]], [REQUEST], [4], [3])
+    assert Status(read(cut).status[0]) == Status.POSSIBLY_A_DRAFT
+    assert suggested(cut) == [None]
+    assert Status(read(cut, "kip516-draft").status[0]) >= Status.TRUNCATED
+    undrafted = pack([bytes(8) + b"\xff\xff"], [REQUEST], [10], [0])  # FindCoordinator v0 without its key
+    assert Status(read(undrafted).status[0]) >= Status.TRUNCATED
 
 
 def test_layouts_changed_in_place_are_found_without_being_said():
     rows = vectors("kafka-variants")
-    out = heard(batch(rows))
+    out = read(batch(rows))
     plain = decode(batch(rows))
     refused = np.flatnonzero(plain.status)
     assert len(refused) > 20
@@ -172,13 +136,14 @@ def test_layouts_changed_in_place_are_found_without_being_said():
 
 def test_the_projection_holds_in_every_dialect():
     wanted = only({("LeaderAndIsr", "request"): ["topic_states.topic_id"]})
-    out = heard(messages([("LeaderAndIsr", "request", 3, "flexible")]), projection=wanted)
+    out = read(messages([("LeaderAndIsr", "request", 3, "flexible")]), "kip516-draft", wanted)
     assert nested(out, 0) == {"body": {"topicStates": [{"topicId": ID}]}}
 
 
 def test_every_dialect_can_be_said():
-    assert {reading for readings in DIALECTS.values() for reading in readings} == set(Dialect)
-    assert ("auto", *DIALECTS) == options.DIALECTS
+    drafts = {reading for readings in DIALECTS.values() for reading in readings}
+    assert drafts == {reading for reading in Dialect if reading >= Dialect.KIP516_DRAFT}
+    assert tuple(DIALECTS) == options.DIALECTS
 
 
 def test_the_literal_reading_of_update_metadata_has_the_three_extra_fields():
@@ -224,7 +189,7 @@ def test_values_that_nobody_sends_are_not_plausible(fields, expected):
 
 
 def test_nonsense_stays_kafkas_when_no_draft_reads_it():
-    out = heard(pack([fetch_v12(partition=-1)], [REQUEST], [1], [12]))
+    out = read(pack([fetch_v12(partition=-1)], [REQUEST], [1], [12]), "kip516-draft")
     assert (Status(out.status[0]), out.dialect.tolist()) == (Status.OK, [Dialect.KAFKA])
 
 

@@ -11,6 +11,11 @@ def fet001_fires(lab):
     lab.fetches(range(1, 91, 2), ID_1, 100)
 
 
+def fet001_fires__of_a_client_id_as_a_broker_has(lab):
+    lab.metadata(0, [("orders", ID_1)])
+    lab.fetches(range(1, 91, 2), ID_1, 100, client_id="broker-2-fetcher-0")
+
+
 def fet001_near_miss(lab):
     """A burst of some seconds after a deletion; errors with successes in between."""
     lab.fetches([n / 10 for n in range(100)], ID_1, 100)

@@ -76,6 +76,26 @@ def restored(lab, end=30):
     lab.until = 120
 
 
+def reported_again(lab, servers=(B1, B2)):
+    """The topic is recreated, and some servers go back to the ID of before: the log was restored, which nobody saw."""
+    for server in (B1, B2):
+        lab.metadata(1, [("orders", ID_1)], server=server)
+        lab.metadata(20, [("orders", ID_2)], server=server)
+    lab.deleted(18, "orders", ID_1)
+    for at in (40, 100):
+        for server in (B1, B2):
+            lab.metadata(at, [("orders", ID_1 if server in servers else ID_2)], server=server)
+    lab.fetches(range(42, 120, 2), ID_1, client_id="broker-2-fetcher-0", host="10.0.0.2")
+
+
+def tid017_fires__one_server_goes_on(lab):
+    reported_again(lab, servers=(B1,))
+
+
+def tid017_near_miss__an_end_taken_back(lab):
+    reported_again(lab)
+
+
 def log004_fires(lab):
     restored(lab)
 
@@ -84,6 +104,23 @@ def log004_fires__in_another_epoch(lab):
     """A backup of a running controller: its next leader epoch begins below what was committed."""
     first_life(lab)
     shows(lab, 40, 30, begins(39, 2, 30), epoch=2, diverging=(1, 30))
+    lab.until = 60
+
+
+def log004_fires__by_what_its_follower_had_read(lab):
+    """The new leader's first record was not captured: that the epoch before ends below what was committed in it says
+    it.
+    """
+    first_life(lab)
+    shows(lab, 40, 33, epoch=2, diverging=(1, 30))
+    lab.until = 60
+
+
+def log004_near_miss__a_follower_of_long_ago(lab):
+    """It had read further of an earlier epoch, of which nothing more was committed."""
+    shows(lab, 1, 10, begins(0, 1, 0), epoch=1)
+    shows(lab, 20, 60, begins(19, 2, 30), epoch=2)
+    shows(lab, 40, 70, epoch=2, diverging=(1, 30))
     lab.until = 60
 
 
@@ -102,6 +139,28 @@ def log004_cannot_know(lab):
 
 def log005_fires(lab):
     formatted_again(lab)
+
+
+def log005_fires__by_a_high_watermark_that_falls(lab):
+    """Of the second log's beginning nothing was captured."""
+    shows(lab, 1, 100)
+    shows(lab, 20, 160)
+    shows(lab, 45, 8)
+    shows(lab, 60, 30)
+
+
+def log005_near_miss__out_of_order(lab):
+    """Two connections to a leader, captured in another order than they were answered in."""
+    shows(lab, 9.9, 100)
+    shows(lab, 10.1, 99)
+    shows(lab, 30, 160)
+
+
+def log005_near_miss__two_leaders(lab):
+    """A leader that was replaced goes on for a while with what it knows."""
+    shows(lab, 1, 100, begins(0, 1, 0), server=B3)
+    shows(lab, 20, 160, begins(19, 2, 110), epoch=2, server=B2)
+    shows(lab, 32, 105, server=B3)
 
 
 def log005_near_miss(lab):
@@ -164,6 +223,38 @@ def two_clusters(lab, alive=60, ids=(CLUSTER, CLUSTER)):
 
 def clu003_fires(lab):
     two_clusters(lab)
+
+
+def copies(lab, number=1, alive=100):
+    """Two live clusters of one ClusterId without a controller's traffic: A1 created the topic again."""
+    for at in range(0, alive, 10):
+        lab.metadata(at, [("orders", ID_1)], server=B1, brokers={B1: 1, B2: 2})
+        lab.metadata(at + 1, [("orders", ID_1 if at < 20 else ID_2)], server=A1, brokers={A1: number, A2: 2})
+
+
+def clu003_fires__by_answers_of_one_broker_number(lab):
+    copies(lab)
+
+
+def clu003_near_miss__other_numbers(lab):
+    """A stale broker that is asked at another listener than the others."""
+    copies(lab, number=3)
+
+
+def clu003_near_miss__one_after_the_other(lab):
+    """The topic was created again; at one listener nobody asks for it any more."""
+    for at in range(0, 30, 10):
+        lab.metadata(at, [("orders", ID_1)], server=B1, brokers={B1: 1, B2: 2})
+    for at in range(0, 100, 10):
+        lab.metadata(at + 1, [("orders", ID_1 if at < 20 else ID_2)], server=A1, brokers={A1: 1, A2: 2})
+
+
+def clu003_near_miss__a_proxy_for_all(lab):
+    """All brokers are reached at one address, which therefore says nothing of one of them."""
+    for at in range(0, 100, 10):
+        lab.metadata(at, [("orders", ID_1)], server=B1, brokers={B1: 1, B2: 2})
+        for number in (1, 2):
+            lab.metadata(at + number, [("orders", ID_2)], server=A1, brokers={A1: number})
 
 
 def clu003_near_miss(lab):

@@ -15,6 +15,7 @@ from unittest.mock import patch
 from bench.traffic import write_capture
 from tests.judge.busy_cluster import BEGIN_NS, CLUSTER, SECOND_NS, SLOT_NS, Cluster
 from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.judge.claims.claim import Claim, Sighting, merged, pack, slot_name, slot_of, unpack
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.judge import Judge
@@ -59,8 +60,7 @@ class Step:
 
     def batch(self, claims: Iterable[Claim], until_ns: int) -> Batch:
         claims = merged(claims)
-        cells = [Tagged("bench", 0, tagged.CLAIMS, to_cell(Claimed(pack(claims), None)))]
-        cells.append(Tagged("bench", 0, tagged.PROGRESS, to_cell(Progress("agent", until_ns, ended=False))))
+        given = self.given(claims, until_ns)
         checked, rows, judged, emitted = [], [], Judge.re_evaluate, Judge.rows
 
         def counted(judge: Judge, subject: Any, *about: Any, **how: Any) -> Any:
@@ -74,10 +74,36 @@ class Step:
 
         with patch.object(Judge, "re_evaluate", counted), patch.object(Judge, "rows", told):
             began = time.process_time()
-            _, changed = judge_rows("bench", cells, self.shards.get, SETTINGS)
+            changed = self.judged(given)
             spent = time.process_time() - began
         self.shards |= changed
         return Batch(len(claims), spent, len(checked), len(rows), sum(map(len, changed.values())))
+
+    def given(self, claims: list[Claim], until_ns: int) -> Any:
+        cells = [Tagged("bench", 0, tagged.CLAIMS, to_cell(Claimed(pack(claims), None)))]
+        return [*cells, Tagged("bench", 0, tagged.PROGRESS, to_cell(Progress("agent", until_ns, ended=False)))]
+
+    def judged(self, given: Any) -> dict[str, bytes]:
+        return judge_rows("bench", given, self.shards.get, SETTINGS)[1]
+
+
+class Kept(Step):
+    """One judge that goes on: filing and judging, without state as bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = Judge("bench")
+
+    def given(self, claims: list[Claim], until_ns: int) -> Any:
+        return claims, until_ns
+
+    @collector_paused()
+    def judged(self, given: Any) -> dict[str, bytes]:
+        claims, until_ns = given
+        self.judge.progress("agent", until_ns, ended=False)
+        self.judge.absorb(claims)
+        self.judge.rows()
+        return {}
 
 
 def captured() -> list[Claim]:

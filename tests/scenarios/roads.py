@@ -40,6 +40,11 @@ class Scenario:
     def pcap(self) -> Path:
         return self.folder / "capture.pcap.gz"
 
+    @property
+    def settings(self) -> Settings:
+        """With the dialect that its bytes are in."""
+        return Settings(dialect="kip516-draft" if self.name.startswith("kip516-draft") else "kafka")
+
     @cached_property
     def truth(self) -> dict[str, Any]:
         return json.loads((self.folder / "truth.json").read_text())

@@ -10,7 +10,7 @@ from wirecheck.dashboards.verdict import blamed, sentence
 def told(request, tmp_path_factory):
     scenario = Scenario(request.param)
     files = frames([scenario.pcap], tmp_path_factory.mktemp(request.param))
-    return scenario, plain([files])
+    return scenario, plain([files], scenario.settings)
 
 
 def test_topics_and_ids_are_those_of_the_truth(told):

@@ -10,6 +10,7 @@ from pyarrow import parquet
 from tests import traffic
 from tests.build import CASES, Still, Writer
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
+from wirecheck.dashboards.verdict import suggestions
 from wirecheck.decode.message import Dialect
 from wirecheck.decode.nested import nested
 from wirecheck.decode.show import message_filter, message_lines
@@ -26,8 +27,6 @@ SAID = [
     for dialect, tag in FORMS
     for api, version in {(api, version): 0 for d, api, _, version in LAYOUTS if d == dialect}
 ]
-# Alone on a connection these say nothing that a release does not say with an unknown tag (PROTOCOL 3.1).
-UNDECIDABLE = {"StopReplica", "ListOffsets", "OffsetForLeaderEpoch"}
 EXCHANGES = 3
 
 
@@ -66,8 +65,8 @@ def body(layout, version, tag, value):
     return bytes(version in layout.flexible) + bytes(writer.out)  # the end of the header: no tags
 
 
-def talk(dialect, tag, api, version, number=0, session=()):
-    """Exchanges of one kind on one connection; `session`: questions that name no topics."""
+def talk(dialect, tag, api, version, number=0):
+    """Exchanges of one kind on one connection."""
     said = traffic.Talk(("10.0.0.1", 40000 + number), ts_ns=1_700_000_000_000_000_000 + number).open()
     asked, answered = (
         next(LAYOUTS[d, api, side, version] for d in (dialect, Dialect.KAFKA) if (d, api, side, version) in LAYOUTS)
@@ -75,8 +74,6 @@ def talk(dialect, tag, api, version, number=0, session=()):
     )
     for correlation_id in range(EXCHANGES):
         value = values(asked, version)
-        if correlation_id in session:
-            value |= {name: [] for name, given in value.items() if isinstance(given, list)}
         head = struct.pack(">hhih", asked.key, version, correlation_id, 2) + b"me"
         said.request(traffic.size_prefixed(head + body(asked, version, tag, value)))
         response = struct.pack(">i", correlation_id) + body(answered, version, tag, values(answered, version))
@@ -110,13 +107,13 @@ def by_query(files, dialect, monkeypatch):
     seen = Counter()
     claims = decode_step.claims
 
-    def watched(exchanges, decoded):
+    def watched(exchanges, decoded, **named):
         for i, (status, number) in enumerate(zip(decoded.status.tolist(), decoded.dialect.tolist(), strict=True)):
             label = Dialect(number).label if number >= Dialect.KIP516_DRAFT and not status else "kafka"
             carried = set() if status else set(message_filter.texts(nested(decoded, i)["body"]))
             port = exchanges.connections[exchanges.connection[i]].client[1]
             seen[port, SIDES[exchanges.messages.side[i]], label, not status, ID in carried] += 1
-        return claims(exchanges, decoded)
+        return claims(exchanges, decoded, **named)
 
     with monkeypatch.context() as patched:
         patched.setattr(decode_step, "claims", watched)
@@ -135,7 +132,7 @@ def test_a_drafts_records_are_left_out(every_layout):
     assert [payload.count(b"not to be kept") for payload in kept] == [0, 3 * EXCHANGES]  # Fetch, in three encodings
 
 
-@pytest.mark.parametrize("said", ["auto", "kafka", "kip516-draft", "kip4-draft"])
+@pytest.mark.parametrize("said", ["kafka", "kip516-draft", "kip4-draft"])
 def test_both_roads_read_every_draft_alike(said, every_layout, monkeypatch):
     pcap, trimmed, whole = every_layout
     found = by_decode(read_frames([pcap]), said)
@@ -143,17 +140,22 @@ def test_both_roads_read_every_draft_alike(said, every_layout, monkeypatch):
     assert by_decode([parquet.read_table(file) for file in trimmed], said) == found
     assert by_query(whole if said == "kafka" else trimmed, said, monkeypatch) == found
     for number, (dialect, _, api, _) in enumerate(SAID):
-        tagged = said == "auto" and dialect == Dialect.KIP516_DRAFT and api in UNDECIDABLE
-        if said == "auto" or dialect.label.startswith(said):
-            with_id = not tagged and dialect != Dialect.KIP4_DRAFT and api != "Metadata"
-            label = "kafka" if tagged else dialect.label
-            assert found[40000 + number, "request", label, True, with_id] == EXCHANGES, SAID[number]
+        if dialect.label.startswith(said):
+            with_id = dialect != Dialect.KIP4_DRAFT and api != "Metadata"
+            assert found[40000 + number, "request", dialect.label, True, with_id] == EXCHANGES, SAID[number]
 
 
-def test_an_answer_is_the_drafts_though_its_own_question_names_no_topic(tmp_path, monkeypatch):
-    """Fetch sessions: what has not changed is not named again (KIP-227)."""
-    said = talk(Dialect.KIP516_DRAFT, 0, "Fetch", 12, session=(1, 2))
-    pcap, trimmed, _ = capture(tmp_path, [said])
-    found = by_query(trimmed, "auto", monkeypatch)
-    assert found == by_decode(read_frames([pcap]), "auto")
-    assert found[40000, "response", "kip516-draft", True, True] == EXCHANGES
+def test_a_draft_that_nobody_named_is_suggested_and_nothing_is_malformed(every_layout):
+    _, trimmed, _ = every_layout
+    loop = Loop(Settings())
+    loop.batch(trimmed)
+    result = loop.result().json()
+    suggested = result["coverage"]["details"]["draft_messages"]
+    assert suggested.keys() == {"kip516-draft", "kip4-draft"}
+    undecoded = result["coverage"]["details"]["undecoded_messages"]
+    assert set(undecoded) == {"possibly_a_draft"}
+    assert sum(suggested.values()) == undecoded["possibly_a_draft"]
+    assert suggestions(result["coverage"])[1] == (
+        f"{suggested['kip516-draft']:,} messages decode as kip516-draft: use `--dialect kip516-draft`"
+    )
+    assert not {finding["code"] for finding in result["findings"]} & {"DRF001", "WIR003"}

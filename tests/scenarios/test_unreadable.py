@@ -69,7 +69,7 @@ def test_a_malformed_message_is_a_violation_with_its_reason_and_its_client(tmp_p
     assert result["coverage"]["decoded_messages"] == 5
 
 
-@pytest.mark.parametrize("dialect", ["kafka", "auto"])
+@pytest.mark.parametrize("dialect", ["kafka", "kip516-draft", "kip4-draft"])
 def test_shipped_bytes_are_no_draft_whatever_is_said_of_the_dialect(tmp_path, dialect):
     result = told(tmp_path, asked(2, ["orders"]), answered(2), settings=Settings(dialect=dialect))
     assert json.dumps(codes(result, "DRF")) == "{}"

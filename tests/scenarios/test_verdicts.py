@@ -10,7 +10,6 @@ from tests.scenarios import roads
 from tests.scenarios.roads import Scenario, frames, plain
 from wirecheck.capture.agent.offline_agent import write_frames
 from wirecheck.streaming.steps.plain_loop import Loop
-from wirecheck.streaming.steps.settings import Settings
 
 STORIES = ("kip516-draft-contradiction", "zk39-inconsistent-id", "zk39-zombie-controller")
 """Findings that need what several connections say, and time."""
@@ -27,7 +26,7 @@ def without_frames(result):
 @pytest.fixture(scope="module", params=STORIES)
 def story(request, tmp_path_factory):
     scenario = Scenario(request.param)
-    return scenario, plain([frames([scenario.pcap], tmp_path_factory.mktemp("whole"))])
+    return scenario, plain([frames([scenario.pcap], tmp_path_factory.mktemp("whole"))], scenario.settings)
 
 
 def test_a_kill_between_any_two_batches_and_any_order_of_files_change_nothing(story, tmp_path):
@@ -36,11 +35,11 @@ def test_a_kill_between_any_two_batches_and_any_order_of_files_change_nothing(st
     random.Random(8).shuffle(files)
     buckets, shards, rows = {}, {}, []
     for file in files:
-        loop = Loop(Settings())  # nothing is known but what was stored
+        loop = Loop(scenario.settings)  # nothing is known but what was stored
         loop.buckets, loop.shards = dict(buckets), {label: dict(state) for label, state in shards.items()}
         loop.batch([file])
         buckets, shards, rows = loop.buckets, loop.shards, rows + loop.told
-    last = Loop(Settings())
+    last = Loop(scenario.settings)
     last.told = rows
     assert len(files) > 1 or scenario.name.startswith("kip516")
     assert without_frames(last.result().json()) == without_frames(told)
@@ -53,7 +52,7 @@ def test_two_agents_with_skewed_clocks_find_the_same(story, tmp_path):
     late.write_bytes(moved(roads.packets(scenario), by_us=-150_000))
     one = frames([scenario.pcap], tmp_path / "one")
     two = write_frames([late], tmp_path / "two", "default", "second").files
-    found = plain([[*one, *two]])
+    found = plain([[*one, *two]], scenario.settings)
     assert {f["id"] for f in found["findings"]} == {f["id"] for f in told["findings"]}
 
 
@@ -70,7 +69,7 @@ def test_two_agents_that_see_a_part_each_find_the_same_however_their_clocks_are_
     two.write_bytes(moved(parts[1], by_us=1000 * skew_ms))
     first = write_frames([one], tmp_path / "first", "default", "one").files
     second = write_frames([two], tmp_path / "second", "default", "two").files
-    found = plain([second, first])
+    found = plain([second, first], scenario.settings)
     assert {f["id"] for f in found["findings"]} == {f["id"] for f in told["findings"]}
     assert {(t["name"], t["topic_id"]) for t in found["topics"]} == {(t["name"], t["topic_id"]) for t in told["topics"]}
 
@@ -172,7 +171,7 @@ def moved(packets, *, by_us=0, factor=1, hole_us=0):
 def test_a_draft_that_contradicts_itself_by_the_query(spark, tmp_path):
     scenario = Scenario("kip516-draft-contradiction")
     frames([scenario.pcap], tmp_path / "frames")
-    result = roads.spark(spark, tmp_path / "frames", tmp_path)
+    result = roads.spark(spark, tmp_path / "frames", tmp_path, scenario.settings)
     found = {finding["code"]: finding for finding in result["findings"]}
     assert {"DRF001", "TID006", "TID018"} <= set(found)
     assert {side["api"] for side in found["TID006"]["sides"]} == {"LeaderAndIsr", "UpdateMetadata"}

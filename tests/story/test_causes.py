@@ -49,7 +49,16 @@ BEHIND = (
     found("LOG001", at_s=30, topic="t", topic_ids=[OLD, NEW], brokers=[4]),
     found("TID010", at_s=30, topic="t", topic_ids=[OLD], brokers=[4]),
     found("TID017", at_s=30, topic="t", topic_ids=[OLD], brokers=[4], client_ids=["broker-4-fetcher-0"]),
-    found("FET001", "fetcher", at_s=31, topic="t", topic_ids=[OLD], brokers=[2, 3], client_ids=["broker-4-fetcher-0"]),
+    found(
+        "FET001",
+        "fetcher",
+        at_s=31,
+        topic="t",
+        topic_ids=[OLD],
+        brokers=[2, 3],
+        words={"requester": "4"},
+        client_ids=["broker-4-fetcher-0"],
+    ),
 )
 
 
@@ -135,9 +144,14 @@ def test_of_brokers_that_disagree_one_that_sleeps_is_enough_and_its_fetcher_need
     disagree = BEHIND[0] | {"brokers": [2, 3, 4]}
     links = linked([ASLEEP, disagree, BEHIND[-1]])
     assert links["TID007"].cause == links["fetcher"].cause == "LOG003"
-    for other in ("broker-5-fetcher-0", "reader"):
-        links = linked([ASLEEP, disagree, BEHIND[-1] | {"client_ids": [other]}])
+    for other in ("5", ""):
+        links = linked([ASLEEP, disagree, BEHIND[-1] | {"words": {"requester": other}}])
         assert (links["fetcher"].cause, links["fetcher"].possible_causes) == (None, ("LOG003",))
+
+
+def test_a_client_that_calls_itself_as_a_broker_does_follows_from_nothing_of_that_broker():
+    impostor = BEHIND[-1] | {"client_ids": ["broker-4-fetcher-0"], "words": {"requester": ""}}
+    assert linked([ASLEEP, impostor])["fetcher"] == Linked()
 
 
 def test_a_disk_that_refuses_a_renumbered_topic_follows_from_the_renumbering_with_all_behind_it():
@@ -188,7 +202,8 @@ def crowd(seed):
             topic=dice.choice("tu"),
             topic_ids=dice.sample([OLD, NEW, "dm3VbxWfQveFYPAqMlysXw"], dice.randrange(3)),
             brokers=dice.sample([1, 2, 3], dice.randrange(3)),
-            client_ids=[dice.choice(["reader", "broker-1-fetcher-0", "2"])],
+            client_ids=["reader"],
+            words=[{"name": "requester", "value": dice.choice(["", "1", "1,2"])}],
         )
         for n in range(120)
     ]

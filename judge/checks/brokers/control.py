@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import Streak, stuck
+from wirecheck.judge.checks.requesters import requesters
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, name_of
@@ -121,7 +122,7 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
             client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
             count=sum(claim.count for claim in claims),
             first_ns=min(streak.first_ns for _, streak in both),
-            words={"partition": partition},
+            words={"partition": partition, "requester": requesters(claims, group, context)},
         )
 
 
@@ -147,7 +148,7 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
                 client_ids=(claim["client_id"],),
                 count=streak.count,
                 first_ns=streak.first_ns,
-                words={"broker": claim["client_id"]},
+                words={"broker": claim["client_id"], "requester": requesters([claim], group, context)},
             )
 
 

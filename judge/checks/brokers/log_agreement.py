@@ -188,14 +188,18 @@ def metadata_log_lost_committed_records(subject: Subject, group: Group, context:
 
 MOST_NAMES = 10_000
 """Where there are more, the IDs that ended with a life are not listed."""
+LATELY_NS = 86_400_000_000_000
+"""An ID that was not named for so long before its life ended is not listed: a ledger forgets it."""
 
 
 def ended_with_a_life(group: Group, context: CheckContext) -> tuple[str, ...]:
     """Topic IDs that only a former life of the log has."""
     names = sorted(context.ledger.subjects("name"))
     topics = (topic_of(name, group, context) for _, name in names) if len(names) <= MOST_NAMES else ()
-    current = context.lives(group).current
-    return tuple(sorted(h.topic_id for topic in topics for h in topic.histories if h.life < current))
+    lives = context.lives(group)
+    former = (h for topic in topics for h in topic.histories if h.life < lives.current)
+    since_ns = {number: life.since_ns - LATELY_NS for number, life in enumerate(lives.lives)}
+    return tuple(sorted(h.topic_id for h in former if h.last.last.ts_ns > since_ns[h.life + 1]))
 
 
 def sides_of(life: Life) -> tuple[Side, ...]:

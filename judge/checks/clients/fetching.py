@@ -10,6 +10,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import Streak, every_run, start_ns, stuck
+from wirecheck.judge.checks.requesters import requesters
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
@@ -59,6 +60,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
                 "errors": " and ".join(NAMES[error] for error in errors),
+                "requester": requesters(claims, group, context),
                 "since": clock(first_ns),
                 "servers": ", ".join(sorted({claim["endpoint"] for claim in claims})),
             },

@@ -215,14 +215,19 @@ def deletion_of(topic: Topic, history: History) -> Side | None:
 
 
 def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Iterator[Claim]:
-    """Brokers' answers that speak of an id as of a living topic's, again and again for so long after a time."""
+    """Brokers' answers that speak of an id as of a living topic's, again and again for so long after a time. Where
+    brokers answered the deletion, those of another listener may be of another cluster and do not count.
+    """
+    listener, brokers = topic.context.clusters.listener, topic.context.clusters.named_ends
+    told = {listener(claim["endpoint"]) for claim in topic.deletions if claim["endpoint"] in brokers}
     for claim in history.bindings:
         if claim["source"] == "metadata" and goes_on(claim, ts_ns, for_ns):
             yield claim
     for claim in topic.context.claims("use", topic.group, "id", history.topic_id):
         good = [run for run in every_run(claim.runs, {SUCCESS}) if run[FIRST] > ts_ns]
         lasts = bool(good) and max(run[LAST] for run in good) >= min(run[FIRST] for run in good) + for_ns
-        if claim["api"] == "Fetch" and lasts:
+        here = not told or listener(claim["endpoint"]) in told
+        if claim["api"] == "Fetch" and lasts and here:
             yield claim
 
 

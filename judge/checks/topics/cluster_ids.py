@@ -28,7 +28,7 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
     """
     refused: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
     for claim in context.claims("cluster_refused", group, *subject):
-        refused[claim["client_id"], claim["cluster_id"]].append(claim)
+        refused[claim["client_id"], claim["cluster_id"] or "unknown"].append(claim)  # its bytes may not be kept
     for (client_id, theirs), claims in sorted(refused.items(), key=str):
         ids = sorted({theirs, group.cluster_id or "unknown"})
         yield Evidence(
@@ -96,23 +96,27 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Finds. Two live clusters with one ClusterId: one leader epoch of the metadata log begins twice, at two endpoints
-    that both go on leading.
+    that both go on leading; or one broker number answers at two endpoints with two IDs for one topic name for 30 s and
+    more, and the broker lists of the two share no address.
 
     Why it matters. The disks of a cluster were copied, or two deployments use one fixed ClusterId. Nodes that reach the
     wrong cluster are accepted there. The two are shown as two clusters if their broker lists name different addresses.
 
-    When it is innocent. Listeners, proxies and addresses alone never count. A log that was formatted again has its two
-    beginnings one after the other (LOG005).
+    When it is innocent. Listeners, proxies and addresses alone never count: a broker reports one ID at all of them. A
+    log that was formatted again has its two beginnings one after the other (LOG005).
 
     Source. KIP-595; KIP-78.
     """
+    shown: set[int] = set()
     for twin in context.clusters.twins:
-        if twin.one not in group.endpoints or subject != ("server",):
+        first, second = twin.shown_by
+        other = id(context.clusters.of(twin.other, second.first.ts_ns))
+        if twin.one not in group.endpoints or subject != ("server",) or other in shown:
             continue
-        first, second = twin.epochs
+        shown.add(other)
         yield Evidence(
             (twin.one, twin.other),
             (first_of(first), first_of(second)),
             first_ns=max(first.first.ts_ns, second.first.ts_ns),
-            words={"one": twin.one, "other": twin.other, "epoch": first["epoch"]},
+            words={"one": twin.one, "other": twin.other, "what": twin.what},
         )

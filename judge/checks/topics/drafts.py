@@ -16,8 +16,6 @@ from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 
 NO_LEADERSHIP = {"stop", "delete"}
-EXTRA_TAG = "kafka with an extra"
-"""A dialect that is a release's but for one tag."""
 
 
 def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -72,8 +70,8 @@ def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
 
 
 def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A connection whose messages only read by the layouts of a draft of KIP-516 or KIP-4; or one whose messages
-    read as released, but for a tag of 16 bytes per topic where the draft has its topic id.
+    """Finds. A connection with messages that only the draft named by --dialect decodes, or that have a tag where that
+    draft has its topic ID. Without --dialect no draft is reported.
 
     Why it matters. It is no released Kafka: a fork, or a test. What it says is judged all the same.
 
@@ -81,11 +79,7 @@ def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iter
 
     Source. KIP-516 and KIP-4 as drafted.
     """
-    claims = context.claims("dialect", group, *subject)
-    drafted = {(claim["host"], claim["endpoint"]) for claim in claims if not claim["dialect"].startswith(EXTRA_TAG)}
-    for claim in claims:
-        if claim["dialect"].startswith(EXTRA_TAG) and (claim["host"], claim["endpoint"]) in drafted:
-            continue  # the draft's own messages that a release reads too
+    for claim in context.claims("dialect", group, *subject):
         yield Evidence(
             (claim["host"], claim["endpoint"], claim["dialect"]),
             (first_of(claim), last_of(claim)),

@@ -15,7 +15,7 @@ from wirecheck.judge.checks.error_streaks import every_run
 from wirecheck.judge.checks.topics.bindings import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import History, former_name_of, name_of, topic_of
+from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 BROKERS_OWN = {"AlterPartition"}
@@ -238,9 +238,7 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
 
     Source. KIP-516: Fetch v13 and Produce v13 carry ids only.
     """
-    if subject[1] in RESERVED or context.claims("binding", group, *subject):
-        return
-    if former_name_of(subject, group, context) is not None:
+    if subject[1] in RESERVED or context.believed(subject, "binding"):
         return
     uses = context.claims("use", group, *subject)
     if uses and context.passed(uses[0].first.ts_ns + context.settings.broker_grace_ns):

@@ -27,9 +27,13 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def numbered(table: Table, column: str = "topic_id") -> Column:
-    """Topic ids; None where the version carries none."""
-    found = ids(table[column])
-    return Column(np.where(table.present(column), found.codes, -1), [*(found.values or ()), None])
+    """Topic ids; None where the version carries none. Kept with the table: several families ask for them."""
+    if column not in table.numbered:
+        found = ids(table[column])
+        codes = np.where(table.present(column), found.codes, -1)
+        table.numbered[column] = Column(codes, [*(found.values or ()), None])
+    kept: Column = table.numbered[column]
+    return kept
 
 
 def named(batch: Batch, table: Table, name: str, source: str) -> Rows:

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wirecheck.decode.api_names import name_of
-from wirecheck.decode.dialect import ID_IS_AN_EXTRA_TAG, id_tags
+from wirecheck.decode.dialect import id_tags
 from wirecheck.decode.message import Dialect
-from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.extract.bindings import numbered
 from wirecheck.judge.claims.extract.control import controllers
@@ -35,7 +33,6 @@ STOP, DELETE = "stop", "delete"
 def claims(batch: Batch) -> Iterator[Rows]:
     yield from accepted(batch, "LeaderAndIsr", ordered(batch))
     yield from accepted(batch, "StopReplica", stopped(batch))
-    yield from tagged(batch)
 
 
 def ordered(batch: Batch) -> Iterator[Rows]:
@@ -92,18 +89,3 @@ def random_uuid(ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Version 4, variant 2: what Kafka and the drafts make."""
     form: NDArray[np.bool_] = (ids[:, 6] >> 4 == 4) & (ids[:, 8] >> 6 == 2)
     return form
-
-
-def tagged(batch: Batch) -> Iterator[Rows]:
-    """Messages of a release's layout with a draft's id in an extra tag."""
-    for (key, side), path in ID_IS_AN_EXTRA_TAG.items():
-        tables = batch.tables(name_of(key), SIDES[side])
-        if tables:
-            tags = tables[f"{path}._unknown_tagged_fields"]
-            rows, _ = id_tags(tags)
-            both = np.stack([tags.message[rows], tags["tag"][rows]])
-            message, tag = np.unique(both, axis=1)  # a message counts once, whatever its topics
-            known, codes = np.unique(tag, return_inverse=True)
-            words = [f"kafka with an extra 16-byte tag {number} per topic" for number in known.tolist()]
-            dialect = Column(codes.astype(np.int64).ravel(), words)
-            yield Rows("dialect", [batch.host(message), batch.endpoint(message), dialect], message)

@@ -19,6 +19,7 @@ from wirecheck.decode.connection.exchanges import (
     RESPONSE_UNSEEN,
     Connection,
 )
+from wirecheck.decode.dialect import suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch, connection_key, value_per
@@ -109,6 +110,7 @@ def read(batch: Batch) -> Iterator[Rows]:
     yield Rows("connection", key, every, constant("messages", len(every)))
     yield Rows("connection", key, every, Column(status, names))
     yield from proxied(batch)
+    yield from possible_drafts(batch)
     exchanges = batch.exchanges
     one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
     outcome = Column(exchanges.outcome.astype(np.int64), [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
@@ -124,6 +126,15 @@ def proxied(batch: Batch) -> Iterator[Rows]:
         names = [f"proxied_messages:{host}" for host in named]
         message = np.flatnonzero(codes >= 0)
         yield Rows("connection", connection_key(batch, message), message, Column(codes[message], names))
+
+
+def possible_drafts(batch: Batch) -> Iterator[Rows]:
+    """Messages that a draft nobody named would read, by its name."""
+    message = np.flatnonzero(batch.decoded.status == Status.POSSIBLY_A_DRAFT)
+    names = suggested(batch.decoded.messages.take(message)) if len(message) else []
+    for name in dict.fromkeys(filter(None, names)):
+        rows = message[[one == name for one in names]]
+        yield Rows("connection", connection_key(batch, rows), rows, constant(f"draft_messages:{name}", len(rows)))
 
 
 def unpaired(batch: Batch) -> Iterator[Rows]:

@@ -48,7 +48,7 @@ def capture(path, segments):
 
 def lines(tables):
     shown = message_lines.of(
-        tables, message_lines.Filter(), message_lines.Reading("auto", contents=True), message_lines.Noticed()
+        tables, message_lines.Filter(), message_lines.Reading(contents=True), message_lines.Noticed()
     )
     return [{k: line[k] for k in line if k not in {"time", "frame", "source"}} for line in shown]
 

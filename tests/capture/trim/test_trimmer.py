@@ -220,13 +220,13 @@ def test_of_a_malformed_message_with_records_nothing_behind_the_first_array_is_k
 
 
 def test_of_a_malformed_message_without_records_nothing_behind_the_error_is_kept(written, tmp_path):
-    """ListOffsets v6 has neither records nor secrets, but what is read as its answer may be another message.
+    """ListOffsets v7 has neither records nor secrets, but what is read as its answer may be another message.
 
     The answer of one partition whose second tag does not follow upon its first one, and a record behind that.
     """
     head = (2).to_bytes(4, "big") + b"\0" + bytes(4) + b"\x02\x02t\x02"
     answered = sized(head + bytes(4 + 2 + 8 + 8 + 4) + b"\x02\x05\0\x03\0" + canaries.SECRET)
-    asked = plain_message("ListOffsets", "request", 6, {}, {"correlationId": 2})
+    asked = plain_message("ListOffsets", "request", 7, {}, {"correlationId": 2})
     talk = t.Talk(mss=50).open().request(request(METADATA, 1, 1, bytes(4))).response(response(1, bytes(12)))
     path = written(t.pcap(t.packets(talk.request(asked).response(answered).segments)))
     whole = write_frames([path], tmp_path / "whole", "c", keep_records=True)

@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +128,16 @@ def old(rng, number):
 
 @given(st.sampled_from(sorted(code for code, kind in CASES if kind == "fires")), st.randoms(use_true_random=False))
 def test_findings_within_the_horizon_are_those_of_a_ledger_that_forgets_nothing(code, rng: random.Random):
+    within_the_horizon(code, rng)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("code", ["CLU003", "CLU004", "CTL012", "LOG004", "LOG005"])
+def test_what_was_forgotten_is_of_no_life_and_no_cluster(code, seed):
+    within_the_horizon(code, random.Random(seed))
+
+
+def within_the_horizon(code, rng):
     lab = Lab()
     CASES[code, "fires"](lab)
     young, start = lab.claims(), ns(0) / S

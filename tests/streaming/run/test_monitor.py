@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from threading import Event
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
@@ -59,7 +60,7 @@ def test_a_taken_port_is_one_line(plan):
     [
         (Settings(buckets=9), "made with buckets 8, this is 9"),
         (Settings(ports=frozenset({9092})), "made with ports none, this is 9092"),
-        (Settings(dialect="kafka"), "made with dialect auto, this is kafka"),
+        (Settings(dialect="kip4-draft"), "made with dialect kafka, this is kip4-draft"),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused(plan, settings, words):
@@ -307,6 +308,24 @@ def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch)
     attend(None, job, settings, Watch(plan, page, stopping, said.append))
     assert (query.looks, query.stopped, len(said)) == (3, True, 2)
     assert said[1] == "ending when the batch that runs is finished; a second signal ends at once"
+
+
+def test_a_draft_that_would_read_messages_is_suggested_once_per_endpoint(plan):
+    class Judged:
+        def judged(self):
+            pass
+
+    said = []
+    watch = Watch(plan, Page(), Event(), said.append)
+    rows = [("10.0.0.1:1>10.0.0.9:9092", 12), ("10.0.0.2:2>10.0.0.9:9092", 1), ("10.0.0.2:3>[fd00::9]:9092", 1)]
+    facts = {"measure": "draft_messages", "detail": "kip516-draft", "withdrawn": False}
+    told = pa.Table.from_pylist([facts | {"connection": connection, "count": count} for connection, count in rows])
+    for _ in range(2):
+        watch.batch_written(Judged(), {"coverage": told}, instead=False, loads={})
+    assert said == [
+        "10.0.0.9:9092: 12 messages decode as kip516-draft: use `--dialect kip516-draft`",
+        "[fd00::9]:9092: 1 message decodes as kip516-draft: use `--dialect kip516-draft`",
+    ]
 
 
 def test_java_that_was_told_to_end_as_well_is_no_fault_of_sparks(plan, monkeypatch):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 
+from wirecheck.decode.interpret.vectors import bytes_of
 from wirecheck.streaming.steps.cells import from_cell, named, to_cell
 
 
@@ -40,8 +41,14 @@ def test_a_value_of_arrays_and_texts_survives():
 
 
 def test_arrays_come_back_writable_and_aligned():
-    found = from_cell(to_cell((np.zeros(3, np.uint8), np.arange(4, dtype=np.int64))))
+    found = from_cell(to_cell((np.zeros(3, np.bool_), np.arange(4, dtype=np.int64))))
     assert all(array.flags.writeable and array.flags.aligned for array in found)
+
+
+def test_what_messages_hold_comes_back_as_bytes_that_compiled_code_reads_in_place():
+    (found,) = from_cell(to_cell((np.arange(100, dtype=np.uint8),)))
+    assert bytes_of(found) is found.base
+    assert bytes_of(found) == bytes(range(100))
 
 
 def test_cells_of_equal_values_are_equal():

@@ -28,7 +28,7 @@ def cells(request, tmp_path_factory):
     packed = [row.cell for rows in pack_files(map(str, files), SETTINGS) for row in rows]
     told = [row.cell for row in Bucket("default", 0, SETTINGS).receive(packed) if row.route == EXCHANGES]
     found = [from_cell(cell, Exchanges, Messages, Connection, Peer) for cell in told]
-    return [(exchanges, read(exchanges.messages, spoken, "auto")) for exchanges, spoken in found]
+    return [(exchanges, read(exchanges.messages)) for exchanges in found]
 
 
 def said(exchanges, decoded, number):
@@ -67,7 +67,7 @@ def test_a_row_says_what_its_messages_do(cells):
 def test_no_exchanges_are_no_rows(cells):
     exchanges, _ = cells[0]
     nothing = exchanges.only(exchanges.request[:0])
-    assert exchange_rows(nothing, read(nothing.messages, nothing.direction, "auto")).num_rows == 0
+    assert exchange_rows(nothing, read(nothing.messages)).num_rows == 0
 
 
 def test_an_api_without_a_layout_goes_by_its_number():

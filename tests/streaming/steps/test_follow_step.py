@@ -225,7 +225,7 @@ def messages(rows):
     found = []
     for row in rows:
         if row.route == EXCHANGES:
-            part, _ = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
+            part = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
             at = part.messages.at
             found += [bytes(part.messages.data[at[i] : at[i + 1]]) for i in range(len(at) - 1)]
     return found
@@ -286,7 +286,7 @@ def test_a_follower_that_was_restored_goes_back_to_its_snapshot(frames_files, mo
 
 def exchanged(rows):
     """Exchanges by what they are: how they are cut into cells is not told."""
-    found = [from_cell(row.cell, Exchanges, Messages, Connection, Peer)[0] for row in rows if row.route == EXCHANGES]
+    found = [from_cell(row.cell, Exchanges, Messages, Connection, Peer) for row in rows if row.route == EXCHANGES]
     return sorted(
         (e.connections[c].name, int(m), int(o))
         for e in found

@@ -28,7 +28,15 @@ def finding(name, revision, state="open"):
     side = {"time": revision * S, "claim": "says", "connection": "a>b", "api": "Fetch", "version": 13}
     side |= {"correlation_id": 7, "frame": {"source": "x.pcap", "first": 1, "last": 2}}
     told = {"id": name, "revision": revision, "state": state, "code": "TID002", "kind": "violation", "sides": [side]}
-    told |= {"topic_ids": [name], "client_ids": [], "summary": name, "name": "", "cluster": "L", "topic": name}
+    told |= {
+        "topic_ids": [name],
+        "client_ids": [],
+        "summary": name,
+        "name": "",
+        "cluster": "L",
+        "topic": name,
+        "words": [],
+    }
     return {**told, "first_seen": S, "last_seen": revision * S, "count": revision, "brokers": [1, 2]}
 
 

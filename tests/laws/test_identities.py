@@ -1,0 +1,58 @@
+"""Laws of the checks about identities that change hands: neither the order in which claims come, nor how batches cut
+them up, nor a restart between two batches changes what is open in the end. Each check's own cases are the stories.
+"""
+
+import random
+
+import pytest
+
+from tests.judge.lab import Lab, ns, open_rows
+from tests.judge.test_checks import CASES
+from wirecheck.judge.judge import Judge
+
+CODES = ("CLU003", "CLU004", "CTL012", "LOG004", "LOG005")
+STORIES = sorted((code, case) for code, case in CASES if code in CODES)
+TIDS = sorted((code, case) for code, case in CASES if code == "TID017" and "taken_back" in case)
+AGENTS = ("one", "other")
+
+
+def told(code, case):
+    lab = Lab()
+    CASES[code, case](lab)
+    return lab.claims(), ns(lab.until)
+
+
+def ends(batches, until_ns, store=None):
+    """What is open after all batches, of two agents in turn; with a store, each batch has a judge of its own."""
+    rows, judge = [], Judge("lab")
+    for number, batch in enumerate(batches):
+        if store is not None and number:
+            judge = Judge("lab", store.get)
+        judge.absorb(part.copy() for part in batch)
+        seen_ns = max([part.first.ts_ns for part in batch], default=0)
+        last = number >= len(batches) - len(AGENTS)
+        judge.progress(AGENTS[number % 2], until_ns if last else min(seen_ns, until_ns), ended=last)
+        rows += judge.rows()
+        if store is not None:
+            store.update(judge.shards())
+    return open_rows(rows)
+
+
+def cut(claims, dice):
+    places = sorted(dice.sample(range(len(claims) + 1), min(4, len(claims))))
+    parts = [claims[a:b] for a, b in zip([0, *places], [*places, len(claims)], strict=True)]
+    return [*parts, [], []]
+
+
+@pytest.mark.parametrize(("code", "case"), [*STORIES, *TIDS], ids=lambda part: part)
+def test_order_cuts_and_restarts_change_nothing(code, case):
+    claims, until_ns = told(code, case)
+    expected = ends([claims, [], []], until_ns)
+    if case.startswith("fires"):
+        assert code in {finding["code"] for finding in expected["findings"].values()}
+    dice = random.Random(code + case)
+    for _ in range(4):
+        shuffled = dice.sample(claims, len(claims))
+        batches = cut(shuffled, dice)
+        assert ends(batches, until_ns) == expected
+        assert ends(batches, until_ns, store={}) == expected
