@@ -166,17 +166,6 @@ def strict() -> Decorator:
     return click.option("--strict", is_flag=True, help="Exit with status 2 if part of the input could not be read.")
 
 
-def principals() -> Decorator:
-    return click.option(
-        "--no-principals",
-        "principals",
-        is_flag=True,
-        flag_value=False,
-        default=True,
-        help="Do not show principals and addresses of who changed a topic.",
-    )
-
-
 def quiet() -> Decorator:
     """`-q`: nothing is kept of it but by the screen."""
     return click.option(

@@ -60,7 +60,6 @@ SCHEMA_VERSION = 1
 @options.choice()
 @options.strict()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
-@options.principals()
 @options.quiet()
 @click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
 def replay(
@@ -72,7 +71,6 @@ def replay(
     *,
     strict: bool,
     allow_missing_topic: bool,
-    principals: bool,
     **choices: Any,
 ) -> None:
     """Check capture files for topic-ID and protocol-version problems.
@@ -102,7 +100,7 @@ def replay(
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
-        result = found.json(choice, inputs, list(map(str, options.key_logs())), principals=principals)
+        result = found.json(choice, inputs, list(map(str, options.key_logs())))
         result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":
             result |= for_programs(result, inputs)

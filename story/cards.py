@@ -16,7 +16,7 @@ from string import Formatter
 from typing import Any
 
 from wirecheck.story import harm
-from wirecheck.story.causes import BROKER
+from wirecheck.story.causes import requesters
 from wirecheck.story.entries import cause_sentences, origin
 from wirecheck.story.remedies import remedy
 
@@ -25,11 +25,19 @@ READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"}
 NOT_AFFECTED = "no client is affected in this capture"
 NOT_REFUSED = "no request of a client was refused for long"
 """Of findings that name a client or a group, which may be affected in another way."""
+NOUNS = {
+    "Fetch": ("fetch", "fetches"),
+    "ShareFetch": ("share fetch", "share fetches"),
+    "Produce": ("write", "writes"),
+    "OffsetCommit": ("offset commit", "offset commits"),
+}
 BLAMED = frozenset({"violation", "anomaly"})
 NAMES_SHOWN = 3
 FRAMES_SHOWN = 4
 FILE = "FILE"
 """In place of a capture's path where that is not known."""
+FETCHER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
+"""Client IDs of brokers that follow, where their hosts are brokers too."""
 INTERNAL = re.compile(r"(?:broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10})", re.ASCII)
 """Client IDs of brokers and controllers."""
 
@@ -47,12 +55,7 @@ class Told:
     dated: bool = False
     """Whether times need their day."""
     inputs: Sequence[str] = ()
-    principals: bool = True
-    """Whether principals and addresses of who changed something are shown."""
     keylogs: Sequence[str] = field(default_factory=tuple)
-
-    def clock(self, time: str) -> str:
-        return f"{time[:10]} {time[11:19]}" if self.dated else time[11:19]
 
     @property
     def files(self) -> str:
@@ -61,10 +64,10 @@ class Told:
 
 def with_cards(entries: Sequence[Row], harms: Sequence[Row], told: Told) -> list[dict[str, Any]]:
     """Entries with their cards, in the order in which people read them: those that hurt somebody first."""
-    real = [one for one in harms if one.get("others") is None]
-    found = harm.by_entry(entries, told.findings, real)
+    found = harm.by_entry(entries, told.findings, harms)
+    every = [one for attached in found.values() for one in attached]
     made = [
-        {**entry, "card": card(entry, [*found.get(place, ()), *closing(entry, told)], told)}
+        {**entry, "card": card(entry, [*found.get(place, ()), *closing(entry, told)], every, told)}
         for place, entry in enumerate(entries)
     ]
     return sorted(made, key=lambda entry: -hurt(entry))
@@ -76,20 +79,22 @@ def hurt(entry: Row) -> int:
     return 4 * any(one["ongoing"] for one in of["clients"]) + 2 * bool(of["clients"]) + bool(of["partitions"])
 
 
-def closing(entry: Row, told: Told) -> list[Row]:
+def closing(entry: Row, told: Told) -> list[harm.Attached]:
     rows = [told.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
-    return [one for row in rows if row["code"] == harm.CLOSES for one in harm.closed_connections(row)]
+    closed = (one for row in rows if row["code"] == harm.CLOSES for one in harm.closed_connections(row))
+    return [harm.Attached(one, sure=True) for one in closed]
 
 
-def card(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
-    of = harm_of(entry, harms, told)
-    cause = cause_of(entry, of, told)
+def card(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+    """Of an entry and its harms; `every` has those of other entries too, which this one may be behind."""
+    of = harm_of(entry, harms, every, told)
+    cause = cause_of(entry, of, harms, told)
     hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
     return {
         "headline": capitalized(of["sentence"] if hurts else fault(entry, cause, told)),
         "harm": of,
         "cause": cause,
-        "action": action_of(entry, of, told),
+        "action": action_of(entry, of, stale_brokers(harms), told),
         "evidence": evidence_of(entry, of, told),
     }
 
@@ -112,23 +117,38 @@ def capitalized(text: str) -> str:
 # harm
 
 
-def harm_of(entry: Row, harms: Sequence[Row], told: Told) -> dict[str, Any]:
-    every = harm.joined(harms)
-    facts = harm.worst_first(harm.fact(one, told.end_s) for one in every if one["level"] == harm.HURT)
+def harm_of(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+    mine = harm.joined(one.harm for one in harms)
+    facts = harm.worst_first(harm.fact(one, told.end_s) for one in mine if one["level"] == harm.HURT)
     named = {(one["client_id"], one["address"]) for one in facts}
     briefly = harm.worst_first(
         harm.fact(one, told.end_s)
-        for one in every
+        for one in mine
         if one["level"] != harm.HURT and (one["client_id"], one["address"]) not in named
     )
     partitions = partitions_of(entry, told)
+    possibly = possibly_hurt(entry, harms, every)
+    none = possible_sentence(possibly) or (NOT_REFUSED if names_clients(entry, told) else NOT_AFFECTED)
     return {
-        "sentence": harm_sentence(facts, partitions) or (NOT_REFUSED if names_clients(entry, told) else NOT_AFFECTED),
+        "sentence": harm_sentence(facts, partitions) or none,
         "clients": facts[: harm.MOST],
         "briefly": briefly[: harm.MOST],
         "partitions": partitions[: harm.MOST],
-        "others": sum(max(0, len(found) - harm.MOST) for found in (facts, briefly, partitions)),
+        "possibly": possibly[: harm.MOST],
+        "others": sum(max(0, len(found) - harm.MOST) for found in (facts, briefly, partitions, possibly)),
     }
+
+
+def possibly_hurt(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached]) -> list[str]:
+    """Clients on another card that may be refused because of this entry."""
+    ids = {name for one in (entry, *entry["consequences"]) for name in one["findings"]}
+    others = (one for one in every if one not in harms and one.harm["level"] == harm.HURT)
+    return sorted({one.harm["client_id"] or "" for one in others if any(row["id"] in ids for row in one.may_also)})
+
+
+def possible_sentence(names: Sequence[str]) -> str:
+    shown = listed([name or "a client without an ID" for name in names])
+    return f"this may be why {shown} {'is' if len(names) == 1 else 'are'} refused" if names else ""
 
 
 def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
@@ -182,7 +202,7 @@ def duration(lasted_s: float) -> str:
 
 def listed(names: Sequence[str]) -> str:
     left = len(names) - NAMES_SHOWN
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {left:,} others" if left > 0 else "")
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {plural(left, 'other')}" if left > 0 else "")
 
 
 def plural(count: int, noun: str) -> str:
@@ -220,9 +240,8 @@ def lacking(row: Row) -> str | None:
 
 
 def followers(row: Row) -> list[int]:
-    """Brokers that a finding about a client is about, by the IDs of their fetchers."""
-    found = (BROKER.fullmatch(name) for name in row["client_ids"])
-    return [int(match[1]) for match in found if match]
+    """Brokers that made the requests themselves, as the check knows them by their hosts."""
+    return sorted(requesters(row))
 
 
 def brokers_at_fault(row: Row) -> list[int]:
@@ -243,48 +262,48 @@ def partition_sentence(partitions: Sequence[Row]) -> str:
 # cause
 
 
-def cause_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
+def cause_of(entry: Row, of: Row, harms: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+    """What happened and when: never later than the harm, which the same answers may show first."""
     row = told.findings[entry["findings"][0]]
-    by = by_whom(row, told)
-    is_cause = bool(entry["consequences"]) or row["code"] == "TID001"
     if row["code"] == "TID001":
-        text = recreated(row, told, by)
-        kept = list(dict.fromkeys(one["client_id"] or "a client" for one in of["clients"]))
-        text += f"; {listed(kept)} kept the old topic ID" if kept else ""
-    elif is_cause and row["code"] in cause_sentences():
+        text = recreated(row) + kept_old_id(of, stale_brokers(harms))
+    elif of["clients"] and row["code"] in causes():
+        text = filled(causes()[row["code"]], entry, of, told) or str(row["summary"]).removesuffix(".")
+    elif entry["consequences"] and row["code"] in cause_sentences():
         text = origin(row, dated=told.dated)
     else:
         text = str(row["summary"]).removesuffix(".")
     if (more := entry["count"] - 1) and row["code"] != "TID001":
         text += f" ({more:,} more like it)"
-    return {"sentence": text, "time": row["words"].get("deleted_at") or row["first_seen"], "by": by}
+    unsure = list(dict.fromkeys(one.harm["client_id"] or "" for one in harms if not one.sure))
+    text += f"; {possible_sentence(unsure)}" if unsure else ""
+    return {"sentence": text, "time": min([row["first_seen"], *(one.harm["first_seen"] for one in harms)])}
 
 
-def recreated(row: Row, told: Told, by: Row | None) -> str:
-    """`songs was deleted and recreated at 00:44:51 by lab-admin (User:ANONYMOUS, 127.0.0.1)`."""
-    deleted = row["words"].get("how", "")
-    what = "was deleted and recreated" if deleted else "was recreated"
-    text = f"{row['topic']} {what} at {told.clock(row['last_seen'])}"
-    return text + (f" by {actor(by)}" if by else "")
+def recreated(row: Row) -> str:
+    """`songs was deleted at 00:44:48 and recreated at 00:44:51`."""
+    first, last = row["first_seen"], row["last_seen"]
+    if not row["words"].get("how"):
+        return f"{row['topic']} was recreated at {last[11:19]}"
+    when = f"and recreated at {last[11:19]}"
+    return f"{row['topic']} was deleted {when if first[:19] == last[:19] else f'at {first[11:19]} {when}'}"
 
 
-def actor(by: Row) -> str:
-    detail = ", ".join(filter(None, (by["principal"], by["host"])))
-    name = by["client_id"] or "a client without an ID"
-    return f"{name} ({detail})" if detail else name
+def kept_old_id(of: Row, brokers: Sequence[int]) -> str:
+    kept = list(dict.fromkeys(one["client_id"] or "a client" for one in of["clients"]))
+    if not kept:
+        return ""
+    text = f"; {listed(kept)} kept the old topic ID"
+    return f"{text}, which {numbered(brokers)} may still give them" if brokers else text
 
 
-def by_whom(row: Row, told: Told) -> dict[str, Any] | None:
-    """Who changed something, where that was seen."""
-    words = row["words"]
-    if "by_client" not in words:
-        return None
-    shown = told.principals
-    return {
-        "principal": (words.get("by_principal") or None) if shown else None,
-        "client_id": words["by_client"] or None,
-        "host": (words.get("by_host") or None) if shown else None,
-    }
+def stale_brokers(harms: Sequence[harm.Attached]) -> list[int]:
+    """Brokers that may be why clients keep an old topic ID."""
+    return sorted({broker for one in harms if one.sure for row in one.may_also for broker in row["brokers"]})
+
+
+def numbered(brokers: Sequence[int]) -> str:
+    return f"broker{'' if len(brokers) == 1 else 's'} {', '.join(map(str, brokers))}"
 
 
 def state(card: Row) -> str:
@@ -304,14 +323,14 @@ def impact(card: Row, clients: int) -> str:
     counts: dict[tuple[str, str], int] = {}
     for one in of["clients"]:
         counts[one["api"], one["error"]] = counts.get((one["api"], one["error"]), 0) + one["count"]
-    parts += [f"{plural(count, f'{api} answer')} refused ({error})" for (api, error), count in counts.items()]
+    parts += [rejected(api, error, count) for (api, error), count in counts.items()]
     if of["clients"]:
         hit = len({client(one) for one in of["clients"]})
         parts.append(f"{hit:,} of {plural(max(clients, hit), 'client')}")
     elif not of["partitions"]:
         parts.append(of["sentence"])
     else:
-        parts.append(NOT_AFFECTED)
+        parts.append(possible_sentence(of["possibly"]) or NOT_AFFECTED)
     if of["partitions"] and of["clients"]:
         parts.append(partition_sentence(of["partitions"]))
     if of["briefly"]:
@@ -320,50 +339,76 @@ def impact(card: Row, clients: int) -> str:
     return " · ".join(parts)
 
 
+def rejected(api: str, error: str, count: int) -> str:
+    """`28 writes rejected (UNKNOWN_TOPIC_ID)`."""
+    one, many = NOUNS.get(api, (f"{api} request", f"{api} requests"))
+    return f"{count:,} {one if count == 1 else many} rejected ({error})"
+
+
 # action
+
+
+def templates(name: str) -> Mapping[str, str]:
+    lines = Path(__file__).with_name(name).read_text("ascii").splitlines()[1:]
+    return dict(line.split("\t") for line in lines)
 
 
 @cache
 def actions() -> Mapping[str, str]:
-    lines = Path(__file__).with_name("actions.tsv").read_text("ascii").splitlines()[1:]
-    return dict(line.split("\t") for line in lines)
+    return templates("actions.tsv")
 
 
-def action_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
+@cache
+def causes() -> Mapping[str, str]:
+    """What a finding that hurts clients is called on a card."""
+    return templates("harmful_causes.tsv")
+
+
+def action_of(entry: Row, of: Row, stale: Sequence[int], told: Told) -> dict[str, Any]:
     """What to do about the cause, or, where each consequence needs its own, about these."""
     ones = [entry] if not any(one["own_next"] for one in entry["consequences"]) else entry["consequences"]
     texts = [advice(one, of, told) for one in ones]
+    if entry["code"] == "TID001" and of["clients"]:
+        hurt_clients = list(dict.fromkeys(who(one) for one in of["clients"]))
+        others = [advice(one, of, told) for one in entry["consequences"] if one["code"] not in RESTARTS]
+        first = f"Look at the metadata lag of {numbered(stale)}." if stale else ""
+        texts = [first, f"{'Then restart' if stale else 'Restart'} {listed(hurt_clients)}.", *others]
     return {"sentence": " ".join(dict.fromkeys(filter(None, texts))), "commands": commands(entry, of, told)}
+
+
+RESTARTS = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"})
+"""Findings that a restart of their clients ends."""
 
 
 def advice(entry: Row, of: Row, told: Told) -> str:
     row = told.findings[entry["findings"][0]]
     template = actions().get(row["code"])
-    if template is None:
-        return remedy(row["code"])
+    return (template and filled(template, entry, of, told)) or remedy(row["code"])
+
+
+def filled(template: str, entry: Row, of: Row, told: Told) -> str | None:
+    """None where the finding lacks a word of the template."""
+    row = told.findings[entry["findings"][0]]
     words = {
         **row["words"],
-        "clients": affected(entry, of),
+        "clients": affected(entry, of, told),
         "brokers": ", ".join(map(str, entry["brokers"])),
         "topic": row["topic"] or "(not named)",
         "topic_id": (row["topic_ids"] or [""])[0],
     }
-    fields = {name for _, name, *_ in Formatter().parse(template)} - {None}
-    return (
-        template.format(**words)
-        if fields <= words.keys() and all(words[name or ""] for name in fields)
-        else remedy(row["code"])
-    )
+    fields = {name for _, name, *_ in Formatter().parse(template) if name}
+    return template.format(**words) if all(words.get(name) for name in fields) else None
 
 
-def affected(entry: Row, of: Row) -> str:
+def affected(entry: Row, of: Row, told: Told) -> str:
     """Clients of an entry with their addresses, as far as harm has them; a broker's fetcher is its broker."""
     address = {one["client_id"]: one["address"] for one in (*of["clients"], *of["briefly"])}
+    brokers = {broker for name in entry["findings"] for broker in followers(told.findings[name])}
     names = []
     for name in entry["client_ids"]:
-        match = BROKER.fullmatch(name)
+        match = FETCHER.fullmatch(name)
         shown = f"{name} ({address[name]})" if name in address else name or "the client without an ID"
-        names.append(f"broker {match[1]}" if match else shown)
+        names.append(f"broker {match[1]}" if match and int(match[1]) in brokers else shown)
     return listed(names)
 
 

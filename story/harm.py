@@ -3,7 +3,8 @@
 Knows: the relations of harm_relations.tsv, and how a fact of harm is written in the JSON. Does not know how a refusal
 was seen (`judge/results/harm_rows.py`), nor sentences (`cards.py`).
 Rule: nothing is guessed. A harm belongs to the entry of a finding that the table allows, whose relations all hold and
-whose time fits; a lower rank decides. Harm that fits none stays by itself.
+whose time fits; a relation that is sure comes before one that is not, and a lower rank before a higher one. Where none
+is sure, the card says "may". Harm that fits none stays by itself, in the table of harms.
 """
 
 import datetime as dt
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 Row = Mapping[str, Any]
-SOONER_S = 30.0
-"""Harm may begin so much sooner than its finding is first seen: brokers' grace."""
+LATER_S = 30.0
+"""Harm may end so much sooner than its finding is first seen: brokers' grace."""
+CLOCKS_S = 1.0
+"""Agents' clocks differ less than this: harm that begins sooner than its cause by more does not follow from it."""
 ONGOING_S = 60.0
 """A client that is refused asks again within this time: it still fails if it failed so shortly before the end."""
 MOST = 16
@@ -28,6 +31,8 @@ CLOSED = "connection closed"
 class Rule(NamedTuple):
     code: str
     rank: int
+    sure: bool
+    """Else the finding may be the reason, and is named as that only."""
     relations: tuple[str, ...]
     why: str
 
@@ -36,7 +41,10 @@ class Rule(NamedTuple):
 def relations() -> Mapping[str, Rule]:
     lines = Path(__file__).with_name("harm_relations.tsv").read_text("ascii").splitlines()[1:]
     found = (line.split("\t") for line in lines)
-    return {code: Rule(code, int(rank), tuple(names.split(",")), why) for code, rank, names, why in found}
+    return {
+        code: Rule(code, int(rank), certainty == "sure", tuple(names.split(",")), why)
+        for code, rank, certainty, names, why in found
+    }
 
 
 def same_client(harm: Row, finding: Row) -> bool:
@@ -84,24 +92,47 @@ def fits(harm: Row, finding: Row) -> bool:
     rule = relations().get(finding["code"])
     if rule is None or harm["cluster"] != finding["cluster"]:
         return False
-    sooner = seconds(harm["last_seen"]) < seconds(finding["first_seen"]) - SOONER_S
+    sooner = seconds(harm["last_seen"]) < seconds(finding["first_seen"]) - LATER_S
     return not sooner and all(HOLDS[name](harm, finding) for name in rule.relations)
 
 
-def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Row]]:
-    """The harms of each entry, by its place; those of -1 fit none."""
-    places: list[tuple[int, Row]] = [
-        (place, findings[name])
+class Attached(NamedTuple):
+    """One harm at the entry that it follows from."""
+
+    harm: Row
+    sure: bool
+    may_also: tuple[Row, ...] = ()
+    """Findings that may be the reason too, of any entry."""
+
+
+def by_entry(entries: Sequence[Row], findings: Mapping[str, Row], harms: Iterable[Row]) -> dict[int, list[Attached]]:
+    """The harms of each entry, by its place; those that fit none are left out."""
+    places: list[tuple[int, Row, Row]] = [
+        (place, findings[name], findings[entry["findings"][0]])
         for place, entry in enumerate(entries)
         for one in (entry, *entry["consequences"])
         for name in one["findings"]
         if findings[name]["code"] in relations()
     ]
-    found: dict[int, list[Row]] = {}
+    found: dict[int, list[Attached]] = {}
     for harm in harms:
-        ranked = [(relations()[row["code"]].rank, place) for place, row in places if fits(harm, row)]
-        found.setdefault(min(ranked)[1] if ranked else -1, []).append(harm)
+        fitting = [(relations()[row["code"]], place, row) for place, row, root in places if follows(harm, row, root)]
+        if fitting:
+            rule, place, _ = min(fitting, key=lambda one: (not one[0].sure, one[0].rank, one[1]))
+            may = tuple(row for other, _, row in fitting if not other.sure)
+            found.setdefault(place, []).append(Attached(harm, rule.sure, may))
     return found
+
+
+def follows(harm: Row, finding: Row, root: Row) -> bool:
+    """Whether harm can follow from a finding, and did not begin before what the finding itself follows from."""
+    states_it = finding is root and "client" in relations()[finding["code"]].relations
+    return fits(harm, finding) and (states_it or seconds(harm["first_seen"]) >= begins_s(root) - CLOCKS_S)
+
+
+def begins_s(finding: Row) -> float:
+    """When the first of its evidence was seen."""
+    return min(map(seconds, (finding["first_seen"], *(side["time"] for side in finding["sides"]))))
 
 
 def closed_connections(finding: Row) -> list[Row]:

@@ -39,7 +39,6 @@ SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name !=
 """In the order of the JSON: first what a verdict is about, the findings last."""
 SPANNED = ("findings", "harms", "clients", "topics")
 """Tables whose rows show until when something was seen."""
-IDENTIFYING = frozenset({"by_principal", "by_host"})
 LISTINGS = {table.name: table.shown.listed for table in SHOWN if table.shown and table.shown.listed}
 """Columns that a replay lists on the terminal, by table."""
 
@@ -82,26 +81,22 @@ class Result:
         choice: Choice = EVERYTHING,
         inputs: Sequence[str] = (),
         keylogs: Sequence[str] = (),
-        *,
-        principals: bool = True,
     ) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
-        `not_listed` where not all findings are asked for. `inputs` and `keylogs` are for the commands of cards; without
-        `principals` nobody who changed something is shown by principal and address.
+        `not_listed` where not all findings are asked for. `inputs` and `keylogs` are for the commands of cards.
         """
         tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
         every = with_causes(tables["findings"], self.rows["findings"])
-        if not principals:
-            every = [without_principals(finding) for finding in every]
         tables["findings"] = [finding for finding in every if choice.fits(finding)]
         told = Told(
             {finding["id"]: finding for finding in every},
             clients_seen(tables["clients"]),
-            max((seconds(row["last_seen"]) for name in SPANNED for row in tables[name]), default=0.0),
+            max(
+                (seconds(row["last_seen"]) for name in SPANNED for row in tables[name] if row["last_seen"]), default=0.0
+            ),
             dated=len({row[column][:10] for row in every for column in ("first_seen", "last_seen")}) > 1,
             inputs=inputs,
             keylogs=keylogs,
-            principals=principals,
         )
         return {
             "coverage": coverage(self.rows["coverage"]),
@@ -132,11 +127,6 @@ class Result:
                     counts["protocol"] = row["detail"]
                 counts[measure] = counts.get(measure, 0) + row["count"]
         return list(found.values())
-
-
-def without_principals(finding: Row) -> Row:
-    """Who changed something by client ID alone."""
-    return {**finding, "words": {name: word for name, word in finding["words"].items() if name not in IDENTIFYING}}
 
 
 def coverage(rows: list[Row]) -> Row:
