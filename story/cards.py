@@ -308,9 +308,10 @@ def numbered(brokers: Sequence[int]) -> str:
 
 def state(card: Row) -> str:
     """`since 00:44:48 UTC, still failing`: of the harm, else of the cause."""
-    facts = card["harm"]["clients"]
+    facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
     if not facts:
-        return f"since {card['cause']['time'][11:19]} UTC"
+        times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
+        return f"since {min(times)[11:19]} UTC"
     since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
     if any(one["ongoing"] for one in facts):
         return f"{since}, still failing"

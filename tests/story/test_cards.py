@@ -15,7 +15,7 @@ from wirecheck.dashboards.terminal_card import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
-from wirecheck.story.cards import NOT_AFFECTED, Told, actions, causes, impact, with_cards
+from wirecheck.story.cards import NOT_AFFECTED, Told, actions, causes, impact, state, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
 from wirecheck.streaming.store.run_result import plain
@@ -148,6 +148,12 @@ def test_names_from_the_wire_are_one_word_of_a_command_and_move_no_cursor():
     assert len(shlex.split(evidence)) == 6
     for line in card_lines(legible(card), 9):
         assert line.plain.isprintable()
+
+
+def test_since_is_of_the_harm_and_not_of_its_cause():
+    stuck = found("TID002", at_s=40, topic="t", topic_ids=[NEW], brokers=[3], words={"partitions": "partition 0"})
+    (card,) = cards([RECREATED, stuck], [])
+    assert (state(card), card["cause"]["time"]) == ("since 12:00:40 UTC", at(0))
 
 
 def test_who_is_hurt_comes_first_whatever_the_kind():
