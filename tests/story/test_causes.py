@@ -178,6 +178,22 @@ def test_a_refused_version_follows_from_the_client_that_sends_it():
         assert linked([old, refused | other])["VER001"].cause is None
 
 
+def test_at_an_address_that_changed_cluster_ids_without_a_name_and_other_versions_follow_from_the_change():
+    switched = found("CLU004", lasts_s=5, topic_ids=[OLD], sides=[side("DescribeCluster", 1)])
+    unnamed = found("TID014", at_s=600, topic_ids=[OLD], sides=[side("Fetch", 13)])
+    versions = found("VER007", at_s=20, sides=[side("ApiVersions", 3)])
+    assert linked([switched, unnamed, versions])["CLU004"].consequences == ("TID014", "VER007")
+    elsewhere = "10.0.0.7:1>10.0.0.2:9092"
+    for row, other in (
+        (unnamed, {"topic_ids": [NEW]}),
+        (unnamed, {"sides": [side("Fetch", 13, elsewhere)]}),
+        (versions, {"sides": [side("ApiVersions", 3, elsewhere)]}),
+        (versions, {"first_seen": NOON + dt.timedelta(seconds=60)}),
+        (versions, {"first_seen": NOON - dt.timedelta(seconds=60)}),
+    ):
+        assert linked([switched, row | other])["CLU004"].consequences == ()
+
+
 def test_the_order_of_findings_changes_nothing():
     rows = [RECREATED, ASLEEP, *BEHIND, STUCK]
     expected = linked(rows)

@@ -90,7 +90,7 @@ def test_a_counter_does_not_go_back_where_a_topic_is_withdrawn(page, told):
 def finding(name, code, kind, **columns):
     """A row of the table, at noon."""
     common = {"label": "L", "cluster": "C", "state": "open", "revision": 1, "first_seen": 9 * S, "last_seen": 9 * S}
-    lists = {"topic_ids": [], "client_ids": [], "brokers": [], "sides": []}
+    lists = {"topic_ids": [], "client_ids": [], "brokers": [], "sides": [], "words": []}
     return {
         "id": name,
         "code": code,
