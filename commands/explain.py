@@ -44,7 +44,7 @@ def explain(code: str | None) -> None:
     names = {check.name: check.code for check in catalogue.CHECKS.values()}
     wanted = names.get(code.lower(), code.upper())
     if wanted in catalogue.CHECKS:
-        from wirecheck.dashboards.remedies import remedy
+        from wirecheck.story.remedies import remedy
 
         print_page(catalogue.page(wanted, remedy(wanted)))
     elif (number := error_number(code)) is not None:

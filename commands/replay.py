@@ -61,7 +61,7 @@ SCHEMA_VERSION = 1
 @options.strict()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet()
-@click.option("-v", "--verbose", is_flag=True, help="Show Spark's log output.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
 def replay(
     inputs: tuple[str, ...],
     form: str,
@@ -100,7 +100,7 @@ def replay(
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
-        result = found.json(choice)
+        result = found.json(choice, inputs, list(map(str, options.key_logs())))
         result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":
             result |= for_programs(result, inputs)
@@ -114,7 +114,7 @@ def replay(
         from wirecheck.dashboards import terminal
         from wirecheck.streaming.store.run_result import LISTINGS
 
-        terminal.show(legible(result), console(), LISTINGS)
+        terminal.show(legible(result), console(), LISTINGS, whole=choices["verbose"])
     for line in suggestions(result["coverage"]):
         tell(f"wirecheck: {line}")
     need_kafka(result["coverage"], ports)
@@ -147,7 +147,7 @@ def about(inputs: tuple[str, ...]) -> dict[str, Any]:
 def for_programs(result: dict[str, Any], inputs: tuple[str, ...]) -> dict[str, Any]:
     """What a person reads beside a finding, as values: what to do, which commands show it."""
     from wirecheck.dashboards.evidence_commands import every_command
-    from wirecheck.dashboards.remedies import remedy
+    from wirecheck.story.remedies import remedy
 
     keylogs = result.get("keylogs", ())
     findings = [

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from wirecheck.dashboards.evidence_commands import commands
-from wirecheck.dashboards.remedies import remedy
 from wirecheck.dashboards.report.timeline import Axis, axis_of
+from wirecheck.dashboards.terminal_card import show_first_screen
 from wirecheck.dashboards.terminal_tables import put, rows_table
 from wirecheck.dashboards.topic_id import hex_id
 from wirecheck.dashboards.verdict import (
@@ -30,9 +30,9 @@ from wirecheck.dashboards.verdict import (
     named_cluster,
     not_read,
     plural,
-    sentence,
     share,
 )
+from wirecheck.story.remedies import remedy
 
 COLOURS = {"violation": "bold red", "anomaly": "yellow", "information": "cyan", "visibility": "magenta"}
 SIDES_SHOWN = 4
@@ -66,8 +66,19 @@ class Shown:
     """What was said to do, once for each check."""
 
 
-def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = MappingProxyType({})) -> None:
-    """Print a whole result: coverage, findings, topics, clusters, and of further tables these columns."""
+def show(
+    result: Row, console: Console, listings: Mapping[str, Sequence[str]] = MappingProxyType({}), *, whole: bool = True
+) -> None:
+    """Print a result: its cards, and as a whole coverage, topics, clusters, findings, and of further tables these
+    columns.
+    """
+    show_first_screen(result, console)
+    if whole:
+        console.print()
+        show_details(result, console, listings)
+
+
+def show_details(result: Row, console: Console, listings: Mapping[str, Sequence[str]]) -> None:
     axis = axis_of(result)
     hang(coverage_text(result["coverage"]), console, 10)
     if result["clusters"]:
@@ -78,7 +89,6 @@ def show(result: Row, console: Console, listings: Mapping[str, Sequence[str]] = 
         console.print(Text(f"  not all was readable: {error}", style="yellow"))
     for cluster in result["clusters"]:
         hang(cluster_text(cluster, result["clusters"]), console, 10)
-    hang(Text("Verdict   ", style="bold").append(sentence(result), style="not bold"), console, 10)
     if result["coverage"]["messages"] or result["coverage"]["encrypted_connections"]:
         show_findings(result, axis, console, listings)
     if "engine" in result:

@@ -34,20 +34,21 @@ UNKNOWN_CLUSTER = "unknown cluster"
 
 
 def sentence(result: Row) -> str:
-    """The first cause, and how many there are besides; where nothing is wrong, that, and what it rests on."""
+    """The first card's headline; where nothing is wrong, that, and what it rests on."""
     found = blamed(result)
     if not found and result.get("not_listed"):
         return f"Nothing of what was asked for needs a look; {plural(result['not_listed'], 'finding')} not listed."
     if not found or not result["coverage"]["messages"]:
         return tally_sentence(result)
-    more = len(found) - 1
-    return str(found[0]["sentence"]) + (f" {plural(more, 'more cause')} below." if more else "")
+    return str(found[0]["card"]["headline"])
 
 
 def blamed(result: Row) -> list[Row]:
     """Entries that somebody has to look into, for themselves or for what follows from them."""
     return [
-        entry for entry in result["entries"] if any(row["kind"] in BLAMED for row in (entry, *entry["consequences"]))
+        entry
+        for entry in result["entries"]
+        if entry["card"]["harm"]["clients"] or any(row["kind"] in BLAMED for row in (entry, *entry["consequences"]))
     ]
 
 

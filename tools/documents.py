@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tools import man_page, run_notebook
 from wirecheck.dashboards.boards import grafana
-from wirecheck.dashboards.remedies import remedies
 from wirecheck.judge.checks import catalogue
+from wirecheck.story.remedies import remedies
 from wirecheck.streaming.run import metric_catalogue
 from wirecheck.streaming.store import result_folder, result_tables
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from wirecheck.dashboards.remedies import remedies
 from wirecheck.judge.checks import catalogue
+from wirecheck.story.remedies import remedies
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = {

@@ -312,14 +312,16 @@ def replay(
         with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
             result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect)).result()
             captured = captured_of(files_of(frames))
-        return verdict(result, tuple(named), captured)
+        return verdict(result, tuple(named), captured, [str(path) for path in several(keylog)])
 
 
-def verdict(result: Result, inputs: tuple[str, ...], captured: Mapping[str, Any] | None) -> Verdict:
+def verdict(
+    result: Result, inputs: tuple[str, ...], captured: Mapping[str, Any] | None, keylogs: Sequence[str]
+) -> Verdict:
     from wirecheck.commands.replay import about, for_programs
     from wirecheck.dashboards.verdict import sentence
 
-    told = result.json()
+    told = result.json(inputs=inputs, keylogs=keylogs)
     told |= {"verdict": sentence(told), "engine": "local", "captured": captured, **about(inputs)}
     told |= for_programs(told, inputs)
     warn_of(told["coverage"])

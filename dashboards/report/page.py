@@ -16,9 +16,9 @@ import jinja2
 from markupsafe import Markup
 
 from wirecheck.dashboards import tickets, verdict
-from wirecheck.dashboards.remedies import remedy
 from wirecheck.dashboards.report import coverage_tiles, lanes, matrix, sequence, timeline, who_says
 from wirecheck.dashboards.topic_id import hex_id
+from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
 CLIENTS_SHOWN, TOPICS_SHOWN = 1000, 2000

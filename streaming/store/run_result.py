@@ -6,15 +6,17 @@ Rule: nothing is computed here that is not in the tables; the JSON is a view of 
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wirecheck.judge.results.result_table import ResultTable, Shown
+from wirecheck.story.cards import Told, clients_seen, with_cards
 from wirecheck.story.causes import Linked, linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
+from wirecheck.story.harm import seconds
 from wirecheck.streaming.store import result_folder
 from wirecheck.streaming.store.result_tables import TABLES
 
@@ -35,6 +37,8 @@ BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
 """Tables whose row `others` is about none in particular; that of findings says which check, and is a finding."""
 SHOWN = sorted((t for t in TABLES.values() if t.shown), key=lambda t: (t.name != "clusters", t.name == "findings"))
 """In the order of the JSON: first what a verdict is about, the findings last."""
+SPANNED = ("findings", "harms", "clients", "topics")
+"""Tables whose rows show until when something was seen."""
 LISTINGS = {table.name: table.shown.listed for table in SHOWN if table.shown and table.shown.listed}
 """Columns that a replay lists on the terminal, by table."""
 
@@ -72,17 +76,32 @@ class Result:
             rows_of[table] = [row for row in rows_of[table] if row.get("others") is None]
         return cls(rows_of, tuple(others))
 
-    def json(self, choice: Choice = EVERYTHING) -> Row:
+    def json(
+        self,
+        choice: Choice = EVERYTHING,
+        inputs: Sequence[str] = (),
+        keylogs: Sequence[str] = (),
+    ) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
-        `not_listed` where not all findings are asked for.
+        `not_listed` where not all findings are asked for. `inputs` and `keylogs` are for the commands of cards.
         """
         tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
         every = with_causes(tables["findings"], self.rows["findings"])
         tables["findings"] = [finding for finding in every if choice.fits(finding)]
+        told = Told(
+            {finding["id"]: finding for finding in every},
+            clients_seen(tables["clients"]),
+            max(
+                (seconds(row["last_seen"]) for name in SPANNED for row in tables[name] if row["last_seen"]), default=0.0
+            ),
+            dated=len({row[column][:10] for row in every for column in ("first_seen", "last_seen")}) > 1,
+            inputs=inputs,
+            keylogs=keylogs,
+        )
         return {
             "coverage": coverage(self.rows["coverage"]),
             **tables,
-            "entries": entries(tables["findings"], every),
+            "entries": with_cards(entries(tables["findings"], every), tables["harms"], told),
             **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
             **self.uncounted(*BOUNDED),
         }

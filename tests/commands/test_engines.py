@@ -70,8 +70,8 @@ def test_what_is_asked_for_is_taken(engine, sized):
     assert engines.engine_for(engine, [sized(1)]) == engine
 
 
-def test_the_last_line_names_the_engine(run):
-    told = run("replay", EXAMPLE)
+def test_the_last_line_of_the_details_names_the_engine(run):
+    told = run("replay", EXAMPLE, "-v")
     assert (told.exit_code, told.stdout.splitlines()[-1]) == (1, "Engine    local, without Spark")
     assert json.loads(run("replay", EXAMPLE, "--format", "json").stdout)["engine"] == "local"
 
@@ -79,7 +79,7 @@ def test_the_last_line_names_the_engine(run):
 def test_a_piped_capture_is_checked_without_java():
     with EXAMPLE.open("rb") as capture:
         told = subprocess.run(
-            [sys.executable, "-m", "wirecheck", "replay", "-"],
+            [sys.executable, "-m", "wirecheck", "replay", "-", "-v"],
             cwd=ROOT,
             stdin=capture,
             env={**os.environ, "JAVA_HOME": "/nowhere", "PATH": ""},

@@ -55,7 +55,7 @@ def words(text):
 
 
 def test_replay_and_explain_say_the_same_of_a_check(run):
-    told = run("replay", EXAMPLE, "--engine", "local").stdout
+    told = run("replay", EXAMPLE, "-v", "--engine", "local").stdout
     code, name, kind = re.search(r"^([A-Z]{3}\d{3}) (\S+)  (\w+)", told, re.MULTILINE).groups()
     head, rest = run("explain", code).stdout.split("\n", 1)
     assert head == f"## {code} {name}"

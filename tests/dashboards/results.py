@@ -3,6 +3,7 @@
 import copy
 import itertools
 
+from wirecheck.story.cards import Told, with_cards
 from wirecheck.story.entries import entries
 
 SIDE = {
@@ -59,6 +60,7 @@ RESULT = {
     "clusters": [{"label": "default", "cluster_id": "aqj98zPCSGyEHO5efX6mPg", "endpoints": ["127.0.1.3:19093"]}],
     "topics": [TOPIC],
     "clients": [],
+    "harms": [],
     "findings": [
         {**FINDING, "id": "b" * 16, "code": "TID001", "kind": "information", "name": "topic-recreated"},
         FINDING,
@@ -67,8 +69,11 @@ RESULT = {
 
 
 def read(result, every=()):
-    """The same with its findings as entries, as the JSON has them."""
-    return result | {"entries": entries(result["findings"], every)}
+    """The same with its findings as entries and their cards, as the JSON has them."""
+    findings = {finding["id"]: finding for finding in (*every, *result["findings"])}
+    told = Told(findings, len(result["clients"]), 0.0)
+    made = with_cards(entries(result["findings"], every), result["harms"], told)
+    return result | {"entries": made}
 
 
 RESULT = read(RESULT)

@@ -6,8 +6,8 @@ import click
 import pytest
 
 from wirecheck import door
-from wirecheck.dashboards.remedies import remedies, remedy
 from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.story.remedies import remedies, remedy
 
 
 def test_every_check_has_its_line_in_the_catalogue_s_order():

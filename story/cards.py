@@ -1,0 +1,447 @@
+"""The card of an entry: who is hurt, what caused it, what to do, and what proves it. Everybody is shown the same words.
+
+Knows: the sentences of cards, and that harm comes before its cause. Does not know how harm was found (`harm.py`), what
+follows from what (`causes.py`), nor colours and columns.
+Rule: a card has no word that its findings and harms do not carry. Text from the wire is quoted for a shell wherever a
+command holds it, and escaped by whoever prints it.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from wirecheck.story import harm
+from wirecheck.story.causes import requesters
+from wirecheck.story.entries import cause_sentences, origin
+from wirecheck.story.remedies import remedy
+
+Row = Mapping[str, Any]
+READS = frozenset({"Fetch", "ShareFetch", "ListOffsets", "OffsetForLeaderEpoch"})
+NOT_AFFECTED = "no client is affected in this capture"
+NOT_REFUSED = "no request of a client was refused for long"
+"""Of findings that name a client or a group, which may be affected in another way."""
+NOUNS = {
+    "Fetch": ("fetch", "fetches"),
+    "ShareFetch": ("share fetch", "share fetches"),
+    "Produce": ("write", "writes"),
+    "OffsetCommit": ("offset commit", "offset commits"),
+}
+BLAMED = frozenset({"violation", "anomaly"})
+NAMES_SHOWN = 3
+FRAMES_SHOWN = 4
+FILE = "FILE"
+"""In place of a capture's path where that is not known."""
+FETCHER = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
+"""Client IDs of brokers that follow, where their hosts are brokers too."""
+INTERNAL = re.compile(r"(?:broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10})", re.ASCII)
+"""Client IDs of brokers and controllers."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What all cards of one result share."""
+
+    findings: Mapping[str, Row]
+    """By ID."""
+    clients: int
+    """How many were seen; brokers and controllers are none."""
+    end_s: float
+    """When something was seen last."""
+    dated: bool = False
+    """Whether times need their day."""
+    inputs: Sequence[str] = ()
+    keylogs: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def files(self) -> str:
+        return shlex.join(self.inputs) if self.inputs else FILE
+
+
+def with_cards(entries: Sequence[Row], harms: Sequence[Row], told: Told) -> list[dict[str, Any]]:
+    """Entries with their cards, in the order in which people read them: those that hurt somebody first."""
+    found = harm.by_entry(entries, told.findings, harms)
+    every = [one for attached in found.values() for one in attached]
+    made = [
+        {**entry, "card": card(entry, [*found.get(place, ()), *closing(entry, told)], every, told)}
+        for place, entry in enumerate(entries)
+    ]
+    return sorted(made, key=lambda entry: -hurt(entry))
+
+
+def hurt(entry: Row) -> int:
+    """How much harm there is: clients count more than partitions, and what goes on more than what ended."""
+    of = entry["card"]["harm"]
+    return 4 * any(one["ongoing"] for one in of["clients"]) + 2 * bool(of["clients"]) + bool(of["partitions"])
+
+
+def closing(entry: Row, told: Told) -> list[harm.Attached]:
+    rows = [told.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+    closed = (one for row in rows if row["code"] == harm.CLOSES for one in harm.closed_connections(row))
+    return [harm.Attached(one, sure=True) for one in closed]
+
+
+def card(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+    """Of an entry and its harms; `every` has those of other entries too, which this one may be behind."""
+    of = harm_of(entry, harms, every, told)
+    cause = cause_of(entry, of, harms, told)
+    hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
+    return {
+        "headline": capitalized(of["sentence"] if hurts else fault(entry, cause, told)),
+        "harm": of,
+        "cause": cause,
+        "action": action_of(entry, of, stale_brokers(harms), told),
+        "evidence": evidence_of(entry, of, told),
+    }
+
+
+def fault(entry: Row, cause: Row, told: Told) -> str:
+    """The cause; of a normal event, as a recreation, what is wrong since then."""
+    if entry["kind"] in BLAMED:
+        return str(cause["sentence"])
+    wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
+    summary = told.findings[wrong[0]["findings"][0]]["summary"] if wrong else cause["sentence"]
+    return str(summary).removesuffix(".")
+
+
+def capitalized(text: str) -> str:
+    """A name from the wire stays as it is."""
+    word = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if word in {"broker", "brokers", "no", "an", "a", "the"} else text
+
+
+# harm
+
+
+def harm_of(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+    mine = harm.joined(one.harm for one in harms)
+    facts = harm.worst_first(harm.fact(one, told.end_s) for one in mine if one["level"] == harm.HURT)
+    named = {(one["client_id"], one["address"]) for one in facts}
+    briefly = harm.worst_first(
+        harm.fact(one, told.end_s)
+        for one in mine
+        if one["level"] != harm.HURT and (one["client_id"], one["address"]) not in named
+    )
+    partitions = partitions_of(entry, told)
+    possibly = possibly_hurt(entry, harms, every)
+    none = possible_sentence(possibly) or (NOT_REFUSED if names_clients(entry, told) else NOT_AFFECTED)
+    return {
+        "sentence": harm_sentence(facts, partitions) or none,
+        "clients": facts[: harm.MOST],
+        "briefly": briefly[: harm.MOST],
+        "partitions": partitions[: harm.MOST],
+        "possibly": possibly[: harm.MOST],
+        "others": sum(max(0, len(found) - harm.MOST) for found in (facts, briefly, partitions, possibly)),
+    }
+
+
+def possibly_hurt(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached]) -> list[str]:
+    """Clients on another card that may be refused because of this entry."""
+    ids = {name for one in (entry, *entry["consequences"]) for name in one["findings"]}
+    others = (one for one in every if one not in harms and one.harm["level"] == harm.HURT)
+    return sorted({one.harm["client_id"] or "" for one in others if any(row["id"] in ids for row in one.may_also)})
+
+
+def possible_sentence(names: Sequence[str]) -> str:
+    shown = listed([name or "a client without an ID" for name in names])
+    return f"this may be why {shown} {'is' if len(names) == 1 else 'are'} refused" if names else ""
+
+
+def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
+    """The worst in words, the other clients by name, as far as they fit into a sentence; empty if nothing is hurt."""
+    if not facts:
+        return partition_sentence(partitions) if partitions else ""
+    worst = facts[0]
+    others = list(dict.fromkeys(who(one) for one in facts if (one["client_id"], one["address"]) != client(worst)))
+    more = f"; also hurt: {listed(others)}" if others else ""
+    return f"{who(worst)} {does_not(worst)}{more}"
+
+
+def names_clients(entry: Row, told: Told) -> bool:
+    """Whether a finding that needs a look is about a client or a group."""
+    rows = [told.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+    return any(
+        row["kind"] in BLAMED
+        and ("group" in row["words"] or any(not INTERNAL.fullmatch(name) for name in row["client_ids"]))
+        for row in rows
+    )
+
+
+def client(fact: Row) -> tuple[Any, Any]:
+    return fact["client_id"], fact["address"]
+
+
+def who(fact: Row) -> str:
+    return f"{fact['client_id'] or 'a client without an ID'} ({fact['address']})"
+
+
+def does_not(fact: Row) -> str:
+    """What a client cannot do, and for how long."""
+    lasted = duration(harm.seconds(fact["last_seen"]) - harm.seconds(fact["first_seen"]))
+    if fact["error"] == harm.CLOSED:
+        return f"cannot use the broker: it closes the connection on {fact['api']}"
+    if fact["api"] in READS:
+        return f"has read nothing from {fact['topic']} for {lasted}"
+    if fact["api"] == "Produce":
+        return f"cannot write to {fact['topic']}: {plural(fact['count'], 'write')} rejected in {lasted}"
+    if fact["api"] == "OffsetCommit":
+        return f"cannot commit offsets of {fact['topic']}: {plural(fact['count'], 'request')} rejected in {lasted}"
+    return f"is refused {fact['api']} of {fact['topic']}: {plural(fact['count'], 'request')} in {lasted}"
+
+
+def duration(lasted_s: float) -> str:
+    whole = round(lasted_s)
+    if whole < 120:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 7200 else f"{whole // 3600} h"
+
+
+def listed(names: Sequence[str]) -> str:
+    left = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {plural(left, 'other')}" if left > 0 else "")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def partitions_of(entry: Row, told: Told) -> list[dict[str, Any]]:
+    """Partitions without a working leader, or one replica short, as the entry's findings state it."""
+    found = []
+    for one in (entry, *entry["consequences"]):
+        for name in one["findings"]:
+            row = told.findings[name]
+            if (what := lacking(row)) is not None:
+                number = row["words"].get("partition")
+                found.append(
+                    {
+                        "topic": row["topic"] or (row["topic_ids"] or [None])[0],
+                        "partitions": row["words"].get("partitions") or (f"partition {number}" if number else ""),
+                        "what": what,
+                        "brokers": brokers_at_fault(row),
+                        "first_seen": row["first_seen"],
+                    }
+                )
+    return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
+
+
+LEADERLESS, SHORT = "no working leader", "one replica short"
+LACKING = {"CTL010": LEADERLESS, "CTL011": SHORT, "TID002": SHORT}
+
+
+def lacking(row: Row) -> str | None:
+    if row["code"] == "FET001" and followers(row):
+        return SHORT
+    return LACKING.get(row["code"])
+
+
+def followers(row: Row) -> list[int]:
+    """Brokers that made the requests themselves, as the check knows them by their hosts."""
+    return sorted(requesters(row))
+
+
+def brokers_at_fault(row: Row) -> list[int]:
+    return followers(row) or list(row["brokers"])
+
+
+def partition_sentence(partitions: Sequence[Row]) -> str:
+    first, left = partitions[0], len(partitions) - 1
+    of = f"{first['topic']} {first['partitions']}".strip()
+    brokers = ", ".join(map(str, first["brokers"]))
+    if first["what"] == LEADERLESS:
+        text = f"{of} has no working leader: broker {brokers} rejects requests for it"
+    else:
+        text = f"broker {brokers} does not replicate {of}: one replica short"
+    return text + (f" ({left:,} more)" if left else "")
+
+
+# cause
+
+
+def cause_of(entry: Row, of: Row, harms: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+    """What happened and when: never later than the harm, which the same answers may show first."""
+    row = told.findings[entry["findings"][0]]
+    if row["code"] == "TID001":
+        text = recreated(row) + kept_old_id(of, stale_brokers(harms))
+    elif of["clients"] and row["code"] in causes():
+        text = filled(causes()[row["code"]], entry, of, told) or str(row["summary"]).removesuffix(".")
+    elif entry["consequences"] and row["code"] in cause_sentences():
+        text = origin(row, dated=told.dated)
+    else:
+        text = str(row["summary"]).removesuffix(".")
+    if (more := entry["count"] - 1) and row["code"] != "TID001":
+        text += f" ({more:,} more like it)"
+    unsure = list(dict.fromkeys(one.harm["client_id"] or "" for one in harms if not one.sure))
+    text += f"; {possible_sentence(unsure)}" if unsure else ""
+    return {"sentence": text, "time": min([row["first_seen"], *(one.harm["first_seen"] for one in harms)])}
+
+
+def recreated(row: Row) -> str:
+    """`songs was deleted at 00:44:48 and recreated at 00:44:51`."""
+    first, last = row["first_seen"], row["last_seen"]
+    if not row["words"].get("how"):
+        return f"{row['topic']} was recreated at {last[11:19]}"
+    when = f"and recreated at {last[11:19]}"
+    return f"{row['topic']} was deleted {when if first[:19] == last[:19] else f'at {first[11:19]} {when}'}"
+
+
+def kept_old_id(of: Row, brokers: Sequence[int]) -> str:
+    kept = list(dict.fromkeys(one["client_id"] or "a client" for one in of["clients"]))
+    if not kept:
+        return ""
+    text = f"; {listed(kept)} kept the old topic ID"
+    return f"{text}, which {numbered(brokers)} may still give them" if brokers else text
+
+
+def stale_brokers(harms: Sequence[harm.Attached]) -> list[int]:
+    """Brokers that may be why clients keep an old topic ID."""
+    return sorted({broker for one in harms if one.sure for row in one.may_also for broker in row["brokers"]})
+
+
+def numbered(brokers: Sequence[int]) -> str:
+    return f"broker{'' if len(brokers) == 1 else 's'} {', '.join(map(str, brokers))}"
+
+
+def state(card: Row) -> str:
+    """`since 00:44:48 UTC, still failing`: of the harm, else of the cause."""
+    facts, partitions = card["harm"]["clients"], card["harm"]["partitions"]
+    if not facts:
+        times = [one["first_seen"] for one in partitions] or [card["cause"]["time"]]
+        return f"since {min(times)[11:19]} UTC"
+    since = f"since {min(one['first_seen'] for one in facts)[11:19]} UTC"
+    if any(one["ongoing"] for one in facts):
+        return f"{since}, still failing"
+    return f"{since}, until {max(one['last_seen'] for one in facts)[11:19]} UTC"
+
+
+def impact(card: Row, clients: int) -> str:
+    """How many requests of how many clients; who was affected briefly."""
+    of, parts = card["harm"], []
+    counts: dict[tuple[str, str], int] = {}
+    for one in of["clients"]:
+        counts[one["api"], one["error"]] = counts.get((one["api"], one["error"]), 0) + one["count"]
+    parts += [rejected(api, error, count) for (api, error), count in counts.items()]
+    if of["clients"]:
+        hit = len({client(one) for one in of["clients"]})
+        parts.append(f"{hit:,} of {plural(max(clients, hit), 'client')}")
+    elif not of["partitions"]:
+        parts.append(of["sentence"])
+    else:
+        parts.append(possible_sentence(of["possibly"]) or NOT_AFFECTED)
+    if of["partitions"] and of["clients"]:
+        parts.append(partition_sentence(of["partitions"]))
+    if of["briefly"]:
+        names = list(dict.fromkeys(one["client_id"] or "a client" for one in of["briefly"]))
+        parts.append(f"briefly affected: {listed(names)}")
+    return " · ".join(parts)
+
+
+def rejected(api: str, error: str, count: int) -> str:
+    """`28 writes rejected (UNKNOWN_TOPIC_ID)`."""
+    one, many = NOUNS.get(api, (f"{api} request", f"{api} requests"))
+    return f"{count:,} {one if count == 1 else many} rejected ({error})"
+
+
+# action
+
+
+def templates(name: str) -> Mapping[str, str]:
+    lines = Path(__file__).with_name(name).read_text("ascii").splitlines()[1:]
+    return dict(line.split("\t") for line in lines)
+
+
+@cache
+def actions() -> Mapping[str, str]:
+    return templates("actions.tsv")
+
+
+@cache
+def causes() -> Mapping[str, str]:
+    """What a finding that hurts clients is called on a card."""
+    return templates("harmful_causes.tsv")
+
+
+def action_of(entry: Row, of: Row, stale: Sequence[int], told: Told) -> dict[str, Any]:
+    """What to do about the cause, or, where each consequence needs its own, about these."""
+    ones = [entry] if not any(one["own_next"] for one in entry["consequences"]) else entry["consequences"]
+    texts = [advice(one, of, told) for one in ones]
+    if entry["code"] == "TID001" and of["clients"]:
+        hurt_clients = list(dict.fromkeys(who(one) for one in of["clients"]))
+        others = [advice(one, of, told) for one in entry["consequences"] if one["code"] not in RESTARTS]
+        first = f"Look at the metadata lag of {numbered(stale)}." if stale else ""
+        texts = [first, f"{'Then restart' if stale else 'Restart'} {listed(hurt_clients)}.", *others]
+    return {"sentence": " ".join(dict.fromkeys(filter(None, texts))), "commands": commands(entry, of, told)}
+
+
+RESTARTS = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"})
+"""Findings that a restart of their clients ends."""
+
+
+def advice(entry: Row, of: Row, told: Told) -> str:
+    row = told.findings[entry["findings"][0]]
+    template = actions().get(row["code"])
+    return (template and filled(template, entry, of, told)) or remedy(row["code"])
+
+
+def filled(template: str, entry: Row, of: Row, told: Told) -> str | None:
+    """None where the finding lacks a word of the template."""
+    row = told.findings[entry["findings"][0]]
+    words = {
+        **row["words"],
+        "clients": affected(entry, of, told),
+        "brokers": ", ".join(map(str, entry["brokers"])),
+        "topic": row["topic"] or "(not named)",
+        "topic_id": (row["topic_ids"] or [""])[0],
+    }
+    fields = {name for _, name, *_ in Formatter().parse(template) if name}
+    return template.format(**words) if all(words.get(name) for name in fields) else None
+
+
+def affected(entry: Row, of: Row, told: Told) -> str:
+    """Clients of an entry with their addresses, as far as harm has them; a broker's fetcher is its broker."""
+    address = {one["client_id"]: one["address"] for one in (*of["clients"], *of["briefly"])}
+    brokers = {broker for name in entry["findings"] for broker in followers(told.findings[name])}
+    names = []
+    for name in entry["client_ids"]:
+        match = FETCHER.fullmatch(name)
+        shown = f"{name} ({address[name]})" if name in address else name or "the client without an ID"
+        names.append(f"broker {match[1]}" if match and int(match[1]) in brokers else shown)
+    return listed(names)
+
+
+def commands(entry: Row, of: Row, told: Told) -> list[str]:
+    if of["clients"] and of["clients"][0]["client_id"]:
+        return [f"wirecheck decode {told.files} --client {shlex.quote(of['clients'][0]['client_id'])} --error"]
+    topics = [topic for topic in entry["topics"] if topic]
+    about = f" --topic {shlex.quote(topics[0])}" if topics else ""
+    return [f"wirecheck decode {told.files}{about} --error"] if about else [f"wirecheck explain {entry['code']}"]
+
+
+# evidence
+
+
+def evidence_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
+    """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
+    ones = (*entry["consequences"], entry) if of["clients"] or of["partitions"] else (entry,)
+    one = next((each for each in ones if each["kind"] in BLAMED), entry)
+    row = told.findings[one["findings"][0]]
+    frames = list({tuple(side["frame"].values()): side["frame"] for side in row["sides"] if side.get("frame")}.values())
+    target = shlex.quote(
+        f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"
+    )
+    keys = "".join(f" --keylog {shlex.quote(keylog)}" for keylog in told.keylogs)
+    alone = sum(other["code"] == row["code"] for other in told.findings.values()) == 1
+    name = row["code"] if alone else row["id"]
+    return {
+        "frames": [frame for frame in frames if frame.get("first")][:FRAMES_SHOWN],
+        "command": f"wirecheck evidence {name} {told.files} -o {target}{keys}",
+    }
+
+
+def clients_seen(clients: Iterable[Row]) -> int:
+    """Without brokers and controllers."""
+    return sum(not INTERNAL.fullmatch(one["client_id"] or "") for one in clients)

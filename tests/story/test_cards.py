@@ -1,0 +1,202 @@
+"""Cards: who is hurt is named and nobody else, a cause is never younger than its harm, and names give no orders."""
+
+import json
+import shlex
+
+import pytest
+from click.testing import CliRunner
+
+import wirecheck
+from tests.commands.conftest import EXAMPLE
+from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown
+from wirecheck import door
+from wirecheck.commands.screen import legible
+from wirecheck.dashboards.terminal_card import card_lines
+from wirecheck.judge.checks.catalogue import CHECKS
+from wirecheck.judge.checks.cause_rules import rules
+from wirecheck.story import harm
+from wirecheck.story.cards import NOT_AFFECTED, Told, actions, causes, impact, state, with_cards
+from wirecheck.story.causes import linked
+from wirecheck.story.entries import entries
+from wirecheck.streaming.store.run_result import plain
+
+EVIL = "$(reboot); `id` '\"\n\x1b[2J"
+STALE = found("LOG001", topic="t", topic_ids=[OLD, NEW], brokers=[4])
+
+
+def at(seconds):
+    return f"2026-11-21T12:{seconds // 60:02}:{seconds % 60:02}.000000Z"
+
+
+def refused(client_id="reader", api="Fetch", at_s=12, until_s=60, **columns):
+    """A row of the table of harms, as the JSON has it."""
+    return {
+        "cluster": "C",
+        "level": "hurt",
+        "client_id": client_id,
+        "address": "10.0.0.7",
+        "api": api,
+        "topic": "t",
+        "topic_id": OLD,
+        "partitions": [0],
+        "errors": ["UNKNOWN_TOPIC_ID"],
+        "brokers": [1],
+        "count": 5,
+        "first_seen": at(at_s),
+        "last_seen": at(until_s),
+        "recovered": False,
+        **columns,
+    }
+
+
+def cards(rows, harms, **told):
+    """Cards in their order, of findings as they are stored."""
+    rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
+    links = linked(rows)
+    findings = [plain(shown(row, links)) for row in rows]
+    context = Told({row["id"]: row for row in findings}, 9, harm.seconds(at(60)), **told)
+    return [entry["card"] for entry in with_cards(entries(findings), harms, context)]
+
+
+def named(card):
+    return [one["client_id"] for one in card["harm"]["clients"]]
+
+
+def test_the_headline_is_who_is_hurt_and_the_cause_stands_below():
+    (card,) = cards([RECREATED, STUCK], [refused()], inputs=["a b.pcap"])
+    assert card["headline"] == card["harm"]["sentence"] == "reader (10.0.0.7) has read nothing from t for 48 s"
+    assert card["cause"]["sentence"].endswith("; reader kept the old topic ID")
+    assert card["action"]["sentence"] == "Restart reader (10.0.0.7)."
+    assert card["action"]["commands"] == ["wirecheck decode 'a b.pcap' --client reader --error"]
+    assert impact(card, 9) == "5 fetches rejected (UNKNOWN_TOPIC_ID) · 1 of 9 clients"
+    assert card["harm"]["clients"][0]["ongoing"]
+
+
+def test_without_harm_the_headline_is_the_cause_and_nobody_is_named():
+    (card,) = cards([found("TID007", topic="t", topic_ids=[OLD, NEW], brokers=[3])], [])
+    assert card["headline"] == "TID007 of t"
+    assert (named(card), card["harm"]["sentence"], impact(card, 9)) == ([], NOT_AFFECTED, NOT_AFFECTED)
+
+
+def test_refusals_that_ended_soon_are_listed_apart():
+    (card,) = cards([RECREATED], [refused(level="briefly")])
+    assert (named(card), [one["client_id"] for one in card["harm"]["briefly"]]) == ([], ["reader"])
+    assert "has read nothing" not in card["headline"]
+
+
+def test_every_hurt_client_is_named_and_writes_are_writes():
+    (card,) = cards([RECREATED], [refused(until_s=30), refused("writer", "Produce", count=28)])
+    assert named(card) == ["writer", "reader"]
+    assert card["headline"] == (
+        "writer (10.0.0.7) cannot write to t: 28 writes rejected in 48 s; also hurt: reader (10.0.0.7)"
+    )
+    assert impact(card, 9).startswith("28 writes rejected (UNKNOWN_TOPIC_ID) · 5 fetches rejected (UNKNOWN_TOPIC_ID)")
+    assert impact(cards([RECREATED], [refused(count=1)])[0], 9).startswith("1 fetch rejected (")
+
+
+def test_more_clients_than_fit_are_counted():
+    (card,) = cards([RECREATED], [refused(f"c{n:02}", count=99 - n) for n in range(harm.MOST + 4)])
+    assert named(card) == [f"c{n:02}" for n in range(harm.MOST)]
+    assert card["harm"]["others"] == 4
+
+
+def test_what_is_sure_comes_before_what_may_be_and_that_is_called_so():
+    recreated, stale = cards([RECREATED, STALE], [refused("writer", "Produce")])
+    assert named(recreated) == ["writer"]
+    assert recreated["cause"]["sentence"].endswith("; writer kept the old topic ID, which broker 4 may still give them")
+    assert recreated["action"]["sentence"] == ("Look at the metadata lag of broker 4. Then restart writer (10.0.0.7).")
+    assert (named(stale), stale["harm"]["possibly"]) == ([], ["writer"])
+    assert impact(stale, 9) == "this may be why writer is refused"
+
+
+def test_a_relation_that_is_not_sure_says_may():
+    (card,) = cards([STALE], [refused("writer", "Produce")])
+    assert named(card) == ["writer"]
+    assert card["cause"]["sentence"] == "LOG001 of t; this may be why writer is refused"
+
+
+def test_harm_of_another_topic_client_or_cluster_is_nobodys():
+    others = [refused(topic_id=NEW), refused(cluster="D"), refused(topic_id=None)]
+    assert [named(card) for card in cards([RECREATED], others)] == [[]]
+    alone = cards([{**STUCK, "client_ids": ["somebody"]}], [refused()])
+    assert [named(card) for card in alone] == [[]]
+
+
+def test_a_consequence_is_never_older_than_its_cause():
+    late = {**RECREATED, "first_seen": STUCK["last_seen"], "last_seen": STUCK["last_seen"]}
+    assert [named(card) for card in cards([late], [refused(at_s=20, until_s=69)])] == [[]]
+    (card,) = cards([RECREATED], [refused(at_s=0)])
+    assert card["cause"]["time"] <= card["harm"]["clients"][0]["first_seen"]
+
+
+def test_a_finding_begins_with_the_first_of_its_evidence():
+    words = {"partition": "0", "broker": "1", "epoch": "2"}
+    side = {"api": "Produce", "version": 13, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
+    denied = found("CTL010", at_s=50, topic="t", topic_ids=[OLD], brokers=[1], words=words, sides=[side])
+    (card,) = cards([denied], [refused("writer", "Produce")])
+    assert (named(card), card["cause"]["time"]) == (["writer"], at(12))
+    assert card["cause"]["sentence"] == "broker 1 is the leader of t-0 in epoch 2 and rejects requests for it"
+
+
+def test_names_from_the_wire_are_one_word_of_a_command_and_move_no_cursor():
+    rows = [{**row, "topic": EVIL} for row in (RECREATED, {**STUCK, "client_ids": [EVIL]})]
+    (card,) = cards(rows, [refused(EVIL, topic=EVIL)], inputs=["-x; rm y"])
+    look, evidence = card["action"]["commands"][0], card["evidence"]["command"]
+    assert shlex.split(look) == ["wirecheck", "decode", "-x; rm y", "--client", EVIL, "--error"]
+    assert shlex.split(evidence)[:2] == ["wirecheck", "evidence"]
+    assert shlex.split(evidence)[3:5] == ["-x; rm y", "-o"]
+    assert len(shlex.split(evidence)) == 6
+    for line in card_lines(legible(card), 9):
+        assert line.plain.isprintable()
+
+
+def test_since_is_of_the_harm_and_not_of_its_cause():
+    stuck = found("TID002", at_s=40, topic="t", topic_ids=[NEW], brokers=[3], words={"partitions": "partition 0"})
+    (card,) = cards([RECREATED, stuck], [])
+    assert (state(card), card["cause"]["time"]) == ("since 12:00:40 UTC", at(0))
+
+
+def test_who_is_hurt_comes_first_whatever_the_kind():
+    disagree = found("TID007", topic="u", topic_ids=["A" * 22], brokers=[3])
+    assert [named(card) for card in cards([disagree, RECREATED], [refused()])] == [["reader"], []]
+
+
+def test_the_tables_name_checks_and_relations_that_there_are():
+    assert {*harm.relations(), *actions(), *causes()} <= CHECKS.keys()
+    for rule in harm.relations().values():
+        assert set(rule.relations) <= harm.HOLDS.keys()
+    unsure = {rule.cause for rule in rules() if not rule.sure and rule.consequence in {"FET001", "TID005"}}
+    assert unsure
+    assert not any(harm.relations()[code].sure for code in unsure & harm.relations().keys())
+
+
+@pytest.mark.parametrize("width", ["80", "200"])
+def test_terminal_json_and_library_have_one_card(width):
+    def printed(*form):
+        arguments = ["replay", str(EXAMPLE), "--engine", "local", *form]
+        return CliRunner(env={"COLUMNS": width}).invoke(door.main, arguments).stdout
+
+    result = json.loads(printed("--format", "json"))
+    card = result["entries"][0]["card"]
+    assert wirecheck.replay(EXAMPLE).json["entries"][0]["card"] == card
+    assert result["verdict"] == card["headline"]
+    screen = printed()
+    words = (card["headline"], card["cause"]["sentence"], card["action"]["sentence"], *card["action"]["commands"])
+    for text in (*words, card["evidence"]["command"]):
+        assert " ".join(text.split()) in " ".join(screen.split())
+    assert card["headline"] in " ".join(printed("--format", "markdown").replace("\\", "").split())
+
+
+def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
+    from rich.console import Console
+
+    from tests.dashboards.results import RESULT
+    from wirecheck.dashboards.terminal_card import show_first_screen
+
+    coverage = {**RESULT["coverage"], "encrypted_connections": 0, "undecoded_messages": 0, "input_errors": []}
+    coverage["decoded_messages"] = coverage["messages"]
+    show_first_screen({**RESULT, "coverage": coverage, "findings": [], "entries": []}, Console(width=200))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(" ✓ No contradiction about topic ids or versions was found")
+    assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
+    assert len(lines) == 2
