@@ -1,9 +1,9 @@
-"""The card of an entry: who is hurt, what caused it, what to do, and what proves it. Everybody is shown the same words.
+"""The card of an entry: who is hurt, what caused it, what to do, and what proves it. All outputs show the same words.
 
 Knows: the sentences of cards, and that harm comes before its cause. Does not know how harm was found (`harm.py`), what
 follows from what (`causes.py`), nor colours and columns.
 Rule: a card has no word that its findings and harms do not carry. Text from the wire is quoted for a shell wherever a
-command holds it, and escaped by whoever prints it.
+command holds it, and escaped where it is printed.
 """
 
 import re
@@ -43,7 +43,7 @@ INTERNAL = re.compile(r"(?:broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10})", re
 
 
 @dataclass(frozen=True)
-class Told:
+class CardContext:
     """What all cards of one result share."""
 
     findings: Mapping[str, Row]
@@ -62,12 +62,12 @@ class Told:
         return shlex.join(self.inputs) if self.inputs else FILE
 
 
-def with_cards(entries: Sequence[Row], harms: Sequence[Row], told: Told) -> list[dict[str, Any]]:
+def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContext) -> list[dict[str, Any]]:
     """Entries with their cards, in the order in which people read them: those that hurt somebody first."""
-    found = harm.by_entry(entries, told.findings, harms)
+    found = harm.by_entry(entries, context.findings, harms)
     every = [one for attached in found.values() for one in attached]
     made = [
-        {**entry, "card": card(entry, [*found.get(place, ()), *closing(entry, told)], every, told)}
+        {**entry, "card": card(entry, [*found.get(place, ()), *closing(entry, context)], every, context)}
         for place, entry in enumerate(entries)
     ]
     return sorted(made, key=lambda entry: -hurt(entry))
@@ -79,32 +79,34 @@ def hurt(entry: Row) -> int:
     return 4 * any(one["ongoing"] for one in of["clients"]) + 2 * bool(of["clients"]) + bool(of["partitions"])
 
 
-def closing(entry: Row, told: Told) -> list[harm.Attached]:
-    rows = [told.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+def closing(entry: Row, context: CardContext) -> list[harm.Attached]:
+    rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
     closed = (one for row in rows if row["code"] == harm.CLOSES for one in harm.closed_connections(row))
     return [harm.Attached(one, sure=True) for one in closed]
 
 
-def card(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+def card(
+    entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], context: CardContext
+) -> dict[str, Any]:
     """Of an entry and its harms; `every` has those of other entries too, which this one may be behind."""
-    of = harm_of(entry, harms, every, told)
-    cause = cause_of(entry, of, harms, told)
+    of = harm_of(entry, harms, every, context)
+    cause = cause_of(entry, of, harms, context)
     hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
     return {
-        "headline": capitalized(of["sentence"] if hurts else fault(entry, cause, told)),
+        "headline": capitalized(of["sentence"] if hurts else fault(entry, cause, context)),
         "harm": of,
         "cause": cause,
-        "action": action_of(entry, of, stale_brokers(harms), told),
-        "evidence": evidence_of(entry, of, told),
+        "action": action_of(entry, of, stale_brokers(harms), context),
+        "evidence": evidence_of(entry, of, context),
     }
 
 
-def fault(entry: Row, cause: Row, told: Told) -> str:
+def fault(entry: Row, cause: Row, context: CardContext) -> str:
     """The cause; of a normal event, as a recreation, what is wrong since then."""
     if entry["kind"] in BLAMED:
         return str(cause["sentence"])
     wrong = [one for one in entry["consequences"] if one["kind"] in BLAMED]
-    summary = told.findings[wrong[0]["findings"][0]]["summary"] if wrong else cause["sentence"]
+    summary = context.findings[wrong[0]["findings"][0]]["summary"] if wrong else cause["sentence"]
     return str(summary).removesuffix(".")
 
 
@@ -117,18 +119,20 @@ def capitalized(text: str) -> str:
 # harm
 
 
-def harm_of(entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+def harm_of(
+    entry: Row, harms: Sequence[harm.Attached], every: Sequence[harm.Attached], context: CardContext
+) -> dict[str, Any]:
     mine = harm.joined(one.harm for one in harms)
-    facts = harm.worst_first(harm.fact(one, told.end_s) for one in mine if one["level"] == harm.HURT)
+    facts = harm.worst_first(harm.fact(one, context.end_s) for one in mine if one["level"] == harm.HURT)
     named = {(one["client_id"], one["address"]) for one in facts}
     briefly = harm.worst_first(
-        harm.fact(one, told.end_s)
+        harm.fact(one, context.end_s)
         for one in mine
         if one["level"] != harm.HURT and (one["client_id"], one["address"]) not in named
     )
-    partitions = partitions_of(entry, told)
+    partitions = partitions_of(entry, context)
     possibly = possibly_hurt(entry, harms, every)
-    none = possible_sentence(possibly) or (NOT_REFUSED if names_clients(entry, told) else NOT_AFFECTED)
+    none = possible_sentence(possibly) or (NOT_REFUSED if names_clients(entry, context) else NOT_AFFECTED)
     return {
         "sentence": harm_sentence(facts, partitions) or none,
         "clients": facts[: harm.MOST],
@@ -161,9 +165,9 @@ def harm_sentence(facts: Sequence[Row], partitions: Sequence[Row]) -> str:
     return f"{who(worst)} {does_not(worst)}{more}"
 
 
-def names_clients(entry: Row, told: Told) -> bool:
+def names_clients(entry: Row, context: CardContext) -> bool:
     """Whether a finding that needs a look is about a client or a group."""
-    rows = [told.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
+    rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
     return any(
         row["kind"] in BLAMED
         and ("group" in row["words"] or any(not INTERNAL.fullmatch(name) for name in row["client_ids"]))
@@ -209,12 +213,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def partitions_of(entry: Row, told: Told) -> list[dict[str, Any]]:
+def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
     """Partitions without a working leader, or one replica short, as the entry's findings state it."""
     found = []
     for one in (entry, *entry["consequences"]):
         for name in one["findings"]:
-            row = told.findings[name]
+            row = context.findings[name]
             if (what := lacking(row)) is not None:
                 number = row["words"].get("partition")
                 found.append(
@@ -262,15 +266,15 @@ def partition_sentence(partitions: Sequence[Row]) -> str:
 # cause
 
 
-def cause_of(entry: Row, of: Row, harms: Sequence[harm.Attached], told: Told) -> dict[str, Any]:
+def cause_of(entry: Row, of: Row, harms: Sequence[harm.Attached], context: CardContext) -> dict[str, Any]:
     """What happened and when: never later than the harm, which the same answers may show first."""
-    row = told.findings[entry["findings"][0]]
+    row = context.findings[entry["findings"][0]]
     if row["code"] == "TID001":
         text = recreated(row) + kept_old_id(of, stale_brokers(harms))
     elif of["clients"] and row["code"] in causes():
-        text = filled(causes()[row["code"]], entry, of, told) or str(row["summary"]).removesuffix(".")
+        text = filled(causes()[row["code"]], entry, of, context) or str(row["summary"]).removesuffix(".")
     elif entry["consequences"] and row["code"] in cause_sentences():
-        text = origin(row, dated=told.dated)
+        text = origin(row, dated=context.dated)
     else:
         text = str(row["summary"]).removesuffix(".")
     if (more := entry["count"] - 1) and row["code"] != "TID001":
@@ -365,34 +369,34 @@ def causes() -> Mapping[str, str]:
     return templates("harmful_causes.tsv")
 
 
-def action_of(entry: Row, of: Row, stale: Sequence[int], told: Told) -> dict[str, Any]:
+def action_of(entry: Row, of: Row, stale: Sequence[int], context: CardContext) -> dict[str, Any]:
     """What to do about the cause, or, where each consequence needs its own, about these."""
     ones = [entry] if not any(one["own_next"] for one in entry["consequences"]) else entry["consequences"]
-    texts = [advice(one, of, told) for one in ones]
+    texts = [advice(one, of, context) for one in ones]
     if entry["code"] == "TID001" and of["clients"]:
         hurt_clients = list(dict.fromkeys(who(one) for one in of["clients"]))
-        others = [advice(one, of, told) for one in entry["consequences"] if one["code"] not in RESTARTS]
+        others = [advice(one, of, context) for one in entry["consequences"] if one["code"] not in RESTARTS]
         first = f"Look at the metadata lag of {numbered(stale)}." if stale else ""
         texts = [first, f"{'Then restart' if stale else 'Restart'} {listed(hurt_clients)}.", *others]
-    return {"sentence": " ".join(dict.fromkeys(filter(None, texts))), "commands": commands(entry, of, told)}
+    return {"sentence": " ".join(dict.fromkeys(filter(None, texts))), "commands": commands(entry, of, context)}
 
 
 RESTARTS = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"})
 """Findings that a restart of their clients ends."""
 
 
-def advice(entry: Row, of: Row, told: Told) -> str:
-    row = told.findings[entry["findings"][0]]
+def advice(entry: Row, of: Row, context: CardContext) -> str:
+    row = context.findings[entry["findings"][0]]
     template = actions().get(row["code"])
-    return (template and filled(template, entry, of, told)) or remedy(row["code"])
+    return (template and filled(template, entry, of, context)) or remedy(row["code"])
 
 
-def filled(template: str, entry: Row, of: Row, told: Told) -> str | None:
+def filled(template: str, entry: Row, of: Row, context: CardContext) -> str | None:
     """None where the finding lacks a word of the template."""
-    row = told.findings[entry["findings"][0]]
+    row = context.findings[entry["findings"][0]]
     words = {
         **row["words"],
-        "clients": affected(entry, of, told),
+        "clients": affected(entry, of, context),
         "brokers": ", ".join(map(str, entry["brokers"])),
         "topic": row["topic"] or "(not named)",
         "topic_id": (row["topic_ids"] or [""])[0],
@@ -401,10 +405,10 @@ def filled(template: str, entry: Row, of: Row, told: Told) -> str | None:
     return template.format(**words) if all(words.get(name) for name in fields) else None
 
 
-def affected(entry: Row, of: Row, told: Told) -> str:
+def affected(entry: Row, of: Row, context: CardContext) -> str:
     """Clients of an entry with their addresses, as far as harm has them; a broker's fetcher is its broker."""
     address = {one["client_id"]: one["address"] for one in (*of["clients"], *of["briefly"])}
-    brokers = {broker for name in entry["findings"] for broker in followers(told.findings[name])}
+    brokers = {broker for name in entry["findings"] for broker in followers(context.findings[name])}
     names = []
     for name in entry["client_ids"]:
         match = FETCHER.fullmatch(name)
@@ -413,32 +417,32 @@ def affected(entry: Row, of: Row, told: Told) -> str:
     return listed(names)
 
 
-def commands(entry: Row, of: Row, told: Told) -> list[str]:
+def commands(entry: Row, of: Row, context: CardContext) -> list[str]:
     if of["clients"] and of["clients"][0]["client_id"]:
-        return [f"wirecheck decode {told.files} --client {shlex.quote(of['clients'][0]['client_id'])} --error"]
+        return [f"wirecheck decode {context.files} --client {shlex.quote(of['clients'][0]['client_id'])} --error"]
     topics = [topic for topic in entry["topics"] if topic]
     about = f" --topic {shlex.quote(topics[0])}" if topics else ""
-    return [f"wirecheck decode {told.files}{about} --error"] if about else [f"wirecheck explain {entry['code']}"]
+    return [f"wirecheck decode {context.files}{about} --error"] if about else [f"wirecheck explain {entry['code']}"]
 
 
 # evidence
 
 
-def evidence_of(entry: Row, of: Row, told: Told) -> dict[str, Any]:
+def evidence_of(entry: Row, of: Row, context: CardContext) -> dict[str, Any]:
     """The packets of the finding that shows the harm, else of the cause, and the command that cuts them out."""
     ones = (*entry["consequences"], entry) if of["clients"] or of["partitions"] else (entry,)
     one = next((each for each in ones if each["kind"] in BLAMED), entry)
-    row = told.findings[one["findings"][0]]
+    row = context.findings[one["findings"][0]]
     frames = list({tuple(side["frame"].values()): side["frame"] for side in row["sides"] if side.get("frame")}.values())
     target = shlex.quote(
         f"{re.sub(r'[^A-Za-z0-9._-]', '_', row['topic'] or row['code'])[:64].lstrip('-.') or 'finding'}.pcapng"
     )
-    keys = "".join(f" --keylog {shlex.quote(keylog)}" for keylog in told.keylogs)
-    alone = sum(other["code"] == row["code"] for other in told.findings.values()) == 1
+    keys = "".join(f" --keylog {shlex.quote(keylog)}" for keylog in context.keylogs)
+    alone = sum(other["code"] == row["code"] for other in context.findings.values()) == 1
     name = row["code"] if alone else row["id"]
     return {
         "frames": [frame for frame in frames if frame.get("first")][:FRAMES_SHOWN],
-        "command": f"wirecheck evidence {name} {told.files} -o {target}{keys}",
+        "command": f"wirecheck evidence {name} {context.files} -o {target}{keys}",
     }
 
 

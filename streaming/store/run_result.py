@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wirecheck.judge.results.result_table import ResultTable, Shown
-from wirecheck.story.cards import Told, clients_seen, with_cards
+from wirecheck.story.cards import CardContext, clients_seen, with_cards
 from wirecheck.story.causes import Linked, linked
 from wirecheck.story.choice import EVERYTHING, Choice
 from wirecheck.story.entries import entries
@@ -88,7 +88,7 @@ class Result:
         tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
         every = with_causes(tables["findings"], self.rows["findings"])
         tables["findings"] = [finding for finding in every if choice.fits(finding)]
-        told = Told(
+        context = CardContext(
             {finding["id"]: finding for finding in every},
             clients_seen(tables["clients"]),
             max(
@@ -101,7 +101,7 @@ class Result:
         return {
             "coverage": coverage(self.rows["coverage"]),
             **tables,
-            "entries": with_cards(entries(tables["findings"], every), tables["harms"], told),
+            "entries": with_cards(entries(tables["findings"], every), tables["harms"], context),
             **({"not_listed": len(every) - len(tables["findings"])} if choice else {}),
             **self.uncounted(*BOUNDED),
         }

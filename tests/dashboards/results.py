@@ -3,7 +3,7 @@
 import copy
 import itertools
 
-from wirecheck.story.cards import Told, with_cards
+from wirecheck.story.cards import CardContext, with_cards
 from wirecheck.story.entries import entries
 
 SIDE = {
@@ -71,8 +71,8 @@ RESULT = {
 def read(result, every=()):
     """The same with its findings as entries and their cards, as the JSON has them."""
     findings = {finding["id"]: finding for finding in (*every, *result["findings"])}
-    told = Told(findings, len(result["clients"]), 0.0)
-    made = with_cards(entries(result["findings"], every), result["harms"], told)
+    context = CardContext(findings, len(result["clients"]), 0.0)
+    made = with_cards(entries(result["findings"], every), result["harms"], context)
     return result | {"entries": made}
 
 

@@ -15,7 +15,7 @@ from wirecheck.dashboards.terminal_card import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
-from wirecheck.story.cards import NOT_AFFECTED, Told, actions, causes, impact, state, with_cards
+from wirecheck.story.cards import NOT_AFFECTED, CardContext, actions, causes, impact, state, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
 from wirecheck.streaming.store.run_result import plain
@@ -54,7 +54,7 @@ def cards(rows, harms, **told):
     rows = [{"summary": f"{row['code']} of {row['topic']}.", "count": 1, **row} for row in rows]
     links = linked(rows)
     findings = [plain(shown(row, links)) for row in rows]
-    context = Told({row["id"]: row for row in findings}, 9, harm.seconds(at(60)), **told)
+    context = CardContext({row["id"]: row for row in findings}, 9, harm.seconds(at(60)), **told)
     return [entry["card"] for entry in with_cards(entries(findings), harms, context)]
 
 
