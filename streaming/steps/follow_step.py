@@ -28,11 +28,14 @@ from wirecheck.streaming.steps.pack_step import FrameFile, file_of
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
+from wirecheck.streaming.steps.unanswered_connections import UnansweredConnections
 
 STATE_VERSION = 1
 MAGIC = f"wirecheck bucket {STATE_VERSION}"
 KEPT_FRAMES = 200_000
 """Frames of a batch that are held in order to repeat their calls without one that raises."""
+CONNECTIONS_A_CALL = 20_000
+"""That are closed at once: as objects they take some 3 kB each."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
 TWICE = "another file of this agent and number was read before it"
@@ -97,6 +100,7 @@ class Bucket:
         self.kept_frames = 0
         """Frames of these calls."""
         self.settled = SettledConnections()
+        self.unanswered = UnansweredConnections()
         self.late: Counter[str] = Counter()
         """Frames of settled connections by agent."""
         self.left_out: list[tuple[str, str]] = []
@@ -108,7 +112,7 @@ class Bucket:
         refused, self.passed_ns = self.follower.refused, self.passed()
         self.expect([*self.agents])
         ready: list[FrameFile] = []
-        yield from self.exchanges(some_together(self.learned(turns, ready)))
+        yield from self.exchanges(some_together(map(self.bounded_rows, self.learned(turns, ready))))
         yield from self.progress(ready)
         yield from self.marks(ready, missing)
         yield from self.passed_over(unread)
@@ -123,7 +127,14 @@ class Bucket:
             ready += [replace(file, segments=None) for file in files]
             del files
         if self.all_ended():
-            yield from self.tried(Follower.drain, *turns)
+            yield from self.drained(*turns)
+
+    def drained(self, *files: str) -> Iterator[Exchanges]:
+        """What is still open is over, so many connections at a time."""
+        left = self.follower.open + 1
+        while left > self.follower.open:
+            left = self.follower.open
+            yield from self.tried(methodcaller("drain", CONNECTIONS_A_CALL), *files)
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
@@ -226,8 +237,12 @@ class Bucket:
 
     def exchanges(self, learned: Iterable[Exchanges]) -> Iterator[Tagged]:
         for exchanges in learned:
-            self.settled.let_go(exchanges.connections)
             yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
+
+    def bounded_rows(self, learned: Exchanges) -> Exchanges:
+        """Those that have left the follower are remembered; those without an answer are bounded."""
+        self.settled.let_go(learned.connections)
+        return self.unanswered.bounded(learned)
 
     def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
         for name in sorted({file.agent for file in ready}):
@@ -271,15 +286,16 @@ class Bucket:
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
 
     def snapshot(self) -> bytes:
-        known = to_cell((self.agents, self.settled.stored()))
+        known = to_cell((self.agents, self.settled.stored(), self.unanswered.stored()))
         return to_cell((MAGIC, known, self.follower.snapshot()))
 
     def restore(self, cell: bytes) -> None:
         magic, known, follower = from_cell(cell)
         if magic != MAGIC:
             raise StateVersionMismatch(f"the checkpoint holds no bucket of state version {STATE_VERSION}")
-        self.agents, settled = from_cell(known, Agent)
+        self.agents, settled, unanswered = from_cell(known, Agent)
         self.settled = SettledConnections(*settled)
+        self.unanswered = UnansweredConnections(*unanswered)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
         self.before, self.done, self.kept_frames = follower, [], 0
 

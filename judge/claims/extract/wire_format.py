@@ -69,7 +69,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
 def connections(batch: Batch) -> Iterator[Claim]:
     """One claim per connection whose client is known, or which is over, with every fact as it is now; one per gap."""
     for connection in batch.exchanges.connections:
-        if connection.is_guess:
+        if connection.is_guess or connection.unlisted:
             continue
         client, server = str(connection.client), str(connection.server)
         key = (connection.client.host, server, client, connection.started_ns)
