@@ -21,8 +21,8 @@ from threading import Lock
 from pyarrow import fs
 
 from wirecheck.streaming.checkpoint import BatchFiles, Position
-from wirecheck.streaming.steps.quarantine import whose
-from wirecheck.streaming.store.storage import at, is_local, local
+from wirecheck.streaming.steps.quarantine import STRANGER, metadata_at, whose
+from wirecheck.streaming.store.storage import Place, at, is_local, local
 
 LIST_S = 5.0
 FAR_LIST_S = 30.0
@@ -143,7 +143,7 @@ class Arrivals:
                 strangers[file] = {1}  # an agent of its own
         for name, numbers in {**there, **strangers}.items():
             agent = self._agents.setdefault(name, ArrivedFiles())
-            for number in filter(agent.wants, numbers):
+            for number in self._own(name, agent, sorted(filter(agent.wants, numbers))):
                 file = file_name(name, number)
                 if (found := listed[file] or self._folder.file(file)) is not None:
                     agent.waiting[number] = found
@@ -152,6 +152,22 @@ class Arrivals:
         self._vanished(there.keys() | strangers.keys(), there, now_s)
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
         return there
+
+    def _own(self, name: str, agent: ArrivedFiles, numbers: list[int]) -> list[int]:
+        """Without those far ahead of the agent's others that hold no frames of it: each is a stranger, or whoever may
+        write a file here could make all later ones of the agent look old.
+        """
+        own, newest = list[int](), agent.newest() or (numbers or [0])[0]
+        for number in numbers:
+            file = file_name(name, number)
+            if number <= newest + MOST_AWAITED or self._folder.holds(file, name, number):
+                own.append(number)
+                newest = max(newest, number)
+            elif (found := self._folder.file(file)) is not None:
+                stranger = self._agents.setdefault(file, ArrivedFiles())
+                if stranger.wants(STRANGER):
+                    stranger.waiting[STRANGER] = found
+        return own
 
     def _anew(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
         """Older files leave first: where the last one that was read has gone and older numbers are there, those are
@@ -200,7 +216,7 @@ class Arrivals:
                 agent = self._agents.setdefault(name, ArrivedFiles())
                 agent.position = position
             for file in batch.files:
-                name, number = whose(file) or (file, 1)
+                name, number = (file, STRANGER) if file in batch.after else whose(file) or (file, STRANGER)
                 self._agents.setdefault(name, ArrivedFiles()).waiting.pop(number, None)
 
     def waiting(self) -> tuple[int, int]:
@@ -220,7 +236,7 @@ def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
 
 
 def file_name(agent: str, number: int) -> str:
-    stranger = number == 1 and agent.endswith(".parquet")
+    stranger = number == STRANGER and agent.endswith(".parquet")
     return agent if stranger else f"{agent}-{number:010d}.parquet"
 
 
@@ -237,10 +253,25 @@ class Folder:
         """None where it is not, or has no bytes."""
         raise NotImplementedError
 
+    def place(self, name: str) -> Place:
+        """The file system and its path there."""
+        raise NotImplementedError
+
+    def holds(self, name: str, agent: str, number: int) -> bool:
+        """Whether a file says of itself that it is this agent's of that number."""
+        try:
+            stated = metadata_at(*self.place(name))
+        except (OSError, ValueError):
+            return False
+        return (stated.agent, stated.file_seq) == (agent, number)
+
 
 class OnDisk(Folder):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def place(self, name: str) -> Place:
+        return fs.LocalFileSystem(), str(self.folder / name)
 
     def listed(self) -> Mapping[str, File | None]:
         return dict.fromkeys(os.listdir(self.folder))  # noqa: PTH208 - a Path a name would cost more than the call
@@ -267,6 +298,9 @@ class Elsewhere(Folder):
 
     def file(self, name: str) -> File | None:
         return file_of(self.system.get_file_info(f"{self.folder}/{name}"))
+
+    def place(self, name: str) -> Place:
+        return self.system, f"{self.folder}/{name}"
 
 
 def file_of(info: fs.FileInfo) -> File | None:

@@ -7,6 +7,7 @@ snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the 
 by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
 """
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.follower_calls import Turns, calls, file_name, name_of, rounds, some_together
-from wirecheck.streaming.steps.pack_step import FrameFile, file_of
+from wirecheck.streaming.steps.pack_step import FrameFile, file_of, read_file
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
@@ -32,6 +33,7 @@ from wirecheck.streaming.steps.unanswered_connections import UnansweredConnectio
 
 STATE_VERSION = 1
 MAGIC = f"wirecheck bucket {STATE_VERSION}"
+SECOND_NS = 1_000_000_000
 KEPT_FRAMES = 200_000
 """Frames of a batch that are held in order to repeat their calls without one that raises."""
 CONNECTIONS_A_CALL = 20_000
@@ -207,6 +209,8 @@ class Bucket:
                 unread.append((name, number, TOO_LATE))
             elif number in agent.held:
                 unread.append((name, number, TWICE))
+            elif agent.next_seq and number > agent.next_seq + self.settings.held_files and (why := reason_of(cell)):
+                unread.append((name, number, why))  # nothing waits for it, and it makes nothing else look old
             else:
                 agent.held[number] = cell
         turns: Turns = {}
@@ -224,11 +228,19 @@ class Bucket:
         for mark in file.marks:  # an agent that ended may begin again, in a later file
             agent.ended = (agent.ended and mark.kind != frames.STARTED) or mark.kind == frames.ENDED
         agent.ended = agent.ended or bool(known and known.last and file.file_seq >= known.last)
-        shown = max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0)
+        shown = self.believed(max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0))
         if shown <= agent.ts_ns and not agent.ended:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
         return self.tried(methodcaller("advance", file.agent, agent.ts_ns, ended=agent.ended), name_of(file))
+
+    def believed(self, ts_ns: int) -> int:
+        """Up to when an agent has shown its traffic, if its clock is not ahead by so much that all others would count
+        as silent.
+        """
+        now_ns = time.time_ns()
+        ahead_ns = self.settings.judge.agent_silent_s * SECOND_NS
+        return now_ns if self.settings.live and ts_ns > now_ns + ahead_ns else ts_ns
 
     def all_ended(self) -> bool:
         known = {name for name, files in self.settings.agents.items() if files.label in {"", self.label}}
@@ -298,6 +310,11 @@ class Bucket:
         self.unanswered = UnansweredConnections(*unanswered)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
         self.before, self.done, self.kept_frames = follower, [], 0
+
+
+def reason_of(cell: bytes) -> str | None:
+    """Why a file could not be read; None if it was."""
+    return next((mark.reason for mark in read_file(cell).marks if mark.kind == frames.QUARANTINED), None)
 
 
 def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:

@@ -31,11 +31,11 @@ class UnansweredConnections:
     def __init__(self, count: int = 0, listed: list[Key] | None = None) -> None:
         self._count = count
         """Connections without an answer that have rows: those that are over stay counted."""
-        self._listed = {tuple(key) for key in listed or ()}
+        self._listed: set[Key] = {(ends, started_ns) for ends, started_ns in listed or ()}
         """Those of them that may still be answered."""
 
     def bounded(self, found: Exchanges) -> Exchanges:
-        """The same, where connections without an answer beyond the bound are left out, or are one once they are over."""
+        """The same; connections without an answer beyond the bound are left out, or are one once they are over."""
         speaking = set(found.connection.tolist())
         listed = [self._listing(one, number in speaking) for number, one in enumerate(found.connections)]
         if all(listed):

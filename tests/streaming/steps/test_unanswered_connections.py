@@ -33,7 +33,7 @@ def connection(number, **facts):
 def call(connections):
     """What a call of the follower gave: connections whose facts changed, and no messages."""
     none = np.zeros(0, np.int64)
-    columns = {name: none for name in (*PER_MESSAGE, "request", "response", "outcome", "out_of_order")}
+    columns = dict.fromkeys((*PER_MESSAGE, "request", "response", "outcome", "out_of_order"), none)
     return Exchanges("L", (), tuple(connections), messages=pack([], [], [], []), **columns)
 
 
