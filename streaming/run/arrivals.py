@@ -140,10 +140,15 @@ class Arrivals:
             if (known := whose(file)) is not None:
                 there.setdefault(known[0], set()).add(known[1])
             else:
-                strangers[file] = {1}  # an agent of its own
+                strangers[file] = {STRANGER}  # an agent of its own
+        for name, numbers in list(there.items()):
+            strange = [*self._far_ahead(name, numbers)]
+            strangers |= {file_name(name, number): {STRANGER} for number in strange}
+            there[name] = numbers.difference(strange)
+        there = {name: numbers for name, numbers in there.items() if numbers}
         for name, numbers in {**there, **strangers}.items():
             agent = self._agents.setdefault(name, ArrivedFiles())
-            for number in self._own(name, agent, sorted(filter(agent.wants, numbers))):
+            for number in filter(agent.wants, numbers):
                 file = file_name(name, number)
                 if (found := listed[file] or self._folder.file(file)) is not None:
                     agent.waiting[number] = found
@@ -153,21 +158,18 @@ class Arrivals:
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
         return there
 
-    def _own(self, name: str, agent: ArrivedFiles, numbers: list[int]) -> list[int]:
-        """Without those far ahead of the agent's others that hold no frames of it: each is a stranger, or whoever may
-        write a file here could make all later ones of the agent look old.
+    def _far_ahead(self, name: str, numbers: set[int]) -> Iterator[int]:
+        """Those that no agent's file can have: far ahead of its others, in a file that holds no frames of it. Whoever
+        may write a file here could make all later ones of the agent look old.
         """
-        own, newest = list[int](), agent.newest() or (numbers or [0])[0]
-        for number in numbers:
-            file = file_name(name, number)
-            if number <= newest + MOST_AWAITED or self._folder.holds(file, name, number):
-                own.append(number)
+        agent = self._agents.get(name, ArrivedFiles())
+        wanted = sorted(filter(agent.wants, numbers))
+        newest = agent.newest() or (wanted or [0])[0]
+        for number in wanted:
+            if number <= newest + MOST_AWAITED or self._folder.holds(file_name(name, number), name, number):
                 newest = max(newest, number)
-            elif (found := self._folder.file(file)) is not None:
-                stranger = self._agents.setdefault(file, ArrivedFiles())
-                if stranger.wants(STRANGER):
-                    stranger.waiting[STRANGER] = found
-        return own
+            else:
+                yield number
 
     def _anew(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
         """Older files leave first: where the last one that was read has gone and older numbers are there, those are
