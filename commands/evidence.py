@@ -143,7 +143,6 @@ class Search:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
         from wirecheck.capture import pcapng_export as capture
         from wirecheck.capture.minimal_subset import enough
-        from wirecheck.capture.plain_places import as_plain
         from wirecheck.decode.peer import Conversation
 
         every = capture.connections(self.files, self.finding["label"])
@@ -157,7 +156,7 @@ class Search:
         table = self.frames(found)
         try:
             table, keys = self.as_captured(table)
-            capture.write(target, as_plain(table), self.title(), self.comments(), keys)
+            capture.write(target, table, self.title(), self.comments(), keys)
         except OSError as error:
             raise Stop(f"{target}: {error.strerror}; choose another -o") from error
         return table.num_rows, len(found)
@@ -166,7 +165,7 @@ class Search:
         """The frames with those inside TLS encrypted, and the keys they need; as they are where that proves nothing."""
         from wirecheck.capture.original_frames import encrypted, key_lines
 
-        if not any(table["overhead"].to_pylist()):
+        if not any(table["decrypted"].to_pylist()):
             return table, b""
         found = encrypted(table, self.captures)
         if found is not None:
@@ -175,7 +174,9 @@ class Search:
                 if not self.with_keys:
                     self.notes.append("frames inside TLS are encrypted in it: give --keylog to read them again")
                 return found, keys
-        self.notes.append("TLS is undone in it: what was kept of the plaintext stands there, at places of its own")
+        self.notes.append(
+            "TLS was removed: the file has what was kept of the plaintext, with sequence numbers that count it alone"
+        )
         return table, b""
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":
@@ -185,9 +186,7 @@ class Search:
 
     def proves(self, connections: "set[Pair]") -> bool:
         """Whether these connections alone, written and read again as a user would, give the same finding."""
-        from wirecheck.capture.plain_places import as_plain
-
-        return self.gives_it(as_plain(self.frames(connections)))
+        return self.gives_it(self.frames(connections))
 
     def gives_it(self, table: "pa.Table", keys: bytes = b"") -> bool:
         """Whether a capture of these frames gives the finding."""

@@ -1,28 +1,20 @@
-"""Where the plain bytes of one direction stand: at the places of their ciphertext, overhead between them.
+"""Where the plain bytes of one direction stand: at the places of their ciphertext, less the overhead before them.
 
-Knows: offsets on the wire, the bytes there as they were and as they are plain, which of them are overhead, and where a
-plain byte stands once overhead is left aside.
+Knows: offsets on the wire, the bytes there as they were and as they are plain, and how many of them are overhead.
 Refuses to know: records and keys; how rows look.
-Rule: a place is decided once, in order. What nobody waits for any more is forgotten (`forget`), and what comes of it
-later has no plain bytes. Bytes are kept as they came, never copied.
+Rule: a place is decided once, in order. What was not seen, or not opened, keeps its length on the wire, which is more
+than the plaintext had: a hole, never a splice. What no row waits for any more is forgotten (`forget`), and what comes
+of it later has no plain bytes. Bytes are kept as they came, never copied.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from librt.vecs import append, vec
 from mypy_extensions import i64
 
 MOST_FORGOTTEN: Final = 256  # of what stays in a list although it is forgotten
-
-
-class Span(NamedTuple):
-    """Bytes of the wire that are none of the stream's; or, not `known`, of which nobody can tell how many are."""
-
-    begin: int
-    length: int
-    known: bool
 
 
 @final
@@ -43,15 +35,7 @@ class Runs:
 
     def at(self, offset: i64) -> i64:
         """The last that begins here or before; -1 where none does."""
-        begin = self.begin
-        low, high = self.first, i64(len(begin))
-        while low < high:
-            middle = (low + high) >> 1
-            if begin[middle] <= offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1 if low > self.first else -1
+        return last_from(self.begin, self.first, offset)
 
     def has(self, begin: i64, end: i64) -> bool:
         """All of [begin, end)."""
@@ -64,20 +48,14 @@ class Runs:
     def joined(self, begin: i64, end: i64) -> bytes:
         """Those of [begin, end), gaps left aside."""
         found: list[bytes] = []
-        self.collect(begin, end, found)
-        return found[0] if len(found) == 1 else b"".join(found)
-
-    def collect(self, begin: i64, end: i64, found: list[bytes]) -> i64:
-        """The bytes of [begin, end), gaps left aside, are added; how many they are."""
-        i, count = max(self.at(begin), self.first), i64(0)
+        i = max(self.at(begin), self.first)
         while i < i64(len(self.data)) and self.begin[i] < end:
             data, at = self.data[i], self.begin[i]
             first, last = max(begin - at, 0), min(end - at, i64(len(data)))
             if first < last:
                 found.append(data[first:last])
-                count += last - first
             i += 1
-        return count
+        return found[0] if len(found) == 1 else b"".join(found)
 
     def forget(self, upto: i64) -> None:
         """All that end here or before."""
@@ -92,6 +70,34 @@ class Runs:
 
 
 @final
+class Pieces:
+    """Plain bytes of one row after another: where each piece stands, how long it is; nothing is missing within one."""
+
+    def __init__(self) -> None:
+        self.place: vec[i64] = vec[i64]()
+        self.size: vec[i64] = vec[i64]()
+        self.data: list[bytes] = []
+        """Of all rows, one piece behind the other."""
+
+    def begin_row(self) -> None:
+        self.place = vec[i64]()
+        self.size = vec[i64]()
+
+    def add(self, place: i64, data: bytes) -> None:
+        self.data.append(data)
+        if self.end() == place:
+            self.size[i64(len(self.size)) - 1] += i64(len(data))
+        else:
+            self.place = append(self.place, place)
+            self.size = append(self.size, i64(len(data)))
+
+    def end(self) -> i64:
+        """Where the last piece of the row ends; -1 where there is none."""
+        last = i64(len(self.place)) - 1
+        return self.place[last] + self.size[last] if last >= 0 else -1
+
+
+@final
 class PlainSpace:
     """One direction; offsets count as the follower's do."""
 
@@ -100,9 +106,8 @@ class PlainSpace:
         self.decided: i64 = begin
         """Up to here it is known what the bytes are."""
         self.forgotten: i64 = begin
-        self._span_begin: vec[i64] = vec[i64]()
+        self._span_begin: vec[i64] = vec[i64]()  # of overhead
         self._span_end: vec[i64] = vec[i64]()
-        self._span_known: vec[i64] = vec[i64]()
         self._passed: vec[i64] = vec[i64]()  # overhead up to the end of each span
         self._first: i64 = 0  # span that is not forgotten
         self._passed_before: i64 = 0  # overhead up to the first span
@@ -120,31 +125,24 @@ class PlainSpace:
         self._plain.add(begin, content)
         self.decided = begin + i64(len(content))
 
-    def overhead(self, upto: i64) -> None:
-        self._pass(upto, 1)
-
-    def unsure(self, upto: i64) -> None:
-        self._pass(upto, 0)
-
-    def unseen(self, upto: i64) -> None:
-        """A gap."""
+    def lose(self, upto: i64) -> None:
+        """Bytes that were not seen, or not opened."""
         self.decided = max(self.decided, upto)
 
-    def _pass(self, upto: i64, known: i64) -> None:
+    def overhead(self, upto: i64) -> None:
+        """Bytes that are not the plaintext's."""
         begin = self.decided
         if upto <= begin:
             return
-        passed = upto - begin if known != 0 else 0
         last = i64(len(self._span_begin)) - 1
-        if last >= self._first and self._span_end[last] == begin and self._span_known[last] == known:
+        if last >= self._first and self._span_end[last] == begin:
             self._span_end[last] = upto
-            self._passed[last] += passed
+            self._passed[last] += upto - begin
         else:
             before = self._passed[last] if last >= self._first else self._passed_before
             self._span_begin = append(self._span_begin, begin)
             self._span_end = append(self._span_end, upto)
-            self._span_known = append(self._span_known, known)
-            self._passed = append(self._passed, before + passed)
+            self._passed = append(self._passed, before + upto - begin)
         self.decided = upto
 
     # --- what rows ask
@@ -153,50 +151,13 @@ class PlainSpace:
         """Where what stands here on the wire stands in the plain stream."""
         if offset <= self.begin:
             return offset
-        i = self._span_at(offset)
+        i = last_from(self._span_begin, self._first, offset)
         if i < 0:
             return offset - self._passed_before
-        end = self._span_end[i]
-        beyond = end - offset if self._span_known[i] != 0 and offset < end else 0
-        return offset - self._passed[i] + beyond
-
-    def _span_at(self, offset: i64) -> i64:
-        """The last that begins here or before; -1 where none does."""
-        begin = self._span_begin
-        low, high = self._first, i64(len(begin))
-        while low < high:
-            middle = (low + high) >> 1
-            if begin[middle] <= offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1 if low > self._first else -1
-
-    def first_span(self, begin: i64) -> i64:
-        """Number of the first one that may reach beyond this offset, for `span`."""
-        return max(self._span_at(begin), self._first)
-
-    def has_span(self, number: i64, end: i64) -> bool:
-        return number < i64(len(self._span_begin)) and self._span_begin[number] < end
-
-    def span(self, number: i64, begin: i64, end: i64) -> tuple[i64, i64, i64]:
-        """(begin, length, known) of it within [begin, end), counted from there; a length may be 0."""
-        first, last = max(self._span_begin[number], begin), min(self._span_end[number], end)
-        return first - begin, max(last - first, 0), self._span_known[number]
-
-    def spans(self, begin: i64, end: i64) -> list[Span]:
-        """Those within [begin, end), cut to it and counted from there."""
-        found: list[Span] = []
-        number = self.first_span(begin)
-        while self.has_span(number, end):
-            at, length, known = self.span(number, begin, end)
-            if length > 0:
-                found.append(Span(at, length, known != 0))
-            number += 1
-        return found
+        return offset - self._passed[i] + max(self._span_end[i] - offset, 0)
 
     def saw(self, begin: i64, wire: bytes) -> bool:
-        """Whether these bytes were seen there, and it is known what they are; not where nobody remembers."""
+        """Whether these bytes were seen there, and it is known what they are; not where they were forgotten."""
         length, runs = i64(len(wire)), self._wire
         if begin < self.forgotten or begin + length > self.decided:
             return False
@@ -219,16 +180,19 @@ class PlainSpace:
             i += 1
         return True
 
-    def contents(self, begin: i64, end: i64, found: list[bytes]) -> i64:
-        """The plain bytes of [begin, end) are added; how many they are."""
-        return self._plain.collect(begin, end, found)
-
-    def plain_bytes(self, begin: i64, end: i64) -> bytes:
-        """Those of [begin, end)."""
-        return self._plain.joined(begin, end)
+    def collect(self, begin: i64, end: i64, pieces: Pieces) -> None:
+        """The plain bytes of [begin, end)."""
+        runs = self._plain
+        i = max(runs.at(begin), runs.first)
+        while i < i64(len(runs.data)) and runs.begin[i] < end:
+            data, at = runs.data[i], runs.begin[i]
+            first, last = max(begin - at, 0), min(end - at, i64(len(data)))
+            if first < last:
+                pieces.add(self.place(at + first), data[first:last])
+            i += 1
 
     def forget(self, upto: i64) -> None:
-        """Nobody waits for what lies before this offset, if it is decided."""
+        """No row waits for what lies before this offset, if it is decided."""
         upto = min(upto, self.decided)
         self.forgotten = max(self.forgotten, upto)
         self._wire.forget(upto)
@@ -240,7 +204,19 @@ class PlainSpace:
         if self._first >= MOST_FORGOTTEN and 2 * self._first >= count:
             first, self._first = self._first, 0
             self._span_begin, self._span_end = behind(self._span_begin, first), behind(self._span_end, first)
-            self._span_known, self._passed = behind(self._span_known, first), behind(self._passed, first)
+            self._passed = behind(self._passed, first)
+
+
+def last_from(begins: vec[i64], first: i64, offset: i64) -> i64:
+    """The last of these, from the first on, that is this offset or less; -1 where none is."""
+    low, high = first, i64(len(begins))
+    while low < high:
+        middle = (low + high) >> 1
+        if begins[middle] <= offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1 if low > first else -1
 
 
 def behind(values: vec[i64], first: i64) -> vec[i64]:

@@ -4,7 +4,7 @@ Knows: where records begin (RFC 8446 5.1), which number the next one has, and ho
 Refuses to know: handshakes (tls_connection.py hands over keys when it has them), and rows.
 Rule: nothing is plain that no tag proves. Behind a gap a record's beginning and its number are tried, a bounded number
 of times; what opens then is held until what follows it proves its place (record_proof.py), or nothing follows. What
-lies between is unsure. Content that is no application data is overhead, like the frame of its record.
+lies between is lost. Content that is no application data is overhead, like the frame of its record.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WINDOW_BYTES: Final = 4 * LONGEST_BYTES  # in which a beginning is looked for at
 
 
 def nobody(_: bytes) -> None:
-    """Hears of handshakes where nobody else does."""
+    """Reads handshakes where no connection does."""
 
 
 @final
@@ -117,7 +117,7 @@ class RecordStream:
         if self.space.decided < upto:
             self._abandon(upto)
             self._drop(min(upto - self.space.decided, self._at_hand()))
-            self.space.unsure(upto)  # rows wait for what never came
+            self.space.lose(upto)  # rows wait for what never came
 
     def stop(self) -> None:
         """It is never going to be opened."""
@@ -152,7 +152,7 @@ class RecordStream:
         behind = runs.begin[i] if i < i64(len(runs.data)) else self.end
         self._abandon(behind)
         self._drop(count)
-        self.space.unseen(behind)
+        self.space.lose(behind)
 
     def _abandon(self, upto: i64) -> None:
         """The record at hand will not be whole: bytes before this offset are missing, or waited for no more."""
@@ -176,7 +176,7 @@ class RecordStream:
 
     def _drop(self, count: i64) -> None:
         """So many of the bytes at hand are of no record that can be opened."""
-        self.space.unsure(self.space.decided + count)
+        self.space.lose(self.space.decided + count)
         self._runs.forget(self.space.decided)
 
     # --- records
@@ -244,7 +244,7 @@ class RecordStream:
         space = self.space
         if opened is None:
             self.failed += 1
-            space.unsure(end)
+            space.lose(end)
             self.numbers.fail()
             return
         self.opened += 1

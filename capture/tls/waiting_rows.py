@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirecheck.capture import frames
-from wirecheck.capture.tls.plain_rows import plain, vector
-from wirecheck.capture.tls.row_places import Columns, Known, Payloads, change, first_waiting
+from wirecheck.capture.tls.row_places import Columns, Known, Payloads, first_waiting, plain_rows
+from wirecheck.capture.trim.pending_rows import array, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pyarrow as pa
-
+    from wirecheck.capture.tls.row_places import PlainRows
     from wirecheck.decode.connection.places import Placed
     from wirecheck.decode.connection.segments import Segments
 
@@ -56,8 +57,34 @@ class Batch:
         rows = self.rows.slice(first, upto - first)
         if self.columns is None or not known:
             return rows
-        changed = change(self.columns, self._payloads, first, upto, known)
-        return plain(rows, changed) if len(changed.row) else rows
+        made = plain_rows(self.columns, self._payloads, first, upto, known)
+        return _replaced(rows, made) if array(made.is_plain).any() else rows
+
+
+def _replaced(rows: pa.RecordBatch, made: PlainRows) -> pa.RecordBatch:
+    """The rows with the plain bytes in place of the encrypted ones."""
+    number, is_plain = array(made.row), array(made.is_plain).astype(np.bool_)
+    if len(number) != len(rows):  # some have a hole in their middle
+        rows = rows.take(pa.array(number))
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    for name, values in (
+        ("tcp_seq", made.seq), ("tcp_ack", made.ack), ("tcp_flags", made.flags), ("payload_len", made.size),
+    ):  # fmt: skip
+        column = columns[name]
+        columns[name] = pa.array(np.where(is_plain, array(values), column.to_numpy()), column.type)
+    mask = pa.array(is_plain)
+    columns["payload"] = pc.replace_with_mask(columns["payload"], mask, _payloads(made))
+    columns["left_out"] = pc.if_else(mask, pa.scalar([], columns["left_out"].type), columns["left_out"])
+    columns["decrypted"] = pc.or_(columns["decrypted"], mask)
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
+
+
+def _payloads(made: PlainRows) -> pa.BinaryArray:
+    size = array(made.size)[array(made.is_plain) != 0]
+    at = np.zeros(len(size) + 1, np.int32)
+    np.cumsum(size, out=at[1:])
+    buffers = [None, pa.py_buffer(at), pa.py_buffer(b"".join(made.pieces.data))]
+    return pa.BinaryArray.from_buffers(pa.binary(), len(size), buffers)
 
 
 def oldest_offsets(batches: Iterable[Batch]) -> dict[int, int]:

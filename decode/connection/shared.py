@@ -14,7 +14,7 @@ from mypy_extensions import i64
 from wirecheck.decode.connection.output import Output
 from wirecheck.decode.connection.stream.chunks import Window
 from wirecheck.decode.connection.stream.follower_bounds import BOTH, Bounds
-from wirecheck.decode.connection.stream.frame import Frame
+from wirecheck.decode.connection.stream.frame import THE_WIRES, Frame
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
@@ -55,6 +55,8 @@ class Shared:
         """Whether a second agent may still show what is missing: one that has shown the connection, or one that may yet
         show that it does, by another clock or in later files.
         """
+        if connection.numbering != THE_WIRES:
+            return False
         if connection.second_agent < 0:
             return self.agents > 1 and self.frame.ts_ns - connection.started_ns < BOTH * self.bounds.hole_ns
         return not (self._is_gone(connection.agent) or self._is_gone(connection.second_agent))

@@ -271,7 +271,7 @@ STATED: Mapping[str, Kind] = {
         "host endpoint client started_ns",
         "connection:endpoint:client:started_ns",
         "connection {client}>{endpoint}",
-        growing="frames payload_bytes requests responses overhead_bytes unseen_bytes cut_bytes cut_segments",
+        growing="frames payload_bytes requests responses unseen_bytes cut_bytes cut_segments",
     ),
     "gap": kind(
         "host endpoint client started_ns ts_ns side bytes",

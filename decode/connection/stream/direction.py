@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk, Chunks
+from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.marks import READABLE, Candidate
 from wirecheck.decode.connection.stream.modes import (
@@ -33,7 +33,7 @@ from wirecheck.decode.connection.stream.modes import (
     Mode,
     after,
 )
-from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good, unsure_before
+from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
 from wirecheck.decode.connection.stream.sequence import BELIEVABLE, Sequence
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class Direction(Sequence):
         self.side: i64 = side  # 0 from the lower endpoint, 1 from the higher
         # --- the stream, beside its numbers
         self.start_seen: bool = False
-        self.elastic: bool = False  # some bytes may be overhead: nobody knows how much of a gap is the stream's
-        self.unsure: bool = False  # of some bytes in `ordered` nobody does
+        self.gaps_have_length: bool = True  # as sequence numbers state it; not where an agent made them
+        self.unsure: bool = False  # whether `ordered` has a gap whose length is unknown
         self.out_of_order: OutOfOrder = OutOfOrder()
         self.lacking_ns: i64 = UNSET  # when the peer last acknowledged less than what came out of order
         self.ordered: Chunks = Chunks()
@@ -84,7 +84,6 @@ class Direction(Sequence):
     def begin(self, seq: i64) -> None:
         """The stream is known to begin at this sequence number."""
         self.base, self.newest = seq & 0xFFFFFFFF, 0
-        self.overhead_bytes = 0
         self._begin_at(0)
 
     def begin_late(self, seq: i64, most: i64) -> bool:
@@ -185,29 +184,24 @@ class Direction(Sequence):
     def _store(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
         """Put the payload among what is out of order: what is kept of it, and what was left out."""
         at, start = begin, frame.start
-        run = begin  # where the payload, or a TLS record in it, begins
         for k in range(frame.first_left, frame.end_left):
-            kind = frame.left_kind(k)
             left = min(max(begin + frame.left_offset(k), at), end)
             behind = min(max(left, begin + frame.left_offset(k) + frame.left_length(k)), end)
-            self.elastic = self.elastic or kind != LEFT
-            self._add(frame, Chunk(at, left, DATA, frame.payload, start), run, left if kind == OVERHEAD else end)
-            missing = Chunk(left, behind, kind, b"", 0)
+            self._add(frame, Chunk(at, left, DATA, frame.payload, start))
+            missing = Chunk(left, behind, LEFT, b"", 0)
             missing.left_by = agent_bit
-            self._add(frame, missing, run, end)
+            self._add(frame, missing)
             start += left - at
             at = behind
-            run = at if kind == OVERHEAD else run
-        self._add(frame, Chunk(at, end, DATA, frame.payload, start), run, end)
+        self._add(frame, Chunk(at, end, DATA, frame.payload, start))
 
-    def _add(self, frame: Frame, chunk: Chunk, run: i64, run_end: i64) -> None:
-        """What of a chunk of this frame is not part of the stream yet; messages like to fill a run of it."""
+    def _add(self, frame: Frame, chunk: Chunk) -> None:
+        """What of a chunk of this frame is not part of the stream yet."""
         if self.stream == RUNNING and chunk.begin < self.next_offset:
             chunk.start += self.next_offset - chunk.begin
             chunk.begin = self.next_offset
         if chunk.begin < chunk.end:
             chunk.stamp(frame)
-            chunk.packet_begin, chunk.packet_end = run, run_end
             self.out_of_order.add(chunk)
 
     def catch_up(self, patient: bool) -> None:
@@ -221,14 +215,9 @@ class Direction(Sequence):
             if patient and not left_out_for_good(chunk):
                 return
             self.out_of_order.pop()
-            if chunk.kind == OVERHEAD:
-                count = chunk.end - self.next_offset
-                self.pass_over(count)
-                self.out_of_order.move_down(count)
-            else:
-                self.next_offset = chunk.end  # nothing is out of order that begins before it
-                if self.mode != OFF:
-                    self.put_in_order(chunk)
+            self.next_offset = chunk.end  # nothing is out of order that begins before it
+            if self.mode != OFF:
+                self.put_in_order(chunk)
             chunk = self.out_of_order.first
 
     def note_lacking(self, ts_ns: i64) -> None:
@@ -245,14 +234,14 @@ class Direction(Sequence):
     def put_in_order(self, chunk: Chunk) -> None:
         """A chunk that was received, left out or never seen is next in order."""
         self.ordered.append(chunk)
-        if chunk.kind == UNSURE or (chunk.kind == GAP and self.elastic):
+        if chunk.kind == GAP and not self.gaps_have_length:
             self.unsure = True
             self.need = min(self.need, self.next_offset)
 
     def drop_unsure(self) -> bool:
-        """Whether nobody knows how long what comes before the message's end is: what there is of it is given up."""
-        self.unsure = unsure_before(self.ordered.first, NEVER) >= 0
-        end = unsure_before(self.ordered.first, self.message_end)
+        """Whether a gap of unknown length comes before the message's end: what there is of the message is given up."""
+        self.unsure = gap_before(self.ordered.first, NEVER) >= 0
+        end = gap_before(self.ordered.first, self.message_end)
         if end >= 0:
             self.drop(end)
         return end >= 0
@@ -300,3 +289,12 @@ class Direction(Sequence):
     def losses(self) -> i64:
         """Bytes of which we do not know what they were: whatever needed them is not to blame."""
         return self.unseen_bytes + self.skipped_bytes
+
+
+def gap_before(chunk: Chunk | None, upto: i64) -> i64:
+    """Where a gap ends that begins before this offset; -1 if there is none."""
+    while chunk is not None and chunk.begin < upto:
+        if chunk.kind == GAP:
+            return chunk.end
+        chunk = chunk.next
+    return -1

@@ -20,11 +20,6 @@ GIVEN_UP: Final = 2  # it could wait no longer (eviction.py): only its end is st
 DOUBTED: Final = 3  # an opening that the server's answer or the next request has to confirm
 
 
-def passed(offset: i64, at: i64, count: i64) -> i64:
-    """The offset, once `count` bytes behind `at` are none of the stream's."""
-    return max(offset - count, min(offset, at))
-
-
 @final
 class Aging:
     """How far a direction had come half a slack ago and a whole one, by time and by frames."""
@@ -46,13 +41,6 @@ class Aging:
     def old(self) -> i64:
         """What it was for certain at least half a slack ago."""
         return max(self.time_old, self.frames_old)
-
-    def pass_over(self, at: i64, count: i64) -> None:
-        """So many bytes behind this offset were overhead."""
-        self.time_middle = passed(self.time_middle, at, count)
-        self.time_old = passed(self.time_old, at, count)
-        self.frames_middle = passed(self.frames_middle, at, count)
-        self.frames_old = passed(self.frames_old, at, count)
 
     def limit(self, at: i64) -> None:
         self.time_middle = min(self.time_middle, at)

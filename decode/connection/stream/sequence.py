@@ -1,9 +1,7 @@
-"""Sequence numbers of one direction and the offsets they stand for: what was sent, acknowledged, shown, passed over.
+"""Sequence numbers of one direction and the offsets they stand for: what was sent, acknowledged, shown.
 
-Knows: that numbers have 32 bits and wrap (RFC 9293 3.4), and that some bytes of the wire may be none of the stream's.
+Knows: that numbers have 32 bits and wrap (RFC 9293 3.4).
 Refuses to know: bytes, and how the stream goes on (direction.py).
-Rule: offsets count the stream's bytes alone. What a frame declares as overhead is passed over when it is next in order,
-here and nowhere else: what lies behind it moves up to where it began (README.md of connection says why).
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from typing import Final
 from mypy_extensions import i64
 
 from wirecheck.decode.connection.stream.frame import UNSET
-from wirecheck.decode.connection.stream.marks import Aging, passed
+from wirecheck.decode.connection.stream.marks import Aging
 from wirecheck.decode.connection.stream.modes import UNSEEN, Mode
 
 BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
@@ -22,8 +20,7 @@ BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): 
 class Sequence:
     def __init__(self) -> None:
         self.stream: Mode = UNSEEN
-        self.base: i64 = 0  # of what is not in order yet, the sequence number of offset 0
-        self.overhead_bytes: i64 = 0  # of the wire, none of the stream's, that were passed over
+        self.base: i64 = 0  # the sequence number of offset 0
         self.next_offset: i64 = 0  # of the next byte in order
         self.newest: i64 = 0  # end of the newest byte seen
         self.acknowledged: i64 = UNSET  # what the peer has, by its acknowledgements
@@ -41,8 +38,8 @@ class Sequence:
         return self.newest + ahead
 
     def began_at(self, seq: i64) -> bool:
-        """Whether offset 0 was at this number, before overhead was passed over."""
-        return (self.base - self.overhead_bytes - seq) & 0xFFFFFFFF == 0
+        """Whether offset 0 is at this number."""
+        return (self.base - seq) & 0xFFFFFFFF == 0
 
     # --- how far it is
 
@@ -77,21 +74,3 @@ class Sequence:
         self.fin = at
         self.acknowledged = min(self.acknowledged, at)
         self.acknowledged_before.limit(at)
-
-    def pass_over(self, count: i64) -> None:
-        """So many bytes that come next are none of the stream's.
-
-        Sequence numbers behind them are right from now on; those before them, of retransmissions and old ones, come
-        out too low, which is as old as they are.
-        """
-        at = self.next_offset
-        self.base = (self.base + count) & 0xFFFFFFFF
-        self.overhead_bytes += count
-        self.newest = passed(self.newest, at, count)
-        self.acknowledged = passed(self.acknowledged, at, count)
-        self.shown = passed(self.shown, at, count)
-        self.shown_by_second = passed(self.shown_by_second, at, count)
-        if self.fin != UNSET:
-            self.fin = passed(self.fin, at, count)
-        self.acknowledged_before.pass_over(at, count)
-        self.shown_by_both_before.pass_over(at, count)
