@@ -41,18 +41,16 @@ BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
 
 
 def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker closes the connection within a second of a request, without an answer, or answers
-    UNSUPPORTED_VERSION (35), and its own ApiVersions answers (or its release, which they show) say that it does not
-    accept that version.
+    """Finds. A broker closes the connection within a second of a request without answering it, or answers
+    UNSUPPORTED_VERSION (35). Its own ApiVersions answers (or its release, which they show) do not include that version.
 
     Why it matters. The client cannot work with this cluster at all, and sees nothing but a lost connection. After an
     upgrade to 4.x these are the clients that were left behind.
 
-    When it is innocent. A client that closes first was not refused; neither was one whose authentication failed, nor a
-    request in flight when a broker shuts down or dies: its version is accepted, and an ApiVersions of any version would
-    have been answered. One closed connection is not enough, one error is. A server that had not told its ranges by then
-    is not judged, nor one that has answered the version since, or may have told other ranges in what
-    the capture lacks.
+    When it is innocent. A client that closes first was not refused, nor was one whose authentication failed. A broker
+    that shuts down or dies closes connections with requests open, in versions that it accepts. One closed connection is
+    not enough; one error is. A server whose ranges were not seen before is not judged. Neither is one that has answered
+    the version since, or that may have advertised other ranges in what the capture lacks.
 
     Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
     refuses 0 to 2 all the same.
