@@ -44,7 +44,7 @@ from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.capture.tls import joining, tls_connection
 from wirecheck.capture.tls.decryption import Decryption
 from wirecheck.capture.tls.key_log import Secrets
-from wirecheck.capture.tls.record_stream import RecordStream
+from wirecheck.capture.tls.records import RecordStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,7 @@ from mypy_extensions import i64
 
 from wirecheck.capture import frames
 from wirecheck.capture.trim.kept_pieces import Payloads, trimmed
-from wirecheck.capture.trim.overlap_conflicts import Carried, conflicts
-from wirecheck.capture.trim.placed_rows import Frontier, PlacedRows, without
+from wirecheck.capture.trim.placed_rows import Carried, Frontier, PlacedRows, conflicts, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from wirecheck.capture.trim.kept_pieces import Pieces
     from wirecheck.capture.trim.placed_rows import Waiting
-    from wirecheck.decode.connection.places import Placed
+    from wirecheck.decode.connection.handout import Placed
     from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints
 

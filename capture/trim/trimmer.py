@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from wirecheck.capture import frames
 from wirecheck.capture.trim.may_be_kept import Confidence, Stretches
-from wirecheck.capture.trim.message_ends import Boundaries
 from wirecheck.capture.trim.pending_rows import (
     TLS_HEADER_BYTES,
     TLS_OPENING_BYTES,
@@ -30,8 +29,7 @@ from wirecheck.capture.trim.pending_rows import (
     array,
     vector,
 )
-from wirecheck.capture.trim.placed_rows import Waiting
-from wirecheck.capture.trim.stream_order import by_place
+from wirecheck.capture.trim.placed_rows import Waiting, by_place
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.framing.opening import V1, V1_MOST_BYTES, V2, proxy_header
 from wirecheck.decode.connection.framing.recognise import tls_record
@@ -40,10 +38,62 @@ from wirecheck.decode.connection.segments import segments
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
+
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.connection.places import Placed
+    from wirecheck.decode.connection.handout import Placed
     from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints
+
+NONE = -1
+
+
+class Boundaries:
+    """Streams by their numbers, ascending; `end` and `side` are those of the last message of each."""
+
+    def __init__(self) -> None:
+        self.stream: Ints = np.zeros(0, np.int64)
+        self.end: Ints = np.zeros(0, np.int64)
+        self._side: Ints = np.zeros(0, np.int64)
+
+    def of(self, stream: Ints) -> Ints:
+        """Ends by stream, NONE where none is known."""
+        place, there = self._places(stream)
+        return np.where(there, self.end[place], NONE) if len(self.stream) else np.full(len(stream), NONE)
+
+    def side(self, stream: int) -> int:
+        """Of a stream that has a boundary."""
+        return int(self._side[np.searchsorted(self.stream, stream)])
+
+    def move(self, stream: Ints, end: Ints, side: Ints) -> None:
+        """These streams, ascending and each once, end here now."""
+        place, there = self._places(stream)
+        self.end[place[there]], self._side[place[there]] = end[there], side[there]
+        if not there.all():
+            every = np.concatenate([self.stream, stream[~there]])
+            order = np.argsort(every, kind="stable")
+            self.stream = every[order]
+            self.end = np.concatenate([self.end, end[~there]])[order]
+            self._side = np.concatenate([self._side, side[~there]])[order]
+
+    def but(self, stream: Ints) -> NDArray[np.bool_]:
+        """Which of the streams here are none of these, which ascend."""
+        if not len(stream):
+            return np.ones(len(self.stream), np.bool_)
+        place = np.minimum(np.searchsorted(stream, self.stream), len(stream) - 1)
+        found: NDArray[np.bool_] = stream[place] != self.stream
+        return found
+
+    def forget(self, stream: Ints) -> None:
+        stays = ~np.isin(self.stream, stream)
+        self.stream, self.end, self._side = self.stream[stays], self.end[stays], self._side[stays]
+
+    def _places(self, stream: Ints) -> tuple[Ints, Ints]:
+        if not len(self.stream):
+            return np.zeros(len(stream), np.int64), np.zeros(len(stream), np.bool_)
+        place = np.minimum(np.searchsorted(self.stream, stream), len(self.stream) - 1)
+        return place, self.stream[place] == stream
+
 
 KIB, MIB, SECOND = 1 << 10, 1 << 20, 1_000_000_000
 LATENESS_NS = 1 * SECOND  # packets in a capture are shuffled; what is asked of the follower stays that far behind

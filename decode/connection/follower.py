@@ -21,9 +21,9 @@ from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
 from wirecheck.decode.connection.framing.structure import without_records
+from wirecheck.decode.connection.handout import Placed
 from wirecheck.decode.connection.lifetime import decided, due, expire, flush
 from wirecheck.decode.connection.limits import Limits
-from wirecheck.decode.connection.places import Placed
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.state import checkpoint
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.connection import connection as followed
-    from wirecheck.decode.connection.stream.in_order import InOrder
+    from wirecheck.decode.connection.handout import InOrder
 
     Ints = NDArray[np.int64]
 

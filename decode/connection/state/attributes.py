@@ -15,13 +15,12 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
-from wirecheck.decode.connection.stream.marks import Candidate
+from wirecheck.decode.connection.stream.direction import Candidate
 from wirecheck.decode.connection.waiting import Message
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Handshake
-    from wirecheck.decode.connection.stream.direction import Direction
-    from wirecheck.decode.connection.stream.marks import Aging
+    from wirecheck.decode.connection.stream.direction import Aging, Direction
 
 # tables: connections; what they own, the owner's row first: messages (and which queue), chunks (which list, where in
 # the data), candidates (which side), gaps

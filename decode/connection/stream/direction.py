@@ -1,7 +1,7 @@
 """One direction of a connection: packets in any order become bytes in order.
 
-Knows: where the stream begins, what of it is in order and what came before its time (numbers are sequence.py's); and,
-for framing.py, where in a message it stands.
+Knows: sequence numbers, which have 32 bits and wrap (RFC 9293 3.4), what was sent, acknowledged and shown; where the
+stream begins, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
 Refuses to know: what the bytes mean, the other direction, and when a hole is final (gaps.py).
 Rule: an offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
 """
@@ -14,7 +14,6 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
-from wirecheck.decode.connection.stream.marks import READABLE, Candidate
 from wirecheck.decode.connection.stream.modes import (
     BOUNDARY_FOUND,
     BOUNDARY_LOST,
@@ -34,21 +33,77 @@ from wirecheck.decode.connection.stream.modes import (
     after,
 )
 from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
-from wirecheck.decode.connection.stream.sequence import BELIEVABLE, Sequence
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.frame import Frame
 
-NEAR: Final = BELIEVABLE >> 6
-MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
+# what can be read of the message that a direction stands in
+READABLE: Final = 0
+HEADER_UNSEEN: Final = 1
+GIVEN_UP: Final = 2  # it could wait no longer (eviction.py): only its end is still of interest
+DOUBTED: Final = 3  # an opening that the server's answer or the next request has to confirm
 
 
 @final
-class Direction(Sequence):
+class Aging:
+    """How far a direction had come half a slack ago and a whole one, by time and by frames."""
+
+    def __init__(self) -> None:
+        self.time_middle: i64 = UNSET
+        self.time_old: i64 = UNSET
+        self.frames_middle: i64 = UNSET
+        self.frames_old: i64 = UNSET
+
+    def time_passed(self, now: i64, half_slacks: i64) -> None:
+        self.time_old = self.time_middle if half_slacks == 1 else now
+        self.time_middle = now
+
+    def frames_passed(self, now: i64) -> None:
+        self.frames_old = self.frames_middle
+        self.frames_middle = now
+
+    def old(self) -> i64:
+        """What it was for certain at least half a slack ago."""
+        return max(self.time_old, self.frames_old)
+
+    def limit(self, at: i64) -> None:
+        self.time_middle = min(self.time_middle, at)
+        self.time_old = min(self.time_old, at)
+        self.frames_middle = min(self.frames_middle, at)
+        self.frames_old = min(self.frames_old, at)
+
+
+@final
+class Candidate:
+    """Where a message may begin in a stream without boundaries, and what its header says."""
+
+    def __init__(self, begin: i64, end: i64, correlation: i64, client: i64) -> None:
+        self.begin: i64 = begin
+        self.end: i64 = end
+        self.correlation: i64 = correlation
+        self.client: i64 = client
+        """Hash of its client id; 0 of a response."""
+
+
+BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
+
+
+@final
+class Direction:
     def __init__(self, side: i64) -> None:
-        super().__init__()
         self.side: i64 = side  # 0 from the lower endpoint, 1 from the higher
-        # --- the stream, beside its numbers
+        # --- its numbers
+        self.stream: Mode = UNSEEN
+        self.base: i64 = 0  # the sequence number of offset 0
+        self.next_offset: i64 = 0  # of the next byte in order
+        self.newest: i64 = 0  # end of the newest byte seen
+        self.acknowledged: i64 = UNSET  # what the peer has, by its acknowledgements
+        self.acknowledged_before: Aging = Aging()
+        self.shown: i64 = UNSET  # how far each of two agents has shown this direction, data or acknowledgements
+        self.shown_by_second: i64 = UNSET
+        self.shown_by_both_before: Aging = Aging()
+        self.fin: i64 = UNSET  # offset of FIN
+        # --- the stream
         self.start_seen: bool = False
         self.gaps_have_length: bool = True  # as sequence numbers state it; not where an agent made them
         self.unsure: bool = False  # whether `ordered` has a gap whose length is unknown
@@ -78,6 +133,57 @@ class Direction(Sequence):
         self.candidates: list[Candidate] = []
         self.messages: i64 = 0
         self.raw_frames: i64 = 0
+
+    # --- its numbers
+
+    def offset_of(self, seq: i64) -> i64:
+        """Where a sequence number lies: the place nearest to the newest byte."""
+        ahead: i64 = (seq - self.base - self.newest) & 0xFFFFFFFF
+        if ahead >= 0x80000000:
+            ahead -= 0x100000000
+        return self.newest + ahead
+
+    def began_at(self, seq: i64) -> bool:
+        """Whether offset 0 is at this number."""
+        return (self.base - seq) & 0xFFFFFFFF == 0
+
+    # --- how far it is
+
+    def acknowledge(self, seq: i64, by_second: bool) -> None:
+        """The peer has everything below this number."""
+        if self.stream == UNSEEN:
+            return
+        at = self.offset_of(seq)
+        if self.fin != UNSET:
+            at = min(at, self.fin)
+        if at - self.newest < BELIEVABLE:
+            self.acknowledged = max(self.acknowledged, at)
+            self.show(at, by_second)
+
+    def show(self, at: i64, by_second: bool) -> None:
+        """The agent of the frame that is looked at has shown it up to this offset."""
+        if by_second:
+            self.shown_by_second = max(self.shown_by_second, at)
+        else:
+            self.shown = max(self.shown, at)
+
+    def time_passed(self, half_slacks: i64) -> None:
+        self.acknowledged_before.time_passed(self.acknowledged, half_slacks)
+        self.shown_by_both_before.time_passed(min(self.shown, self.shown_by_second), half_slacks)
+
+    def frames_passed(self) -> None:
+        self.acknowledged_before.frames_passed(self.acknowledged)
+        self.shown_by_both_before.frames_passed(min(self.shown, self.shown_by_second))
+
+    def finish_at(self, at: i64) -> None:
+        """FIN stands here; what acknowledged it came first in a shuffled capture."""
+        self.fin = at
+        self.acknowledged = min(self.acknowledged, at)
+        self.acknowledged_before.limit(at)
+
+
+NEAR: Final = BELIEVABLE >> 6
+MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
 
     # --- where it begins
 

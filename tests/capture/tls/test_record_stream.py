@@ -5,10 +5,8 @@ import random
 import pytest
 
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
-from wirecheck.capture.tls.plain_space import Pieces
 from wirecheck.capture.tls.record_keys import Tls13Key
-from wirecheck.capture.tls.record_numbers import MOST_TRIES
-from wirecheck.capture.tls.record_stream import RecordStream
+from wirecheck.capture.tls.records import MOST_TRIES, PlainPieces, RecordStream
 
 SECRET = bytes(range(32))
 FRAME = 5 + 17
@@ -28,7 +26,7 @@ def sealed(number, content, kind=23, padding=0):
 
 def plain_of(stream, begin, end):
     """Plain bytes of [begin, end), dots where numbers jump."""
-    pieces, found, at = Pieces(), b"", stream.space.place(begin)
+    pieces, found, at = PlainPieces(), b"", stream.space.place(begin)
     stream.space.collect(begin, end, pieces)
     data, done = b"".join(pieces.data), 0
     for place, size in zip(pieces.place, pieces.size, strict=True):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wirecheck.capture.trim.pending_rows import vector
-from wirecheck.capture.trim.stream_order import by_place, by_row
+from wirecheck.capture.trim.placed_rows import by_place, by_row
 
 
 @pytest.mark.parametrize("disorder", [0, 3, 10_000])

@@ -1,7 +1,7 @@
 """Where the payloads of rows stand: for what a row of a TLS connection waits, and what becomes of it then.
 
 Knows: rows that came together as columns, places of payloads in their directions, sequence numbers that wrap.
-Refuses to know: when rows leave (decryption.py), records, keys, and how rows lie in a table (waiting_rows.py).
+Refuses to know: when rows leave (decryption.py), records, keys, and how rows lie in a table.
 Rule: a row has the plain bytes of its place only if its own bytes are those that were seen there first. Its numbers
 count plain bytes; over what was not opened they jump, so that nobody takes what comes behind for its continuation. A
 row with such a hole in its middle becomes two.
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 from librt.vecs import append, vec
 from mypy_extensions import i64
 
-from wirecheck.capture.tls.plain_space import Pieces
+from wirecheck.capture.tls.records import PlainPieces
 
 if TYPE_CHECKING:
-    from wirecheck.capture.tls.plain_space import PlainSpace
-    from wirecheck.capture.tls.record_stream import RecordStream
+    from wirecheck.capture.tls.records import PlainSpace, RecordStream
 
 FIN: Final = 1
 ACK: Final = 16
@@ -88,7 +87,7 @@ class PlainRows:
         self.ack: vec[i64] = vec[i64]()
         self.flags: vec[i64] = vec[i64]()
         self.size: vec[i64] = vec[i64]()
-        self.pieces = Pieces()
+        self.pieces = PlainPieces()
 
     def leave(self, row: i64) -> None:
         self.add(row, 0, 0, 0, 0)
