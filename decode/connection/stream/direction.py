@@ -86,6 +86,8 @@ class Candidate:
 
 
 BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
+NEAR: Final = BELIEVABLE >> 6
+MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
 
 
 @final
@@ -180,10 +182,6 @@ class Direction:
         self.fin = at
         self.acknowledged = min(self.acknowledged, at)
         self.acknowledged_before.limit(at)
-
-
-NEAR: Final = BELIEVABLE >> 6
-MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
 
     # --- where it begins
 
