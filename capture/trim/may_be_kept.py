@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from wirecheck.capture.trim.kept_pieces import MessageSpans, between
-from wirecheck.capture.trim.pending_rows import array, vector
+from wirecheck.capture.waiting_rows import array, vector
 from wirecheck.decode import dialect
 from wirecheck.decode.columns import tables
 from wirecheck.decode.envelope import ENVELOPE
