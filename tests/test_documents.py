@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tools import language
 from tools.documents import documents
 from wirecheck import door
 
@@ -79,3 +80,27 @@ def test_no_tracked_file_carries_a_path_of_somebodys_machine():
         pytest.skip("not a git checkout")
     pattern = re.compile("/" + r"(?:home|root|work|Users)/\w+")
     assert [path.name for path in texts if path.is_file() and pattern.search(path.read_text())] == []
+
+
+def test_no_folder_has_more_private_words_than_it_may():
+    may = language.allowed("private_words.tsv")
+    more = {folder: words for folder, words in language.private_words().items() if len(words) > may.get(folder, 0)}
+    assert more == {}, f"write instead: {language.INSTEAD}"
+
+
+def test_no_page_has_more_long_lines_and_sentences_than_it_may():
+    may = language.allowed("long_text.tsv")
+    assert {page: count for page, count in language.long_text().items() if count > may.get(page, 0)} == {}
+
+
+def test_no_name_in_code_brings_an_old_word_back():
+    listed = (language.LISTS / "old_names.txt").read_text("ascii").split()
+    assert sorted(set(language.old_names()) - set(listed)) == []
+
+
+def test_private_words_are_found_and_kafkas_own_names_are_not():
+    def found(text: str) -> list[str]:
+        return [word[0] for word in language.PRIVATE.finditer(language.KNOWN.sub(" ", text))]
+
+    assert found("a stranger is told the topic id anew") == ["stranger", "told", "id", "anew"]
+    assert found("the group.id and topic_id of both sides, side by side: an ID, a grace period, broker.id=3") == []

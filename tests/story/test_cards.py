@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import wirecheck
 from tests.commands.conftest import EXAMPLE
-from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown
+from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import door
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal_card import card_lines
@@ -70,6 +70,19 @@ def test_the_headline_is_who_is_hurt_and_the_cause_stands_below():
     assert card["action"]["commands"] == ["wirecheck decode 'a b.pcap' --client reader --error"]
     assert impact(card, 9) == "5 fetches rejected (UNKNOWN_TOPIC_ID) · 1 of 9 clients"
     assert card["harm"]["clients"][0]["ongoing"]
+
+
+@pytest.mark.parametrize(
+    ("does", "sentence"),
+    [
+        ("closes the connection on", "it closes the connection on Fetch v18"),
+        ("answers UNSUPPORTED_VERSION (35) to", "it answers UNSUPPORTED_VERSION (35) to Fetch v18"),
+    ],
+)
+def test_a_version_that_is_not_accepted_hurts_its_client(does, sentence):
+    words = {"does": does, "api": "Fetch", "version": "18"}
+    (card,) = cards([found("VER001", client_ids=["new"], words=words, sides=[side("Fetch", 18)])], [])
+    assert card["headline"] == f"new (10.0.0.7) cannot use the broker: {sentence}"
 
 
 def test_without_harm_the_headline_is_the_cause_and_nobody_is_named():

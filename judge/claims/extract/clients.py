@@ -22,6 +22,7 @@ AUTHENTICATION = (17, 36)
 """SaslHandshake, SaslAuthenticate: a failed authentication ends a connection too."""
 GREETINGS = (*AUTHENTICATION, 18)
 """These and ApiVersions."""
+UNSUPPORTED_VERSION = 35
 SOON_NS = 60_000_000_000
 """Closed later than this after a request has nothing to do with it; the check's own limit is a setting."""
 
@@ -35,6 +36,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield Rows("spoken", [*connection_key(batch, requests), batch.client_id(requests)], requests, spoken)
         yield old_versions(batch, requests)
         yield closed(batch)
+        yield rejected(batch)
     if header := batch.lines("ApiVersions", "request"):
         said = header.present("client_software_name") & (header.size("client_software_name") > 0)
         yield header.states("software", "@who client_software_name client_software_version", said)
@@ -90,3 +92,20 @@ def closed(batch: Batch) -> Rows:
     wanted = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
     key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
     return Rows("closed_on", key, message, peak={"soonest": -late}).where(wanted)
+
+
+def unsupported(batch: Batch) -> Ints:
+    """Responses that have UNSUPPORTED_VERSION anywhere. In an ApiVersions answer it is how versions are negotiated."""
+    found = [np.empty(0, np.int64)]
+    for key, side in sorted(batch.kinds):
+        if side == RESPONSE and key not in GREETINGS:
+            tables = batch.tables(name_of(key), "response").values()
+            errors = [table for table in tables if "error_code" in table.names]
+            found += [table.message[table["error_code"] == UNSUPPORTED_VERSION] for table in errors]
+    return np.unique(np.concatenate(found))
+
+
+def rejected(batch: Batch) -> Rows:
+    message = unsupported(batch)
+    key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
+    return Rows("version_error", key, message)
