@@ -9,29 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wirecheck.commands import completion, names, options
-from wirecheck.commands.ending import Stop
-from wirecheck.commands.frame_tables import tables, whole
-from wirecheck.commands.inputs import NOT_WHOLE, places
-from wirecheck.commands.listing import Cells, Listing, Row, clock, rfc3339
-from wirecheck.commands.screen import note, progress, tell
+from wirecheck.commands import names
+from wirecheck.commands.frame_tables import capture_frames
+from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing, rfc3339
+from wirecheck.commands.screen import note, tell
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.change import Change
 
 
 @click.command(short_help="Who changed topics, configurations, ACLs, quotas, groups.")
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
-@options.ports()
+@inputs_argument()
 @click.option("--object", "name", metavar="NAME", help="Only changes of this topic, group, user or broker.")
 @click.option("--failed", is_flag=True, help="Only requests that were refused or not answered.")
 @click.option("--all", "every", is_flag=True, help="Print all lines, also if they are more than a screen.")
 @options.principals()
-@names.option()
-@options.keylog()
-@options.strict()
-@options.quiet()
-@options.form("json", "csv")
+@options_of_listing
 def changes(
     inputs: tuple[str, ...],
     name: str | None,
@@ -60,19 +53,16 @@ def changes(
     from wirecheck.decode.show.changes import MOST_CHANGES
     from wirecheck.decode.show.changes import changes as changes_of
 
-    broken: list[str] = []
-    with progress("reading"):
-        found = changes_of(whole(tables(places(inputs), broken), broken), ports)
-    chosen = [change for change in found.merged() if wanted(change, name, failed=failed)]
-    if no_principals:
-        chosen = [replace(change, principal=None, host="") for change in chosen]
-    LISTING.show(chosen, form, every=every)
-    if found.others:
-        tell(f"wirecheck: {found.others:,} more requests are not listed; {MOST_CHANGES:,} are kept")
-    if form == "text":
-        note(summary(chosen))
-    if strict and broken:
-        raise Stop(NOT_WHOLE)
+    with capture_frames(inputs, strict=strict) as frames:
+        found = changes_of(frames, ports)
+        chosen = [change for change in found.merged() if wanted(change, name, failed=failed)]
+        if no_principals:
+            chosen = [replace(change, principal=None, host="") for change in chosen]
+        LISTING.show(chosen, form, every=every)
+        if found.others:
+            tell(f"wirecheck: {found.others:,} more requests are not listed; {MOST_CHANGES:,} are kept")
+        if form == "text":
+            note(summary(chosen))
 
 
 def wanted(change: "Change", name: str | None, *, failed: bool) -> bool:

@@ -213,6 +213,8 @@ def does_not(fact: Row) -> str:
     lasted = duration(harm.seconds(fact["last_seen"]) - harm.seconds(fact["first_seen"]))
     if fact["error"] == harm.CLOSED:
         return f"cannot use the broker: it closes the connection on {fact['api']}"
+    if fact["error"] == harm.UNSUPPORTED:
+        return f"cannot use the broker: it answers UNSUPPORTED_VERSION (35) to {fact['api']}"
     if fact["api"] in READS:
         return f"has read nothing from {fact['topic']} for {lasted}"
     if fact["api"] == "Produce":

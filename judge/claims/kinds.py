@@ -209,6 +209,11 @@ STATED: Mapping[str, Kind] = {
         "client:client_id:host",
         "{endpoint} closes the connection instead of answering {api} v{version}",
     ),
+    "version_error": kind(
+        "client_id host endpoint api version",
+        "client:client_id:host",
+        "{endpoint} answers {api} v{version} with UNSUPPORTED_VERSION (35)",
+    ),
     "tolerated": kind("client_id host endpoint api tolerance", "wire:", "{client_id} sends {api} with {tolerance}"),
     "zero_use": kind(
         "client_id host endpoint api", "client:client_id:host", "{client_id} sends {api} with no topic id"

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import wirecheck
 from tests.commands.conftest import EXAMPLE
-from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown
+from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import door
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal_card import card_lines
@@ -105,6 +105,19 @@ def test_what_a_client_does_by_itself_it_did():
     side = {"api": "CreateTopics", "version": 4, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
     (card,) = cards([found("ADM001", client_ids=["maker"], sides=[side])], [])
     assert card["cause"]["by"] == {"principal": None, "client_id": "maker", "host": "10.0.0.7"}
+
+
+@pytest.mark.parametrize(
+    ("does", "sentence"),
+    [
+        ("closes the connection on", "it closes the connection on Fetch v18"),
+        ("answers UNSUPPORTED_VERSION (35) to", "it answers UNSUPPORTED_VERSION (35) to Fetch v18"),
+    ],
+)
+def test_a_version_that_is_not_accepted_hurts_its_client(does, sentence):
+    words = {"does": does, "api": "Fetch", "version": "18"}
+    (card,) = cards([found("VER001", client_ids=["new"], words=words, sides=[side("Fetch", 18)])], [])
+    assert card["headline"] == f"new (10.0.0.7) cannot use the broker: {sentence}"
 
 
 def test_without_harm_the_headline_is_the_cause_and_nobody_is_named():

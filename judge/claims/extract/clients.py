@@ -22,6 +22,7 @@ AUTHENTICATION = (17, 36)
 """SaslHandshake, SaslAuthenticate: a failed authentication ends a connection too."""
 GREETINGS = (*AUTHENTICATION, 18)
 """These and ApiVersions."""
+UNSUPPORTED_VERSION = 35
 SOON_NS = 60_000_000_000
 """Closed later than this after a request has nothing to do with it; the check's own limit is a setting."""
 
@@ -34,6 +35,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
         yield Rows("spoken", spoken, requests, api_versions(batch, requests))
         yield from old_versions(batch, requests)
         yield from closed(batch)
+        yield from rejected(batch)
     yield from software(batch)
 
 
@@ -102,6 +104,22 @@ def closed(batch: Batch) -> Iterator[Rows]:
     wanted = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
     key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
     yield Rows("closed_on", key, message, peak={"soonest": -late}).where(wanted)
+
+
+def unsupported(batch: Batch) -> Ints:
+    """Responses that have UNSUPPORTED_VERSION anywhere. In an ApiVersions answer it is how versions are negotiated."""
+    found = [np.empty(0, np.int64)]
+    for key, side in sorted(batch.kinds):
+        if side == RESPONSE and key not in GREETINGS:
+            tables = batch.tables(name_of(key), "response").values()
+            errors = [table for table in tables if "error_code" in table.names]
+            found += [table.message[table["error_code"] == UNSUPPORTED_VERSION] for table in errors]
+    return np.unique(np.concatenate(found))
+
+
+def rejected(batch: Batch) -> Iterator[Rows]:
+    message = unsupported(batch)
+    yield Rows("version_error", [*who(batch, message), batch.api(message), Column(batch.version(message))], message)
 
 
 def software(batch: Batch) -> Iterator[Rows]:

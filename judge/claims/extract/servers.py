@@ -22,6 +22,7 @@ from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch, connection_key, value_per
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
+from wirecheck.judge.claims.extract.clients import unsupported
 from wirecheck.judge.claims.extract.orders import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
@@ -51,9 +52,12 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def answered_versions(batch: Batch) -> Iterator[Rows]:
-    """Which versions a server answered, and when last; ApiVersions is answered in every version."""
+    """Which versions a server answered, and when last; ApiVersions is answered in every version. That a version is not
+    supported is no answer.
+    """
     messages = batch.decoded.messages
     good = (messages.side == RESPONSE) & (batch.decoded.status == Status.OK) & (messages.key != key_of("ApiVersions"))
+    good[unsupported(batch)] = False
     every = np.flatnonzero(good)
     api, version = batch.api(every), batch.version(every)
     group, sample = grouped([api, Column(version)])
