@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wirecheck.commands import names
+from wirecheck.commands import names, options
 from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing, rfc3339
 from wirecheck.commands.screen import note, tell
