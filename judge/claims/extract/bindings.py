@@ -13,6 +13,8 @@ import numpy as np
 from wirecheck.decode.columns import Table
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch, value_per
+from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.kinds import FORWARDED, SENT
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, ids, lists, texts
 
 UNKNOWN_TOPIC = 3
@@ -110,6 +112,7 @@ def created(batch: Batch) -> Iterator[Rows]:
     good = (topics["error_code"] == 0) & (validated == 0)
     key = [texts(topics["name"]), numbered(topics), batch.endpoint(message)]
     yield Rows("creation", key, message).where(good)
+    yield changed(batch, topics, key[:2], "CreateTopics").where(good)
     has_id = topics["topic_id"].any(axis=1)
     yield named(batch, topics, "name", "create-topics").where(good & has_id)
 
@@ -127,8 +130,20 @@ def deleted(batch: Batch) -> Iterator[Rows]:
     by = constant(None, len(topics))
     key = [texts(topics["name"]), topic_id, constant("delete-topics", len(topics)), batch.endpoint(message), by]
     yield Rows("deletion", key, message, slots(batch, message)).where(good)
+    yield changed(batch, topics, key[:2], "DeleteTopics").where(good)
     has_name = topics["name"].length >= 0
     yield named(batch, topics, "name", "delete-topics").where(good & has_name & ~zero)
+
+
+def changed(batch: Batch, topics: Table, topic: list[Column], action: str) -> Rows:
+    """Who asked for it: of an Envelope the client that it names."""
+    message, rows = topics.message, len(topics)
+    client_id, host, endpoint = who(batch, message)
+    principal, how = constant(None, rows), constant(SENT, rows)
+    if batch.senders is not None:
+        host, principal = batch.senders.host.take(message), batch.senders.principal.take(message)
+        how = constant(FORWARDED, rows)
+    return Rows("changed", [*topic, constant(action, rows), client_id, host, principal, how, endpoint], message)
 
 
 def slots(batch: Batch, message: Ints) -> Column:
