@@ -6,11 +6,13 @@ Rule: by topic ID only errors make a claim, as the successes of IDs are kept wit
 do. Answers over time are kept apart by partition, and not by port as elsewhere. What followers ask is no client's.
 """
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wirecheck.decode.message import Status
 from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch, value_per
 from wirecheck.judge.claims.claim import RESERVED
@@ -25,6 +27,8 @@ ANSWERS = (
     ("ShareFetch", "responses", "partitions", "", "partition_index"),
 )
 """API, topics, partitions, the columns of the name (none) and of the partition's number."""
+INTERNAL = re.compile(r"broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10}", re.ASCII)
+"""Client IDs of brokers and controllers."""
 REPLICA_IDS = ("replica_id", "replica_state.replica_id")
 
 
@@ -52,11 +56,15 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 
 def followers(batch: Batch, api: str, message: Ints) -> NDArray[np.bool_]:
-    """Per answer whether its request carries a replica ID, as only brokers' and controllers' own do."""
+    """Per answer whether its request carries a replica ID, as only brokers' and controllers' own do. Where the request
+    was cut, a broker's kind of client ID is enough: nobody is called hurt who may be a broker.
+    """
+    request = batch.partner(message, REQUEST)
     asked = batch.tables(api, "request")
-    found = np.zeros(len(message), np.bool_)
+    names = batch.client_id(message)
+    internal = np.array([INTERNAL.fullmatch(name or "") is not None for name in names.values or ()], np.bool_)
+    found = internal[names.codes] & (batch.decoded.status[request] != Status.OK)
     if asked:
-        request = batch.partner(message, REQUEST)
         for name in REPLICA_IDS:
             if name in asked[""].names:
                 found |= value_per(request, asked[""], name, absent=-1) >= 0
