@@ -63,7 +63,7 @@ def followers(batch: Batch, api: str, message: Ints) -> NDArray[np.bool_]:
     asked = batch.tables(api, "request")
     names = batch.client_id(message)
     internal = np.array([INTERNAL.fullmatch(name or "") is not None for name in names.values or ()], np.bool_)
-    found = internal[names.codes] & (batch.decoded.status[request] != Status.OK)
+    found: NDArray[np.bool_] = internal[names.codes] & (batch.decoded.status[request] != Status.OK)
     if asked:
         for name in REPLICA_IDS:
             if name in asked[""].names:
