@@ -236,7 +236,7 @@ def test_no_principals_leaves_the_client_id():
 
 @pytest.mark.parametrize("width", ["80", "200"])
 def test_terminal_json_metrics_ticket_and_library_have_one_card(width, tmp_path):
-    """An alert has the words of `/metrics`: tests/live/test_alerts.py shows it with a Prometheus."""
+    """An alert has the words of `/metrics`: tests/live/test_boards.py shows it with a Prometheus."""
 
     def printed(*form):
         arguments = ["replay", str(HURT), "--engine", "local", *form]
