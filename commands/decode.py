@@ -65,9 +65,10 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of pcaps or of folders of an agent's frames, one a line, or one message in hex.
 
-    A line says when, from whom to whom, API and version, topics (or group), errors, of a response how long it took, and
-    the frame it begins in: `--frame N -V` shows all of that message. With --follow a line comes as soon as the answer
-    to it is known.
+    A line has the time (UTC), the sender and the receiver, the API and its version, topics (or the group), errors, the
+    latency of a response, and #N, the frame in which the message begins: `--frame N -V` prints all of it. Clients and
+    brokers have their names; those without one, their addresses. With --follow a line is printed when its answer is
+    known.
 
     Files may be compressed; - is standard input. A topic is found by its name and by its id too, once a message has
     both. A message in hex is a header and a body, with or without its size. A request has its API and version; of a
@@ -165,7 +166,7 @@ def lines_of_input(
 
 def without_summary(line: dict[str, Any]) -> dict[str, Any]:
     """The same line as it is where nobody asked for errors only."""
-    bare = {name: value for name, value in line.items() if name not in {"summary", "latency_ns"}}
+    bare = {name: value for name, value in line.items() if name not in {"summary", "latency_ns", "broker"}}
     return bare | {"enveloped": without_summary(line["enveloped"])} if "enveloped" in line else bare
 
 
