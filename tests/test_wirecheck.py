@@ -71,7 +71,7 @@ def test_explaining_a_check_that_does_not_exist_names_where_to_look():
 def test_a_check_is_explained_with_its_four_headings(code):
     told = run("explain", code)
     assert told.exit_code == 0
-    assert all(heading in told.stdout for heading in ("Finds", "Why it matters", "When it is innocent", "Source"))
+    assert all(heading in told.stdout for heading in ("Detects", "Why it matters", "False positives", "Source"))
 
 
 def test_one_message_in_hex_is_decoded():

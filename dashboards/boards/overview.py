@@ -99,7 +99,7 @@ FINDINGS = (
     ),
     Panel(
         "Open findings by code",
-        "What exactly is open? `wirecheck explain CODE` says what a code means and when it is innocent.",
+        "What exactly is open? `wirecheck explain CODE` explains a code and its false positives.",
         "short",
         (
             Query(

@@ -148,7 +148,7 @@ def whole(**attached):
         "statements": STATEMENTS,
         "traffic": {"first": at(0), "last": at(100), "payload_bytes": (1, 2)},
         "exchanges": {finding["id"]: [{**exchange, "request": ["topics: null"], "response": None}]},
-        "explanations": {"TID007": {"Finds": "Brokers that disagree."}},
+        "explanations": {"TID007": {"Detects": "Brokers that disagree."}},
     }
     return report.page(result, report.Attached(**(given | attached)))
 

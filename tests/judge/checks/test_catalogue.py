@@ -21,7 +21,7 @@ def test_all_codes_of_the_catalogue_are_there_and_in_a_family():
 @pytest.mark.parametrize("code", BUILT)
 def test_a_page_has_its_four_headings_in_order_and_words_under_each(code):
     page = catalogue.page(code)
-    parts = re.split(r"\*\*(?:Finds|Why it matters|When it is innocent|Source)\.\*\*", page)
+    parts = re.split(r"\*\*(?:Detects|Why it matters|False positives|Source)\.\*\*", page)
     assert len(parts) == 5
     assert all(len(part.strip()) > 7 for part in parts)
     assert catalogue.CHECKS[code].summary
