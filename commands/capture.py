@@ -70,7 +70,7 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
     "--ship",
     metavar="URI",
     shell_complete=completion.path,
-    help="Send complete files on, as to s3://bucket/frames or a folder; --out is then a spool, of 10G if not said.",
+    help="Send complete files on, as to s3://bucket/frames or a folder; --out is then a spool, of 10G by default.",
 )
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Address to serve them on.")

@@ -46,8 +46,10 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 @click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
 @click.option("--connection", metavar="IP[:PORT]", help="Only connections with this end, or IP:PORT>IP:PORT.")
 @options.ports()
-@click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
-@click.option("--client", metavar="ID", help="Only messages of this client id, and answers to it; * is anything.")
+@click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or ID.")
+@click.option(
+    "--client", metavar="ID", help="Only messages of this client ID, and responses to it; * matches anything."
+)
 @click.option("--since", type=time, metavar="TIME", help="Only what was captured then or later, as 00:20:03.5.")
 @click.option("--until", type=time, metavar="TIME", help="Only what was captured then or before.")
 @click.option("--error", is_flag=True, help="Only messages with an error code, and malformed ones.")

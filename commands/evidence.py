@@ -175,7 +175,9 @@ class Search:
                 if not self.with_keys:
                     self.notes.append("frames inside TLS are encrypted in it: give --keylog to read them again")
                 return found, keys
-        self.notes.append("TLS is undone in it: what was kept of the plaintext stands there, at places of its own")
+        self.notes.append(
+            "TLS is decrypted in it: it has the plaintext that is not redacted, at other positions than the capture"
+        )
         return table, b""
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":

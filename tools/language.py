@@ -60,7 +60,8 @@ def texts() -> Iterator[tuple[Path, str]]:
     for path in pages():
         yield path, TYPED.sub(" ", FENCED.sub(" ", path.read_text("utf-8")))
     for path in (path for pattern in TABLES for path in sorted(ROOT.glob(pattern))):
-        yield path, TYPED.sub(" ", path.read_text("utf-8"))
+        sentences = (line.rpartition("\t")[2] for line in path.read_text("utf-8").splitlines())
+        yield path, TYPED.sub(" ", "\n".join(sentences))
     for path in sorted(ROOT.glob("dashboards/report/*.j2")):
         yield path, TYPED.sub(" ", path.read_text("utf-8"))
     alerts = ROOT / "dashboards/prometheus/alerts.yml"

@@ -155,7 +155,7 @@ def whole(**attached):
 
 def test_the_page_has_the_picture_the_matrix_the_messages_the_commands_the_codes_and_the_ticket():
     document = Document(whole())
-    for text in ("broker 3", "Who says which id", "topics: null", "not captured", "decode a.pcap --frame 3", "9.9"):
+    for text in ("broker 3", "Who uses which ID", "topics: null", "not captured", "decode a.pcap --frame 3", "9.9"):
         assert text in document.text
     assert "Brokers that disagree." in document.text
     assert "Restart it." in document.text

@@ -30,7 +30,7 @@ LEVELS: tuple[Level, ...] = (
     (7, (8,), 4, range(12, 18)),
 )
 """LeaderAndIsr, UpdateMetadata, StopReplica and followers' Fetch versions of one inter-broker protocol, oldest first. A
-follower falls back to Fetch v12 where a topic has no id.
+follower falls back to Fetch v12 where a topic has no ID.
 """
 WITH_IDS = 13
 """The first Fetch version that carries topic ids."""
@@ -243,7 +243,7 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
             yield Evidence(
                 (broker,),
                 tuple(side for claim in mine for side in (first_of(claim), last_of(claim)))
-                + tuple(Side(seen, f"{name} has no id") for name, seen in bare[:SHOWN]),
+                + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN]),
                 topic=bare[0][0] if len(bare) == 1 else None,
                 brokers=(broker,),
                 count=len(late),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of
@@ -62,7 +63,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
                     "partition": partition,
                     "broker": broker,
                     "epoch": state[0]["leader_epoch"],
-                    "errors": ", ".join(sorted({f"{c['api']} with {c['error']}" for c in late})),
+                    "errors": ", ".join(sorted({f"{c['api']} {error_name(c['error'])}" for c in late})),
                     "since": clock(early),
                 },
             )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import Streak, every_run, start_ns, stuck
+from wirecheck.judge.checks.error_streaks import Streak, error_name, every_run, start_ns, stuck
 from wirecheck.judge.checks.requesters import requesters
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -18,7 +18,7 @@ from wirecheck.judge.topology.clusters import Group
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH, NOT_LEADER = 106, 75, 6
-NAMES = {UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID (100)", INCONSISTENT_TOPIC_ID: "INCONSISTENT_TOPIC_ID (103)"}
+STUCK = (UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID)
 
 
 def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -39,7 +39,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
     refused: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
     for claim in context.claims("use", group, *subject):
         if claim["api"] in {"Fetch", "ShareFetch"}:
-            streak = stuck(claim, NAMES, context)
+            streak = stuck(claim, STUCK, context)
             if streak is not None:
                 refused.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
     name = (name_of(subject, group, context) or former_name_of(subject, group, context)) if refused else None
@@ -59,7 +59,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
             first_ns=first_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
-                "errors": " and ".join(NAMES[error] for error in errors),
+                "errors": " and ".join(map(error_name, errors)),
                 "requester": requesters(claims, group, context),
                 "since": clock(first_ns),
                 "servers": ", ".join(sorted({claim["endpoint"] for claim in claims})),
@@ -68,7 +68,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
 
 
 def answered(streak: Streak) -> str:
-    return " and ".join(NAMES[error] for error in streak.errors)
+    return " and ".join(map(error_name, streak.errors))
 
 
 def known(name: str | None, topic_id: str, group: Group, context: CheckContext) -> tuple[Side, ...]:
@@ -159,7 +159,7 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
             first_ns=streak.first_ns,
             words={
                 "partition": partition,
-                "errors": " and ".join(sorted({str(claim["error"]) for claim in claims})),
+                "errors": " and ".join(sorted({error_name(claim["error"]) for claim in claims})),
                 "since": clock(streak.first_ns),
             },
         )

@@ -170,7 +170,7 @@ def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext
             (*client[1:], topic.name, new.topic_id),
             (
                 first_of(new.first),
-                Side(latest.seen, f"{topic.name} has id {latest.answer}"),
+                Side(latest.seen, f"{topic.name} has ID {latest.answer}"),
                 Side(wrote.seen, f"{client[1]} writes to {topic.name}"),
             ),
             topic=topic.name,

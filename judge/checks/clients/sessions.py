@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import stuck
+from wirecheck.judge.checks.error_streaks import error_name, stuck
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.extract.sessions import UNASKED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -44,7 +44,7 @@ def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext
             streak = stuck(claim, {error}, context)
             if streak is not None:
                 yield replace(
-                    disagreed(claim, error, f"error {error}", clock(streak.first_ns), context),
+                    disagreed(claim, error, error_name(error), clock(streak.first_ns), context),
                     count=streak.count,
                     first_ns=streak.first_ns,
                 )
@@ -53,7 +53,7 @@ def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext
     for claim in context.claims("session_answers", group, *subject):
         odd = never_asked(claim, group, context)
         if odd:
-            what = f"partition {odd[0].partition} of {odd[0].topic} answered and never asked for"
+            what = f"partition {odd[0].partition} of {odd[0].topic} answered but never requested"
             told = disagreed(claim, UNASKED, what, clock(odd[0].seen.ts_ns), context)
             yield replace(told, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
 

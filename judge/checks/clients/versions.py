@@ -149,7 +149,9 @@ def shown(ranges: Ranges, key: int) -> str:
     if high < 0:
         return " (it does not advertise the API)"
     lowest = lowest_in_4().get(key, low) if is_4(ranges) else low
-    return f" (it advertises {low} to {high}{f', as every 4.x, and takes none below {lowest}' if lowest > low else ''})"
+    return (
+        f" (it advertises {low} to {high}{f', as every 4.x, and accepts none below {lowest}' if lowest > low else ''})"
+    )
 
 
 def advertised_side(ranges: Claim, api: str, low: int, high: int) -> Side:

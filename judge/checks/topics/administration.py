@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
@@ -17,15 +18,15 @@ from wirecheck.judge.topic_history import Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 PREDICTED = {
-    DUPLICATE: "42",
-    UNAUTHORIZED: "29 (31 in version 0)",
-    BOTH: "42",
-    LATE: "7 and may create it later",
-    NO_TIMEOUT: "7",
-    PARTLY: "each topic by itself",
+    DUPLICATE: "INVALID_REQUEST (42)",
+    UNAUTHORIZED: "TOPIC_AUTHORIZATION_FAILED (29), in version 0 CLUSTER_AUTHORIZATION_FAILED (31)",
+    BOTH: "INVALID_REQUEST (42)",
+    LATE: "REQUEST_TIMED_OUT (7), and the topic may be created later",
+    NO_TIMEOUT: "REQUEST_TIMED_OUT (7)",
+    PARTLY: "one per topic",
 }
 """What Kafka answers to a CreateTopics request that meets a rule of KIP-4."""
-EXISTS = "36, as the topic exists and that is looked at first"
+EXISTS = "TOPIC_ALREADY_EXISTS (36), which it checks first"
 
 
 def metadata_by_id_misuse(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -90,7 +91,7 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
             words={
                 "rule": rule,
                 "predicted": EXISTS if rule == BOTH and existed(topic, claims[0].first.ts_ns) else PREDICTED[rule],
-                "actual": ", ".join("not seen" if error < 0 else str(error) for error in actual),
+                "actual": ", ".join("not captured" if error < 0 else error_name(error) for error in actual),
                 "then": f"; it was created at {clock(created.first.ts_ns)}" if created else "",
             },
         )

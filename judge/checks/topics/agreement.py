@@ -123,7 +123,7 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
             count=sum({id(answer): answer.count for answer, _, _ in still}.values()),
             words={
                 "one": f"{new.topic_id} in UpdateMetadata",
-                "other": f"{old.topic_id} in Metadata of a broker that was told",
+                "other": f"{old.topic_id} in Metadata of a broker that received it",
                 "by": ", ".join(sorted(by)).replace("@", ", epoch "),
             },
         )
@@ -236,7 +236,7 @@ def disagreement(
 
 
 def answering(nodes: list[str]) -> str:
-    return f"broker {nodes[0]} answers" if len(nodes) == 1 else f"brokers {', '.join(nodes)} answer"
+    return f"broker {nodes[0]} reports" if len(nodes) == 1 else f"brokers {', '.join(nodes)} report"
 
 
 def brokers_of(claims: list[Claim], context: CheckContext) -> tuple[int | None, ...]:

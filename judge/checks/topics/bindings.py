@@ -16,8 +16,8 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-RENUMBERED = "its partitions go on with their leader epochs under another id"
-LOST = "the controller names it without an id"
+RENUMBERED = "its partitions continue with their leader epochs under another ID"
+LOST = "the controller names it without an ID"
 
 
 def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

@@ -60,7 +60,7 @@ def odd(host: str, deeds: list[Deed]) -> Evidence:
         kind=None if grave else "information",
         words={
             "who": f"Host {host}",
-            "why": "nobody names it, and nothing it asked for was granted",
+            "why": "no broker lists it, and no request of it was granted",
             "what": "; ".join(in_words(what, found) for what, found in sorted(by_kind.items(), key=graveness)),
         },
     )
@@ -111,7 +111,7 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
             count=sum(claim.count for claim in found),
             words={
                 "who": f"Server {found[0].server()}",
-                "why": "it states this cluster's id, and none of its brokers names it",
-                "what": f"other ids for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}",
+                "why": "it reports this cluster's ID, and no broker lists it",
+                "what": f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}",
             },
         )

@@ -192,7 +192,7 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
                 topic_ids=(topic_id,),
                 count=sum(claim.count for claim in claims),
                 kind="information" if odd else None,
-                words={"why": why or "is not random, as Kafka's ids are: another server made it"},
+                words={"why": why or "is not random, so it is not from Apache Kafka"},
             )
 
 
@@ -202,7 +202,7 @@ def misuse(topic_id: str, name: str) -> str | None:
         return f"is that of {LOG_NAME}"
     if name == LOG_NAME and topic_id != METADATA_LOG:
         return f"is not {METADATA_LOG}"
-    return "Kafka keeps for itself" if 1 < number_of(topic_id) <= LAST_RESERVED else None
+    return "is reserved by Kafka" if 1 < number_of(topic_id) <= LAST_RESERVED else None
 
 
 def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -215,7 +215,7 @@ def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> It
             topic_ids=(subject[1],),
             client_ids=tuple(sorted({claim["client_id"] for claim in uses}, key=str)),
             count=sum(claim.count for claim in uses),
-            words={"why": "Kafka keeps for itself"},
+            words={"why": "is reserved by Kafka"},
         )
 
 

@@ -107,7 +107,7 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
             words={
                 "where": where,
                 "partitions": f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}",
-                "earlier": f" (other ids of that name: {', '.join(earlier)})" if earlier else "",
+                "earlier": f" (other IDs of this name: {', '.join(earlier)})" if earlier else "",
             },
         )
 

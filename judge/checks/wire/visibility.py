@@ -185,7 +185,7 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
                 "seconds": f"{longest.seconds:.1f}",
                 "from": clock(longest.first_ns),
                 "to": clock(longest.last_ns),
-                "more": f" {len(found) - 1} shorter pauses besides." if len(found) > 1 else "",
+                "more": f" {len(found) - 1} shorter pauses." if len(found) > 1 else "",
             },
         )
 

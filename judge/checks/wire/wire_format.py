@@ -14,9 +14,9 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
 
 TOLERATED = {
-    "metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)",
-    "api-versions-empty-array": "4 bytes too many (an empty list of keys, as KIP-35 was drafted)",
-    "list-groups-second-tags": "1 byte too many (a second, empty section of tagged fields)",
+    "metadata-int32-null": "3 extra bytes (a null list of topics as before version 9)",
+    "api-versions-empty-array": "4 extra bytes (an empty list of keys, as in the draft of KIP-35)",
+    "list-groups-second-tags": "1 extra byte (a second, empty section of tagged fields)",
 }
 """Named tolerances in words."""
 

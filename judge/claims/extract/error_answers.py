@@ -94,7 +94,7 @@ def metadata_requests(batch: Batch) -> Iterator[Rows]:
     if len(topics):
         some_id, some_name = (np.bincount(topics.parent, mask) > 0 for mask in (by_id, by_name & ~by_id))
         mixed = (version >= 12) & (some_id & some_name)[topics.parent]
-    for mask, what in ((early, "by id before version 12"), (mixed, "by id and by name at once")):
+    for mask, what in ((early, "by ID before version 12"), (mixed, "by ID and by name")):
         yield Rows("odd_request", [*who(batch, message), constant(what, len(topics))], message).where(mask)
 
 

@@ -32,7 +32,7 @@ LINES = [
     (OF_A_STORE, f"out/_checkpoint: Spark cannot use it (Stream is corrupted); {ANEW}"),
     (OF_ROCKSDB, f"out/_checkpoint: Spark cannot use it (block checksum mismatch); {ANEW}"),
     (" SQLSTATE: XXKST\n", f"out/_checkpoint: Spark cannot use it (no reason given); {ANEW}"),
-    (OF_A_DISK, "the query failed: No space left on device; make room for out and out/_checkpoint, and start again"),
+    (OF_A_DISK, "the query failed: No space left on device; free space for out and out/_checkpoint, and start again"),
     ("PermissionError: [Errno 13] No: '/o'", f"the query failed: PermissionError: [Errno 13] No: '/o'; {GO_ON}"),
     (
         "\n: org.apache.spark.SparkException: [MALFORMED_LOG_FILE] Log file was malformed. SQLSTATE: KD002",
