@@ -37,7 +37,7 @@ Row = dict[str, Any]
 @options.quiet()
 @options.form("json", "csv")
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:
-    """Describe topics as they were observed: ids, partitions, leaders, replicas, ISR, each with time and source.
+    """Describe topics as they were observed: IDs, partitions, leaders, replicas, ISR, each with time and source.
 
     INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor.
 

@@ -161,7 +161,7 @@ LOSS = (
     ),
     Panel(
         "Checks that failed, by check",
-        "Did a check end with an exception? It is a bug in wirecheck (VIS006). Earlier findings remain; the rest is checked.",
+        "Did a check raise an exception? It is a bug (VIS006). Earlier findings remain; the rest is checked.",
         "short",
         (Query(gained("wirecheck_check_failures_total", "check", "$__rate_interval"), "{{check}}"),),
         "bars-over-time",

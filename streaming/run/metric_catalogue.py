@@ -167,10 +167,11 @@ TAIL = """
 | `cluster` | the agent's cluster label |
 | `api`, `version` | as in Kafka's layouts; `other` if unknown |
 | `code`, `kind` | as in [CHECKS.md](../CHECKS.md) |
-| `check` | a code, or the step whose exception is reported as VIS006: `filing`, `snapshots`, `clusters`, `strangers`, `ageing`, `sorting`, a table, `rows` |
-| `role` | `cause` (others follow from it), `consequence` (follows from one of the same kind or worse), `after_event` (follows from a milder one, such as a recreation) or `alone`. Alerts exclude consequences. |
+| `check` | a code, or a step: `filing`, `snapshots`, `clusters`, `strangers`, `ageing`, `sorting`, a table, `rows` |
+| `role` | `cause`, `consequence`, `after_event` (follows from a milder finding) or `alone` |
 
-No label contains a client ID, a topic or an address, except those of `wirecheck_finding_info`.
+Alerts exclude consequences. No label contains a client ID, a topic or an address, except those of
+`wirecheck_finding_info`.
 
 Counters are totals that the checkpoint stores and each batch writes (table `totals`). They continue
 across restarts, and a repeated batch counts once. The two histograms restart with the process.
