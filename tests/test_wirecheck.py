@@ -281,7 +281,7 @@ def test_a_check_is_found_by_its_name_and_listed_without_one():
 
 
 def test_the_list_of_commands_has_no_sentence_cut_off():
-    help_text = run("--help").stdout.partition("Look at captures:")[2]
+    help_text = run("--help").stdout.partition("Check captures:")[2]
     lines = [line for line in help_text.splitlines() if line.strip() and not line.endswith(":")]
     assert [line.split()[0] for line in lines] == list(COMMANDS)
     assert [group for group in GROUPS if f"{group}:\n" not in run("--help").stdout] == []

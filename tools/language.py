@@ -37,7 +37,7 @@ INSTEAD = {
 }
 PRIVATE = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD))
 KNOWN = re.compile(
-    r"side by side|(?:client|server|broker|other|each|both|either|one)[- ]sides?|[\w.-]+[._-]ids?\b|\bids?[._=:/-]\w+"
+    r"side\s+by\s+side|(?:client|server|broker|other|each|both|either|one)[- ]sides?|[\w.-]+[._-]ids?\b|\bids?[._=:/-]\w+"
     r"|\w+:ids?\b|\bids? = "
 )
 """Common phrases, and names of Kafka, columns and options."""
@@ -113,7 +113,7 @@ def old_names() -> list[str]:
 def wide_lines(text: str) -> list[str]:
     """Lines of text beyond 100 columns; tables, headings, output and pictures aside."""
     lines = FENCED.sub("", text).splitlines()
-    return [line for line in lines if len(line) > 100 and not re.match(r"\s*(\||!\[|<|#|\[.*\]: )", line)]
+    return [line for line in lines if len(line) > 100 and not re.match(r"\s*(\||!\[|<|#)|.*https://", line)]
 
 
 def sentence_lengths(text: str) -> list[int]:

@@ -7,7 +7,7 @@ from wirecheck.streaming.run.plan import Plan
 
 PLAN = Plan("frames", "out", "out/_checkpoint")
 HEAD = "[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: "
-GO_ON = "fix that and start again: it goes on where it stopped"
+GO_ON = "fix that and restart: it continues where it stopped"
 ANEW = "start with a new --checkpoint; frames that are still kept are checked again"
 OF_ROCKSDB = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in foreach batch sink.
 pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
