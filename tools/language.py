@@ -37,8 +37,8 @@ INSTEAD = {
 }
 PRIVATE = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD))
 KNOWN = re.compile(
-    r"side\s+by\s+side|(?:client|server|broker|other|each|both|either|one)[- ]sides?|[\w.-]+[._-]ids?\b|\bids?[._=:/-]\w+"
-    r"|\w+:ids?\b|\bids? = "
+    r"side\s+by\s+side|(?:client|server|broker|other|each|both|either|one)[- ]sides?"
+    r"|[\w.-]+[._-]ids?\b|\bids?[._=:/-]\w+|\w+:ids?\b|\bids? = "
 )
 """Common phrases, and names of Kafka, columns and options."""
 OLD_NAME = re.compile(
