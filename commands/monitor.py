@@ -4,6 +4,8 @@ Knows: the options of the job, and that a flag goes before the file given with -
 Refuses to know how the job runs: that is `streaming.run.monitor`.
 """
 
+import json
+import time
 import tomllib
 from collections.abc import Iterable
 from dataclasses import fields
@@ -95,6 +97,13 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME",
     help="Also serve the report under this host name (repeatable).",
 )  # fmt: skip
+@click.option(
+    "--external-url", default="", metavar="URL",
+    help="Address of this monitor in alerts, as http://monitor:9108.  [default: the metrics address and port]",
+)  # fmt: skip
+@click.option(
+    "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Format of log lines.",
+)  # fmt: skip
 @options.ports()
 @options.dialect()
 @click.option(
@@ -133,9 +142,10 @@ def monitor(
     from wirecheck.streaming.run.plan import MonitorError, Plan
     from wirecheck.streaming.steps.settings import Settings
 
-    if choices.pop("no_principals"):
-        ctx.meta["judge"] = [*ctx.meta.get("judge", ()), "principals=0"]
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
+    choices["principals"] = not choices.pop("no_principals")
+    words |= {} if choices["principals"] else {"principals": "0"}
+    log = LOGS[choices.pop("log_format")]
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
@@ -143,9 +153,30 @@ def monitor(
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)
     try:
         with for_its_user_alone():
-            job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True), partial(front, plan))
+            job.run(plan, settings, log, partial(front, plan), runbooks())
     except MonitorError as error:
         raise Stop(str(error)) from error
+
+
+def in_text(line: str) -> None:
+    click.echo(f"wirecheck: {legible(line)}", err=True)
+
+
+def in_json(line: str) -> None:
+    now = datetime.fromtimestamp(time.time(), UTC)  # noqa: TID251 - of the log line, not of what was captured
+    fields = {"time": now.isoformat(timespec="milliseconds"), "message": str(line)}
+    click.echo(json.dumps(fields | getattr(line, "fields", {})), err=True)
+
+
+LOGS = {"text": in_text, "json": in_json}
+
+
+def runbooks() -> dict[str, str]:
+    """By file name."""
+    import wirecheck.dashboards
+
+    folder = Path(wirecheck.dashboards.__path__[0]) / "runbooks"
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
 
 
 def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
@@ -159,7 +190,7 @@ def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     if run is None or checkpoint.committed(plan.checkpoint) < 0:
         raise LookupError("no batch is written")
     found = Result.read(plan.out, run)
-    result = found.json()
+    result = found.json(principals=plan.principals)
     result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
     explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
     return page(legible(result), Attached(statements=legible(found.statements()), explanations=explanations))
