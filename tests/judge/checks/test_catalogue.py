@@ -37,7 +37,7 @@ def test_a_planned_check_says_that_it_is_not_built(monkeypatch):
     monkeypatch.setitem(catalogue.CHECKS, "TID001", planned)
     assert "does not look for it yet" in catalogue.page("TID001")
     text = catalogue.document({})
-    assert f"{len(BUILT) - 1} checks look at the traffic; 1 more codes are reserved" in text
+    assert f"wirecheck has {len(BUILT) - 1} checks." in text
     assert "### TID001 " not in text
 
 
@@ -48,5 +48,5 @@ def test_an_unknown_code_is_a_key_error():
 
 def test_the_document_counts_what_is_built():
     text = catalogue.document({})
-    assert f"{len(BUILT)} checks look at the traffic" in text
+    assert f"wirecheck has {len(BUILT)} checks." in text
     assert all(f"### {code} " in text for code in BUILT)
