@@ -188,6 +188,6 @@ def test_what_is_attached_stays_text():
 def test_many_topics_are_folded_and_counted():
     rows = [{**row, "name": f"topic-{n:04}"} for n in range(200) for row in STATEMENTS]
     text = " ".join(Document(whole(statements=rows)).texts)
-    assert f"{200 - lanes.DRAWN} more topics with several ids" in text
+    assert f"{200 - lanes.DRAWN} more topics with several IDs" in text
     assert f"and {200 - lanes.DRAWN - lanes.FOLDED} more, in the table of statements" in text
     assert f"and {200 - who_says.ROWS} more topics, in the table of statements" in text
