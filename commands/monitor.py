@@ -54,10 +54,10 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     return path
 
 
-@click.command(short_help="Judge frames as agents write them, all the time.")
+@click.command(short_help="Continuously check frames from agents.")
 @click.option(
     "--frames", required=True, metavar="DIR", shell_complete=completion.path,
-    help="Folder the agents write to; a path or a URI.",
+    help="Directory that the agents write to: a path or a URI.",
 )  # fmt: skip
 @click.option(
     "--out",
@@ -66,26 +66,36 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     metavar="DIR",
     callback=options.place_or_uri,
     shell_complete=completion.path,
-    help="Folder of the result tables; a path or a URI.",
+    help="Directory of the result tables: a path or a URI.",
 )
 @click.option(
     "--checkpoint", metavar="DIR", callback=options.place_or_uri, shell_complete=completion.path,
-    help="What is remembered between starts.  [default: OUT/_checkpoint]",
+    help="Directory for the state between starts.  [default: OUT/_checkpoint]",
 )  # fmt: skip
-@click.option("--once", is_flag=True, help="Judge what is there and end.")
-@click.option("--interval", type=duration, default="2s", show_default=True, help="A batch at most this often.")
-@click.option("--max-batch-bytes", type=size, default="32M", show_default=True, help="Frames files of one batch.")
-@click.option("--retain", type=duration, default="1h", show_default=True, help="Keep superseded revisions so long.")
-@click.option("--retain-results", type=duration, metavar="AGE", help="Remove results this old.  [default: keep all]")
-@click.option("--heap", type=size, default="1G", show_default=True, help="The most that Java's heap may take.")
-@click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
-@click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="Address to listen on.")
+@click.option("--once", is_flag=True, help="Check the existing frames, then exit.")
+@click.option("--interval", type=duration, default="2s", show_default=True, help="Minimum time between batches.")
 @click.option(
-    "--page", is_flag=True, help="Show the page of findings (/) at an address that other hosts reach; see SECURITY.md."
+    "--max-batch-bytes",
+    type=size,
+    default="32M",
+    show_default=True,
+    help="Maximum size of the frames files in one batch.",
+)
+@click.option("--retain", type=duration, default="1h", show_default=True, help="How long to keep superseded revisions.")
+@click.option(
+    "--retain-results", type=duration, metavar="AGE", help="Remove results after this time.  [default: keep all]"
+)
+@click.option("--heap", type=size, default="1G", show_default=True, help="Maximum size of the Java heap.")
+@click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
+@click.option(
+    "--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="Address for the metrics server."
+)
+@click.option(
+    "--page", is_flag=True, help="Serve the report (/) also at addresses that other hosts reach; see SECURITY.md."
 )
 @click.option(
     "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME",
-    help="Show the page of findings under this host name, too (repeatable).",
+    help="Also serve the report under this host name (repeatable).",
 )  # fmt: skip
 @click.option(
     "--external-url", default="", metavar="URL",
@@ -96,9 +106,15 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 )  # fmt: skip
 @options.ports()
 @options.dialect()
-@click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
+@click.option(
+    "--buckets",
+    type=click.IntRange(1, 1024),
+    default=8,
+    show_default=True,
+    help="Number of partitions of the connections.",
+)
 @options.principals()
-@click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
+@click.option("--judge", multiple=True, metavar="NAME=N", help="Set a grace period or threshold of the checks.")
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")),
     help="Format of the result tables.  [default: parquet on disk, delta on object stores]",
@@ -106,14 +122,14 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--exchanges", is_flag=True, help="Also write one row per exchange.")
 @click.option(
     "--config", type=options.PATH, is_eager=True, expose_value=False, callback=from_file, metavar="FILE.toml",
-    help="Settings under the names of these flags; a flag goes first.",
+    help="Read settings with the names of these options; options override the file.",
 )  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Let Spark speak on the terminal.")
+@click.option("-v", "--verbose", is_flag=True, help="Show Spark's log output.")
 @click.pass_context
 def monitor(
     ctx: click.Context, /, frames: str, out: str, checkpoint: str | None, interval: float, **choices: Any
 ) -> None:
-    """Judge frames as agents write them; SIGTERM ends it in good order, the next start goes on.
+    """Continuously check frames from agents. Stops cleanly on SIGTERM and resumes on restart.
 
     \b
     Examples:

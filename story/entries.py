@@ -169,7 +169,7 @@ def words(row: Row, *, dated: bool) -> dict[str, str]:
         "topic": row["topic"] or "(not named)",
         "id": (row["topic_ids"] or [""])[0],
         "brokers": ", ".join(map(str, row["brokers"])),
-        "clients": ", ".join(client or "(no client id)" for client in row["client_ids"]),
+        "clients": ", ".join(client or "(no client ID)" for client in row["client_ids"]),
         "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
         "first": clock(row["first_seen"], dated=dated),
         "last": clock(row["last_seen"], dated=dated),

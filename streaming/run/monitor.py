@@ -158,7 +158,7 @@ def writable(out: str, wanted: str | None) -> str:
     except (OSError, ValueError) as wrong:
         raise MonitorError(f"{out}: {why(wrong)}; let this user write there, or name another --out") from wrong
     if there not in {None, kind}:
-        raise MonitorError(f"{out}: holds {there} tables; go on with --tables {there}, or name another --out")
+        raise MonitorError(f"{out}: holds {there} tables; continue with --tables {there}, or name another --out")
     result_folder.loaded(kind)
     return kind
 

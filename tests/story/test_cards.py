@@ -269,6 +269,6 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     coverage["decoded_messages"] = coverage["messages"]
     show_first_screen({**RESULT, "coverage": coverage, "findings": [], "entries": []}, Console(width=200))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(" ✓ No contradiction about topic ids or versions was found")
+    assert lines[0].startswith(" ✓ No contradiction about topic IDs or versions was found")
     assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
     assert len(lines) == 2

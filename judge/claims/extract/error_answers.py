@@ -88,7 +88,7 @@ def metadata_requests(topics: Lines) -> Iterator[Rows]:
     if len(topics):
         some_id, some_name = (np.bincount(parent, mask) > 0 for mask in (by_id, by_name & ~by_id))
         mixed = (version >= 12) & (some_id & some_name)[parent]
-    for mask, what in ((early, "by id before version 12"), (mixed, "by id and by name at once")):
+    for mask, what in ((early, "by ID before version 12"), (mixed, "by ID and by name")):
         yield topics.states("odd_request", ["@who", f"={what}"], mask)
 
 
