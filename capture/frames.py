@@ -84,7 +84,7 @@ COLUMNS = (
     Column(
         "decrypted",
         pa.bool_(),
-        "Whether TLS was removed from its connection: payload, lengths, sequence and acknowledgement numbers are then "
+        "Whether its connection was decrypted: payload, lengths, sequence and acknowledgement numbers are then "
         "those of the plaintext, and a gap in these numbers has no known length.",
     ),
     Column(
