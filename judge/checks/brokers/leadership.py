@@ -90,13 +90,15 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
     Why it matters. The partition is one replica short and nothing else says so: the broker refuses the replica on its
     own disk, which carries another topic's id.
 
-    When it is innocent. A session whose beginning was not seen is not judged; a moved or removed replica is none.
+    When it is innocent. A session whose beginning was not seen is not judged; a moved or removed replica is none. Nor is
+    a deleted topic judged: a broker that was paused until then asks for others only.
 
     Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent ids in KRaft.
     """
     states = latest(context.claims("partition", group, *subject))
     if not states:
         return
+    deleted_ns = min((claim.first.ts_ns for claim in context.claims("deletion", group, *subject)), default=1 << 63)
     asked = context.claims("follows", group, *subject)
     for partition, state in sorted(states.items()):
         newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
@@ -115,7 +117,7 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
             here = [session for session in sessions if leads(session, newest, context)]
             context.watch()
             since, session = silent_at(newest, mine, here, context)
-            if since is not None and session is not None:
+            if since is not None and session is not None and session.last.ts_ns < deleted_ns:
                 name = name_of(subject, group, context)
                 yield silent(name, newest, int(replica), (since, session))
 
