@@ -6,20 +6,22 @@ differs (decode/show/traffic_diff.py).
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from wirecheck.commands import completion, names, options
+from wirecheck.commands import completion, names
 from wirecheck.commands.ending import FOUND, Stop
 from wirecheck.commands.errors import coverage
-from wirecheck.commands.frame_tables import tables, whole
-from wirecheck.commands.inputs import NOT_WHOLE, places
-from wirecheck.commands.listing import Cells, Listing
-from wirecheck.commands.screen import note, progress, tell
+from wirecheck.commands.frame_tables import capture_frames
+from wirecheck.commands.listing import Cells, Listing, options_of_listing
+from wirecheck.commands.screen import note, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
     from wirecheck.decode.show.traffic import Traffic
     from wirecheck.decode.show.traffic_diff import Difference
 
@@ -35,9 +37,9 @@ OF_GATE = {
 """Kinds of differences that fail each gate, beside the first three."""
 
 
-@click.command(short_help="What differs between two captures; a gate for CI.")
-@click.argument("before", type=click.Path(path_type=Path), shell_complete=completion.path)
-@click.argument("after", type=click.Path(path_type=Path), shell_complete=completion.path)
+@click.command(short_help="Compare two captures; a gate for CI.")
+@click.argument("before", shell_complete=completion.path)
+@click.argument("after", shell_complete=completion.path)
 @click.option(
     "--fail-on",
     "gates",
@@ -48,14 +50,9 @@ OF_GATE = {
     help="Exit 1 on these differences (repeatable). matters: all that are worse after.",
 )
 @click.option("--all", "every", is_flag=True, help="Print all lines, also those that are better after.")
-@options.ports()
-@names.option()
-@options.keylog()
-@options.strict()
-@options.quiet()
-@options.form("json", "csv")
+@options_of_listing
 def diff(
-    before: Path, after: Path, form: str, ports: tuple[int, ...], *, gates: tuple[str, ...], every: bool, strict: bool
+    before: str, after: str, form: str, ports: tuple[int, ...], *, gates: tuple[str, ...], every: bool, strict: bool
 ) -> None:
     """Compare two captures: errors, clients, topic IDs, API versions, latencies, request rates.
 
@@ -74,32 +71,29 @@ def diff(
     """
     from wirecheck.decode.show.traffic_diff import differences
 
-    broken: list[str] = []
-    with progress("reading"):
-        sides = [read(path, ports, broken) for path in places([str(before), str(after)])]
-    found = differences(*sides)
-    shown = [one for one in found if every or form != "text" or one.matters]
-    Listing("differences", asdict, cells, lambda _one: ()).show(shown, form, every=every)
-    if lost := sum(side.failures.others + side.calls.others for side in sides):
-        tell(f"wirecheck: {lost:,} requests and errors have no row and are not compared")
-    if form == "text":
-        better = len(found) - len(shown)
-        more = f", {better:,} not shown (--all)" if better else ""
-        note(f"{len(shown):,} difference{'' if len(shown) == 1 else 's'}{more}")
-        for side, name in zip(sides, ("before", "after"), strict=True):
-            note(f"{name}: {coverage(side)}")
-    if strict and broken:
-        raise Stop(NOT_WHOLE)
+    with capture_frames([before], strict=strict) as earlier, capture_frames([after], strict=strict) as later:
+        sides = read(before, earlier, ports), read(after, later, ports)
+        found = differences(*sides)
+        shown = [one for one in found if every or form != "text" or one.matters]
+        Listing("differences", asdict, cells, lambda _one: ()).show(shown, form, every=every)
+        if lost := sum(side.failures.others + side.calls.others for side in sides):
+            tell(f"wirecheck: {lost:,} requests and errors have no row and are not compared")
+        if form == "text":
+            better = len(found) - len(shown)
+            more = f", {better:,} not shown (--all)" if better else ""
+            note(f"{len(shown):,} difference{'' if len(shown) == 1 else 's'}{more}")
+            for side, name in zip(sides, ("before", "after"), strict=True):
+                note(f"{name}: {coverage(side)}")
     sys.exit(FOUND if any(fails(one, gates) for one in found) else 0)
 
 
-def read(path: Path, ports: tuple[int, ...], broken: list[str]) -> "Traffic":
+def read(name: str, frames: "Iterator[pa.Table]", ports: tuple[int, ...]) -> "Traffic":
     """Stop where nothing of Kafka was seen: then nothing could differ."""
     from wirecheck.decode.show.traffic import counted
 
-    found = counted(whole(tables([path], broken), broken), ports)
+    found = counted(frames, ports)
     if not found.messages:
-        raise Stop(f"{path}: {coverage(found)}")
+        raise Stop(f"{name}: {coverage(found)}")
     return found
 
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, names, options
-from wirecheck.commands.ending import Stop
-from wirecheck.commands.frame_tables import tables, whole
-from wirecheck.commands.inputs import NOT_WHOLE, places
-from wirecheck.commands.listing import Cells, Listing, Row, clock, rfc3339
-from wirecheck.commands.screen import note, progress, tell
+from wirecheck.commands import completion, names
+from wirecheck.commands.frame_tables import capture_frames
+from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing, rfc3339
+from wirecheck.commands.screen import note, tell
 
 if TYPE_CHECKING:
     from wirecheck.decode.show.error_rows import ErrorRow
@@ -22,26 +20,21 @@ if TYPE_CHECKING:
 NS_PER_S = 1_000_000_000
 
 
-@click.command(short_help="Errors, throttling, failed logins by client.")
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
-@options.ports()
+@click.command(short_help="List errors, throttling and failed logins by client.")
+@inputs_argument()
 @click.option("--client", metavar="ID", help="Only errors of this client ID.")
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only errors about this topic.")
 @click.option("--error", metavar="NAME", help="Only this error, such as NOT_LEADER_OR_FOLLOWER, or throttled.")
 @click.option("--ongoing", is_flag=True, help="Only errors that continue until the end of the capture.")
 @click.option("--all", "every", is_flag=True, help="Print all lines, also routine errors, also more than a screen.")
-@names.option()
-@options.keylog()
-@options.strict()
-@options.quiet()
-@options.form("json", "csv")
+@options_of_listing
 def errors(
     inputs: tuple[str, ...], form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
 ) -> None:
     """List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
 
     Throttling (throttle_time_ms), failed logins and connections that a broker closed without a response are rows too.
-    Errors that are part of the protocol's normal course are left out of the text, unless --all is given.
+    Errors that are part of the protocol's normal course are printed with --all only.
 
     INPUT is one or more pcaps, or folders of frames.
 
@@ -54,18 +47,15 @@ def errors(
     from wirecheck.decode.show.error_rows import error_rows
     from wirecheck.decode.show.traffic import counted
 
-    broken: list[str] = []
-    with progress("reading"):
-        traffic = counted(whole(tables(places(inputs), broken), broken), ports)
-    found = [row for row in error_rows(traffic) if wanted(row, asked)]
-    shown = [row for row in found if every or form != "text" or row.effect != "routine"]
-    Listing("errors", as_row, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
-    if traffic.failures.others:
-        tell(f"wirecheck: {traffic.failures.others:,} more errors were seen and are not listed")
-    if form == "text":
-        note(summary(found, len(found) - len(shown), traffic))
-    if strict and broken:
-        raise Stop(NOT_WHOLE)
+    with capture_frames(inputs, strict=strict) as frames:
+        traffic = counted(frames, ports)
+        found = [row for row in error_rows(traffic) if wanted(row, asked)]
+        shown = [row for row in found if every or form != "text" or row.effect != "routine"]
+        Listing("errors", as_row, cells, lambda row: (row.first_ns, row.last_ns)).show(shown, form, every=every)
+        if traffic.failures.others:
+            tell(f"wirecheck: {traffic.failures.others:,} more errors were seen and are not listed")
+        if form == "text":
+            note(summary(found, len(found) - len(shown), traffic))
 
 
 def wanted(row: "ErrorRow", asked: dict[str, Any]) -> bool:

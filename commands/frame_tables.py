@@ -5,16 +5,35 @@ read on while it grows. Refuses to know what is in a frame.
 Rule: what cannot be read is said in one line, once, and added to the broken ones; the rest is read.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirecheck.commands import options
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.screen import tell
+from wirecheck.commands.inputs import NOT_WHOLE, places
+from wirecheck.commands.screen import progress, tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@contextmanager
+def capture_frames(names: Iterable[str], *, strict: bool) -> "Iterator[Iterator[pa.Table]]":
+    """Frames of inputs by their names, while something reads them. Stop at the end if a part of the input could not be
+    read and `strict` is set.
+    """
+    broken: list[str] = []
+    paths = places(names)
+
+    def read() -> "Iterator[pa.Table]":
+        with progress("reading"):
+            yield from whole(tables(paths, broken), broken)
+
+    yield read()
+    if strict and broken:
+        raise Stop(NOT_WHOLE)
 
 
 def tables(inputs: list[Path], broken: list[str]) -> "Iterator[pa.Table]":

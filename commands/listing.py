@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import click
 
-from wirecheck.commands import names
+from wirecheck.commands import completion, names, options
 from wirecheck.commands.screen import as_json, columns, legible, note, paints
 from wirecheck.commands.screen import row as line
 
@@ -25,6 +25,21 @@ WIDEST = 40
 DAY_NS = 86_400 * 1_000_000_000
 AROUND_LINES = 4
 """Of a terminal's height that are not rows: the prompt, the command, and the line about those not shown."""
+
+
+def options_of_listing(command: Any) -> Any:
+    """What each command that lists messages takes besides its own options."""
+    decorators = (
+        options.ports(), names.option(), options.keylog(), options.strict(), options.quiet(),
+        options.form("json", "csv"),
+    )  # fmt: skip
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def inputs_argument() -> options.Decorator:
+    return click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def cluster() -> Decorator:
         default="default",
         show_default=True,
         metavar="LABEL",
-        help="Label of the cluster that the captures are of.",
+        help="Label of the captured cluster.",
     )
 
 
@@ -115,7 +115,7 @@ def dialect() -> Decorator:
         type=click.Choice(DIALECTS),
         default="kafka",
         show_default=True,
-        help="Protocol dialect: a draft is tried on messages that the shipped layouts do not read.",
+        help="Protocol dialect; a draft is used for messages that released layouts cannot decode.",
     )
 
 
@@ -159,6 +159,15 @@ def ports() -> Decorator:
 def interfaces(what: str) -> Decorator:
     return click.option(
         "-i", "interfaces", multiple=True, metavar="IFACE", shell_complete=completion.interface, help=what
+    )
+
+
+def principals() -> Decorator:
+    return click.option(
+        "--no-principals",
+        is_flag=True,
+        envvar="WIRECHECK_NO_PRINCIPALS",
+        help="Omit the principal and the address of who changed a topic; the client ID stays.",
     )
 
 

@@ -59,6 +59,7 @@ SCHEMA_VERSION = 1
 @options.form("json", "markdown", "junit", "sarif")
 @options.choice()
 @options.strict()
+@options.principals()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet()
 @click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
@@ -71,6 +72,7 @@ def replay(
     *,
     strict: bool,
     allow_missing_topic: bool,
+    no_principals: bool,
     **choices: Any,
 ) -> None:
     """Check capture files for topic-ID and protocol-version problems.
@@ -95,12 +97,14 @@ def replay(
     choice = options.choice_of(choices)
     engine = engine_for(engine, inputs)
     with for_its_user_alone(), report_at(report, inputs) as write:
-        found, captured, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
+        found, captured, ports, beside = judged(
+            inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
+        )
         from wirecheck.dashboards.verdict import sentence, suggestions
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
-        result = found.json(choice, inputs, list(map(str, options.key_logs())))
+        result = found.json(choice, inputs, list(map(str, options.key_logs())), principals=not no_principals)
         result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":
             result |= for_programs(result, inputs)
@@ -165,15 +169,17 @@ def judged(
     cluster: str,
     ports: tuple[int, ...],
     keep_records: bool,
+    principals: bool,
     looked_into: bool,
     **switches: Any,
 ) -> "tuple[Result, Row | None, str, Row]":
     """What the frames of all inputs say; when they were captured; where none was Kafka's, which ports were busy; what
     a page shows of them.
     """
+    from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
-    settings = Settings(ports=frozenset(ports), **switches)
+    settings = Settings(ports=frozenset(ports), judge=JudgeSettings(principals=principals), **switches)
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None

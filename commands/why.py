@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirecheck.commands import completion, names, options
+from wirecheck.commands import names, options
 from wirecheck.commands.ending import Stop
 from wirecheck.commands.errors import coverage
-from wirecheck.commands.frame_tables import tables, whole
-from wirecheck.commands.inputs import NOT_WHOLE, places
-from wirecheck.commands.listing import Cells, Row, aligned, clock, rfc3339
-from wirecheck.commands.screen import as_json, columns, legible, note, paints, progress, tell
+from wirecheck.commands.frame_tables import capture_frames
+from wirecheck.commands.listing import Cells, Row, aligned, clock, inputs_argument, options_of_listing, rfc3339
+from wirecheck.commands.screen import as_json, columns, legible, note, paints, tell
 from wirecheck.commands.screen import row as line
 
 if TYPE_CHECKING:
@@ -24,18 +23,13 @@ if TYPE_CHECKING:
 KINDS = ("topic", "group", "broker", "client")
 
 
-@click.command(short_help="One screen about one topic, client, group or broker.")
+@click.command(short_help="Show one topic, client, group or broker.")
 @click.argument("name", metavar="NAME")
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=completion.path)
+@inputs_argument()
 @click.option("--type", "kind", type=click.Choice(KINDS), help="What NAME is, if it is several things.")
 @click.option("--at", type=options.TimeOption(), help="Describe partitions as brokers did then: 2026-11-21T00:20:03Z.")
 @click.option("--all", "every", is_flag=True, help="Print all lines of each section.")
-@options.ports()
-@names.option()
-@options.keylog()
-@options.strict()
-@options.quiet()
-@options.form("json", "csv")
+@options_of_listing
 def why(
     name: str, inputs: tuple[str, ...], form: str, ports: tuple[int, ...], *, every: bool, strict: bool, **asked: Any
 ) -> None:
@@ -57,19 +51,16 @@ def why(
     from wirecheck.decode.show.subject import subject_of
     from wirecheck.decode.show.subject_facts import sections
 
-    broken: list[str] = []
-    with progress("reading"):
-        subject = subject_of(name, whole(tables(places(inputs), broken), broken), ports)
-    kind, others = kind_of(subject, asked["kind"])
-    found = sections(subject, kind, None if asked["at"] is None else nanoseconds(asked["at"]))
-    show(name, kind, found, form, every=every)
-    if subject.others:
-        tell(f"wirecheck: {subject.others:,} more facts were seen and are not kept")
-    if form == "text":
-        also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
-        note(f"{coverage(subject.traffic)}{also}")
-    if strict and broken:
-        raise Stop(NOT_WHOLE)
+    with capture_frames(inputs, strict=strict) as frames:
+        subject = subject_of(name, frames, ports)
+        kind, others = kind_of(subject, asked["kind"])
+        found = sections(subject, kind, None if asked["at"] is None else nanoseconds(asked["at"]))
+        show(name, kind, found, form, every=every)
+        if subject.others:
+            tell(f"wirecheck: {subject.others:,} more facts were seen and are not kept")
+        if form == "text":
+            also = "".join(f"; {name} is also a {other}: --type {other}" for other in others)
+            note(f"{coverage(subject.traffic)}{also}")
 
 
 def kind_of(subject: "Subject", asked: str | None) -> tuple[str, list[str]]:

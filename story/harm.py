@@ -24,8 +24,8 @@ MOST = 16
 """So many clients are named in one card; the others are counted."""
 HURT = "hurt"
 CLOSES = "VER001"
-"""The check whose findings are themselves refusals: the broker closes the connection instead of answering."""
-CLOSED = "connection closed"
+"""The check whose findings are themselves refusals: the broker closes the connection, or answers with an error."""
+CLOSED, UNSUPPORTED = "connection closed", "UNSUPPORTED_VERSION"
 
 
 class Rule(NamedTuple):
@@ -139,7 +139,8 @@ def closed_connections(finding: Row) -> list[Row]:
     """The harm that a rejected version is: of its finding's clients."""
     host = (finding["sides"][0]["connection"] or "").partition(">")[0].rpartition(":")[0] if finding["sides"] else ""
     facts = {name: finding[name] for name in ("cluster", "brokers", "count", "first_seen", "last_seen")}
-    about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [CLOSED]}
+    error = UNSUPPORTED if UNSUPPORTED in finding["words"].get("does", "") else CLOSED
+    about = {"topic": None, "topic_id": None, "partitions": [], "level": HURT, "recovered": False, "errors": [error]}
     api = f"{finding['words'].get('api', '')} v{finding['words'].get('version', '')}"
     return [{**facts, **about, "client_id": client, "address": host, "api": api} for client in finding["client_ids"]]
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tools import language
 from tools.documents import documents
 from wirecheck import door
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("[a-z]*/README.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("[a-z]*/README.md"))]
 
 
 def test_generated_pages_are_in_step_with_the_code():
@@ -41,20 +42,22 @@ def test_every_module_that_a_docstring_or_page_names_exists():
     assert stale == []
 
 
-def test_the_readme_has_every_folder_in_one_line():
-    listing = (ROOT / "README.md").read_text().split("Every folder in one line:\n```\n")[1].split("```")[0]
+def test_contributing_has_every_folder_in_one_line():
+    listing = (ROOT / "CONTRIBUTING.md").read_text().split("Every folder in one line:\n```\n")[1].split("```")[0]
     listed, above = [], []
     for line in listing.splitlines():
         depth, name = (len(line) - len(line.lstrip())) // 2, line.split()[0]
         above[depth:] = [name]
         listed.append("".join(above).rstrip("/"))
-    rooms = {name.split("/")[0] for name in listed}
+    packages = {name.split("/")[0] for name in listed}
     folders = {
-        path.parent.relative_to(ROOT).as_posix() for room in rooms - {"tests"} for path in (ROOT / room).rglob("*.py")
+        path.parent.relative_to(ROOT).as_posix()
+        for package in packages - {"tests"}
+        for path in (ROOT / package).rglob("*.py")
     }
     assert sorted(folders - set(listed)) == []
     assert [name for name in listed if not (ROOT / name).is_dir()] == []
-    assert {path.parent.name for path in ROOT.glob("[a-z]*/README.md")} | {"wirecheck"} <= rooms
+    assert {path.parent.name for path in ROOT.glob("[a-z]*/README.md")} | {"wirecheck"} <= packages
 
 
 @pytest.mark.parametrize("command", door.COMMANDS)
@@ -79,3 +82,27 @@ def test_no_tracked_file_carries_a_path_of_somebodys_machine():
         pytest.skip("not a git checkout")
     pattern = re.compile("/" + r"(?:home|root|work|Users)/\w+")
     assert [path.name for path in texts if path.is_file() and pattern.search(path.read_text())] == []
+
+
+def test_no_folder_has_more_private_words_than_it_may():
+    may = language.allowed("private_words.tsv")
+    more = {folder: words for folder, words in language.private_words().items() if len(words) > may.get(folder, 0)}
+    assert more == {}, f"write instead: {language.INSTEAD}"
+
+
+def test_no_page_has_more_long_lines_and_sentences_than_it_may():
+    may = language.allowed("long_text.tsv")
+    assert {page: count for page, count in language.long_text().items() if count > may.get(page, 0)} == {}
+
+
+def test_no_name_in_code_brings_an_old_word_back():
+    listed = (language.LISTS / "old_names.txt").read_text("ascii").split()
+    assert sorted(set(language.old_names()) - set(listed)) == []
+
+
+def test_private_words_are_found_and_kafkas_own_names_are_not():
+    def found(text: str) -> list[str]:
+        return [word[0] for word in language.PRIVATE.finditer(language.KNOWN.sub(" ", text))]
+
+    assert found("a stranger is told the topic id anew") == ["stranger", "told", "id", "anew"]
+    assert found("the group.id and topic_id of both sides, side by side: an ID, a grace period, broker.id=3") == []

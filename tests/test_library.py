@@ -210,6 +210,28 @@ def test_topics_at_a_time_and_clients_for_a_release():
     assert wirecheck.clients(EXAMPLE, target="4.0").filter(between_brokers=False)[0].rejected_by_target == ()
 
 
+def test_cards_are_those_of_the_entries(verdict):
+    entries = verdict.json["entries"]
+    assert [card.headline for card in verdict.cards] == [entry["card"]["headline"] for entry in entries] != []
+    assert [card.harm for card in verdict.cards] == [entry["card"]["harm"] for entry in entries]
+    assert verdict.cards.to_arrow()["code"].to_pylist() == [entry["code"] for entry in entries]
+
+
+def test_errors_changes_and_facts_are_the_rows_of_their_commands_and_tables():
+    for name in ("errors", "changes"):
+        rows = [json.loads(line) for line in printed(name, EXAMPLE).splitlines()]
+        table = getattr(wirecheck, name)(EXAMPLE).to_arrow()
+        assert table.num_rows == len(rows) > 0
+        for column in ("client_id", "host", "error"):
+            assert table[column].to_pylist() == [row[column] for row in rows]
+    sections = wirecheck.why("shipments", EXAMPLE)
+    stated = json.loads(printed("why", "shipments", EXAMPLE))["sections"]
+    assert [facts.to_arrow()["what"].to_pylist() for facts in sections.values()] == [
+        [fact["what"] for fact in facts] for facts in stated.values()
+    ]
+    assert not wirecheck.diff(EXAMPLE, EXAMPLE)
+
+
 def test_findings_are_filtered(verdict):
     assert [one.code for one in verdict.findings.filter(kind="violation", brokers=3)] == ["TID002"]
     assert len(verdict.findings.filter(topic="orders")) == 0

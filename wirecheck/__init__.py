@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.traffic_diff import Difference
     from wirecheck.library import InputError, changes, clients, diff, errors, messages, replay, topics, why
     from wirecheck.library_values import (
+        Card,
         Client,
         Finding,
         Message,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 __version__: str
 __all__ = [
+    "Card",
     "Change",
     "Client",
     "Difference",

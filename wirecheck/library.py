@@ -22,6 +22,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wirecheck.library_values import (
+    Card,
     Client,
     Finding,
     Message,
@@ -31,7 +32,7 @@ from wirecheck.library_values import (
     TopicDescription,
     Values,
     Verdict,
-    row_of,
+    table_of,
 )
 
 if TYPE_CHECKING:
@@ -168,52 +169,60 @@ def by_columns(source: Source, wanted: Filter, reading: Reading) -> pa.RecordBat
 def changes(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[Change]:
     """Who changed what in captures, or in folders of an agent's frames, as `wirecheck changes` lists it, by time."""
     with as_input_error():
-        import pyarrow as pa
-
         from wirecheck.decode.show.change import Change
         from wirecheck.decode.show.changes import changes as changes_of
 
         found = list(changes_of(Source(paths, several(keylog)).tables(), ports).merged())
-    text = [name for name in (field.name for field in fields(Change)) if name not in {"time_ns", "frame"}]
-    places = [("source", pa.string()), ("frame", pa.int64())]
-    schema = pa.schema([("time", pa.timestamp("us", "UTC")), *((name, pa.string()) for name in text), *places])
-    rows = [row_of(one) | {"time": one.time, "source": one.frame.source, "frame": one.frame.first} for one in found]
-    return Values(found, "changes", [{name: row[name] for name in schema.names} for row in rows], schema)
+    return table_of(Change, found, "changes")
 
 
-def errors(*paths: Path, ports: Sequence[int] = ()) -> list[ErrorRow]:
+def errors(*paths: Path, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()) -> Values[ErrorRow]:
     """Errors by client, API and topic, worst first, as `wirecheck errors --all` lists them."""
-    from wirecheck.decode.show.error_rows import error_rows
+    from wirecheck.decode.show.error_rows import ErrorRow, error_rows
 
-    return error_rows(traffic(paths, ports))
+    return table_of(ErrorRow, error_rows(traffic(paths, ports, keylog)), "errors")
 
 
-def why(name: str, *paths: Path, kind: str | None = None, ports: Sequence[int] = ()) -> dict[str, list[Fact]]:
+def why(
+    name: str,
+    *paths: Path,
+    kind: str | None = None,
+    at: Time | None = None,
+    ports: Sequence[int] = (),
+    keylog: Path | Sequence[Path] = (),
+) -> dict[str, Values[Fact]]:
     """What captures show of a topic, client, group or broker, by section, as `wirecheck why` prints it.
 
-    `kind`: topic, group, broker or client, where the name is several of them. InputError where it is none.
+    `kind`: topic, group, broker or client, where the name is several of them. `at`: partitions as brokers described
+    them then. InputError where nothing has the name.
     """
     with as_input_error():
-        from wirecheck.commands.why import kind_of
+        from wirecheck.commands.why import kind_of, nanoseconds
         from wirecheck.decode.show.subject import subject_of
-        from wirecheck.decode.show.subject_facts import sections
+        from wirecheck.decode.show.subject_facts import Fact, sections
 
-        subject = subject_of(name, Source(paths, ()).tables(), ports)
-        return sections(subject, kind_of(subject, kind)[0])
+        day = day_time(at)
+        subject = subject_of(name, Source(paths, several(keylog)).tables(), ports)
+        found = sections(subject, kind_of(subject, kind)[0], None if day is None else nanoseconds(day))
+    return {title: table_of(Fact, facts, title) for title, facts in found.items()}
 
 
-def diff(before: Path, after: Path, *, ports: Sequence[int] = ()) -> list[Difference]:
+def diff(
+    before: Path, after: Path, *, ports: Sequence[int] = (), keylog: Path | Sequence[Path] = ()
+) -> Values[Difference]:
     """What is otherwise in a second capture, as `wirecheck diff --all` lists it: what is worse after comes first."""
-    from wirecheck.decode.show.traffic_diff import differences
+    from wirecheck.decode.show.traffic_diff import Difference, differences
 
-    return differences(*(traffic([side], ports) for side in (before, after)))
+    return table_of(
+        Difference, differences(*(traffic([side], ports, keylog) for side in (before, after))), "differences"
+    )
 
 
-def traffic(paths: Sequence[Path], ports: Sequence[int]) -> Traffic:
+def traffic(paths: Sequence[Path], ports: Sequence[int], keylog: Path | Sequence[Path]) -> Traffic:
     with as_input_error():
         from wirecheck.decode.show.traffic import counted
 
-        return counted(Source(paths, ()).tables(), ports)
+        return counted(Source(paths, several(keylog)).tables(), ports)
 
 
 def topics(
@@ -291,13 +300,18 @@ def replay(
     ports: Sequence[int] = (),
     keylog: Path | Sequence[Path] = (),
     dialect: str = "kafka",
+    principals: bool = True,
 ) -> Verdict:
-    """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does."""
+    """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does.
+
+    Without `principals`, the principal and the address of who changed a topic are omitted.
+    """
     from pathlib import Path as Place
 
     from wirecheck.commands.inputs import files_of, frames_of, judged_locally
     from wirecheck.commands.options import using_key_logs
     from wirecheck.commands.replay import captured_of
+    from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
     with (
@@ -310,29 +324,36 @@ def replay(
         if not named:
             raise InputError(NOTHING_NAMED)
         with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
-            result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect)).result()
+            judge = JudgeSettings(principals=principals)
+            result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect, judge=judge)).result()
             captured = captured_of(files_of(frames))
-        return verdict(result, tuple(named), captured, [str(path) for path in several(keylog)])
+        told = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
+        return verdict(result, told, tuple(named), captured)
 
 
 def verdict(
-    result: Result, inputs: tuple[str, ...], captured: Mapping[str, Any] | None, keylogs: Sequence[str]
+    result: Result, told: dict[str, Any], inputs: tuple[str, ...], captured: Mapping[str, Any] | None
 ) -> Verdict:
     from wirecheck.commands.replay import about, for_programs
     from wirecheck.dashboards.verdict import sentence
 
-    told = result.json(inputs=inputs, keylogs=keylogs)
     told |= {"verdict": sentence(told), "engine": "local", "captured": captured, **about(inputs)}
     told |= for_programs(told, inputs)
     warn_of(told["coverage"])
     return Verdict(
         told["verdict"],
         told["coverage"],
+        cards(told["entries"]),
         values(Finding, "findings", told["findings"], result),
         values(Topic, "topics", told["topics"], result),
         of_clients([dict(client) for client in told["clients"]], result),
         told,
     )
+
+
+def cards(entries: list[dict[str, Any]]) -> Values[Card]:
+    rows = [{name: entry[name] for name in ("code", "kind", "findings")} | entry["card"] for entry in entries]
+    return Values([value(Card, row) for row in rows], "cards", rows, inferred(rows))
 
 
 def warn_of(coverage: Mapping[str, Any]) -> None:

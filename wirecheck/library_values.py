@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.change import Frame
 
 __all__ = [
+    "Card",
     "Client",
     "Finding",
     "Message",
@@ -143,6 +144,28 @@ class Finding:
     """What to do."""
     commands: tuple[str, ...]
     """Commands that show more of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Who is hurt, why, and what to do: of one cause, or of one finding that stands alone."""
+
+    headline: str
+    """The harm if a client or a partition is hurt, else the cause."""
+    harm: Mapping[str, Any]
+    """sentence, clients, briefly, partitions, possibly, others: see docs/verdict.schema.json."""
+    cause: Mapping[str, Any]
+    """sentence, time: what happened, and when."""
+    action: Mapping[str, Any]
+    """sentence, commands: what to do, with commands to paste."""
+    evidence: Mapping[str, Any]
+    """frames that prove it, and the command that cuts them out."""
+    code: str
+    """Code of the check: TID001."""
+    kind: str
+    """violation, anomaly, information or visibility."""
+    findings: tuple[str, ...]
+    """IDs of its findings, without those that follow from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +347,7 @@ class Values(Sequence[Value], Table, Generic[Value]):
         return names, rows, f"{self._name}: {len(self):,}" + (f", {more:,} not shown" if more > 0 else "")
 
 
-NOT_SHOWN = {"sides", "apis", "evidence", "partitions", "time_ns", "run", "batch_id"}
+NOT_SHOWN = {"sides", "apis", "evidence", "partitions", "run", "batch_id"}
 """Columns that a notebook's table leaves out: they are tables themselves, or of the store."""
 
 
@@ -336,6 +359,8 @@ class Verdict:
     """The result in one sentence."""
     coverage: Mapping[str, Any]
     """What was read: frames, messages, decoded_messages, unseen_bytes, encrypted_connections, ..."""
+    cards: Values[Card]
+    """Harm, cause, action and evidence of each cause, the worst harm first."""
     findings: Values[Finding]
     """What is wrong, or worth knowing."""
     topics: Values[Topic]
@@ -364,9 +389,34 @@ def has(value: object, name: str, wanted: object) -> bool:
     return wanted in found if isinstance(found, tuple) else found == wanted
 
 
-def row_of(value: Any) -> dict[str, Any]:
-    """A value as a row: fields by name."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+def table_of(kind: type[Value], found: Sequence[Value], name: str) -> Values[Value]:
+    """Values of plain fields as a table: `first_ns` is the column `first_seen`, a frame is `source` and `frame`."""
+    import pyarrow as pa
+
+    plain: dict[str, Any] = {
+        "str": pa.string(), "int": pa.int64(), "bool": pa.bool_(), "tuple[str, ...]": pa.list_(pa.string()),
+    }  # fmt: skip
+    columns, rows = [], [dict[str, Any]() for _ in found]
+    for field in fields(kind):  # type: ignore[arg-type]
+        cells = [getattr(one, field.name) for one in found]
+        column, arrow = COLUMN_OF.get(field.name, field.name), plain.get(str(field.type).removesuffix(" | None"))
+        if column != field.name:
+            arrow = pa.timestamp("ns", "UTC")
+        parts = [(column, arrow, cells)]
+        if field.type == "Frame":
+            parts = [
+                ("source", pa.string(), [cell.source for cell in cells]),
+                ("frame", pa.int64(), [cell.first for cell in cells]),
+            ]
+        for title, of_type, of_rows in parts:
+            columns.append((title, of_type))
+            for row, cell in zip(rows, of_rows, strict=True):
+                row[title] = cell
+    return Values(found, name, rows, pa.schema(columns))
+
+
+COLUMN_OF = {"time_ns": "time", "first_ns": "first_seen", "last_ns": "last_seen"}
+"""Of fields in nanoseconds since 1970."""
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]], below: str) -> str:

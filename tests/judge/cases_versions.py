@@ -1,6 +1,6 @@
 """Cases of the VER checks, in bytes. Ranges are those of real releases."""
 
-from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID
+from tests.judge.lab import B1, B2, CLUSTER, ID_1, ID_2, NO_ID, ns
 from wirecheck.decode import schemas
 from wirecheck.decode.connection.exchanges import CLOSED_BY_CLIENT, RESPONSE_UNSEEN
 
@@ -40,6 +40,57 @@ def ver001_cannot_know__ranges_that_were_not_seen(lab):
     lab.talk(client_id="other").ask(20, "ApiVersions", 3, {}, outcome=RESPONSE_UNSEEN)
     for at in (60, 60.1):
         lab.talk(client_id="new").refused(at, "Fetch", 18)
+
+
+UNSUPPORTED_VERSION = 35
+
+
+def ver001_fires__by_an_error(lab):
+    """One answer with the error is enough, and no success of the version."""
+    lab.versions(0, ranges("3.9.1"))
+    lab.talk(client_id="new").ask(10, "Fetch", 18, {}, {"errorCode": UNSUPPORTED_VERSION, "responses": []})
+
+
+def ver001_near_miss__an_error_about_something_else(lab):
+    """The version is one that the server advertises: what it does not support is what was asked in it."""
+    lab.versions(0, ranges("3.9.1"))
+    lab.talk(client_id="new").ask(10, "Fetch", 17, {}, {"errorCode": UNSUPPORTED_VERSION, "responses": []})
+
+
+def upgraded_and_killed(lab, between):
+    """Broker 1 is upgraded at 30; shortly after, it is killed with requests of its new versions open. Of what it
+    advertised since, the capture has nothing; `between` says what else it lacks.
+    """
+    lab.versions(0, ranges("3.9.1"))
+    lab.metadata(1)
+    between()
+    for at in (60, 60.1):
+        lab.talk(client_id="new").refused(at, "Fetch", 18)
+
+
+def ver001_cannot_know__a_hole_at_the_beginning_of_a_connection(lab):
+    gap = (ns(31), 1, 900)
+
+    def between():
+        lab.talk(client_id="other", gaps=(gap,), unseen_response_bytes=900).ask(32, "Metadata", 12, {}, {})
+
+    upgraded_and_killed(lab, between)
+
+
+def ver001_fires__a_hole_in_a_connection_of_before(lab):
+    """A connection that lived through it all: its server is the process that advertised these ranges."""
+    talk = lab.versions(0, ranges("3.9.1"))
+    talk.facts |= {"gaps": ((ns(31), 1, 900),), "unseen_response_bytes": 900}
+    talk.ask(62, "Metadata", 12, {}, {})
+    for at in (60, 60.1):
+        lab.talk(client_id="new").refused(at, "Fetch", 18)
+
+
+def ver001_cannot_know__joined_midway(lab):
+    def between():
+        lab.talk(client_id="other", from_start=False).ask(32, "Metadata", 12, {}, {})
+
+    upgraded_and_killed(lab, between)
 
 
 def ver001_near_miss(lab):
@@ -233,6 +284,33 @@ def ver007_cannot_know(lab):
 def ver007_cannot_know__older(lab):
     """Kafka 1.1: older than the oldest release known here."""
     lab.versions(1, {0: (0, 5), 1: (0, 7), 2: (0, 2), 3: (0, 5), 8: (0, 3), 9: (0, 3), 10: (0, 1), 18: (0, 1)})
+
+
+def balanced(lab, stated):
+    """A balancer gives connections to two clusters in turn; of their answers to Metadata few were captured."""
+    for at in range(1, 120, 10):
+        lab.versions(at, ranges("3.9.1"))
+        lab.versions(at + 5, ranges("3.7.2"))
+    for at, cluster_id in stated:
+        lab.metadata(at, brokers={B1: 1}, cluster_id=cluster_id)
+
+
+def ver007_cannot_know__behind_a_balancer(lab):
+    """Its ClusterIds seem to come one after the other, its ranges come in turn."""
+    balanced(lab, [(2, CLUSTER), (30, CLUSTER), (70, "other-cluster-id-22-ch")])
+
+
+def ver007_cannot_know__where_an_answer_may_have_named_another_cluster(lab):
+    balanced(lab, [(2, CLUSTER), (30, CLUSTER)])
+    lab.talk(gaps=((ns(50), 1, 900),), unseen_response_bytes=900).ask(50, "Metadata", 12, {}, outcome=RESPONSE_UNSEEN)
+
+
+def ver007_fires__in_turn(lab):
+    balanced(lab, [(2, CLUSTER), (70, CLUSTER)])
+
+
+def ver008_cannot_know__behind_a_balancer(lab):
+    balanced(lab, [(2, CLUSTER), (30, CLUSTER), (70, "other-cluster-id-22-ch")])
 
 
 def ver008_fires(lab):

@@ -3,23 +3,27 @@
 import json
 import shlex
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 import wirecheck
 from tests.commands.conftest import EXAMPLE
-from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown
+from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import door
 from wirecheck.commands.screen import legible
 from wirecheck.dashboards.terminal_card import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
-from wirecheck.story.cards import NOT_AFFECTED, CardContext, actions, causes, impact, state, with_cards
+from wirecheck.story.cards import NOT_AFFECTED, CardContext, impact, sentences, state, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
+from wirecheck.streaming.run.metrics_page import Page
+from wirecheck.streaming.store.result_folder import latest_run, read
 from wirecheck.streaming.store.run_result import plain
 
+HURT = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
 EVIL = "$(reboot); `id` '\"\n\x1b[2J"
 STALE = found("LOG001", topic="t", topic_ids=[OLD, NEW], brokers=[4])
 
@@ -70,6 +74,54 @@ def test_the_headline_is_who_is_hurt_and_the_cause_stands_below():
     assert card["action"]["commands"] == ["wirecheck decode 'a b.pcap' --client reader --error"]
     assert impact(card, 9) == "5 fetches rejected (UNKNOWN_TOPIC_ID) · 1 of 9 clients"
     assert card["harm"]["clients"][0]["ongoing"]
+
+
+BY = {"principal": "User:alice", "client_id": "admin", "host": "10.0.0.9"}
+
+
+def changed(action, by):
+    return {f"{action}_by_{name}": value for name, value in by.items() if value}
+
+
+@pytest.mark.parametrize(
+    ("deleted", "created", "text", "by"),
+    [
+        (BY, BY, " by admin (User:alice, 10.0.0.9)", BY),
+        (BY | {"principal": None}, BY | {"principal": None}, " by admin (10.0.0.9)", BY | {"principal": None}),
+        (BY, {"client_id": "app"}, " (deleted by admin (User:alice, 10.0.0.9), recreated by app)", BY),
+        (BY, {}, " (deleted by admin (User:alice, 10.0.0.9))", BY),
+        ({}, {"client_id": "app"}, " (recreated by app)", {"principal": None, "client_id": "app", "host": None}),
+        ({}, {}, "", None),
+    ],
+)
+def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text, by):
+    words = {"ended": "2026-11-21 12:00:10.250 UTC", "time": "2026-11-21 12:00:11.500 UTC"}
+    words |= changed("deleted", deleted) | changed("created", created)
+    (card,) = cards([{**RECREATED, "words": words}, STUCK], [refused()])
+    assert card["cause"] == {
+        "sentence": f"t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
+        "time": "2026-11-21T12:00:10.250000Z",
+        "by": by,
+    }
+
+
+def test_what_a_client_does_by_itself_it_did():
+    side = {"api": "CreateTopics", "version": 4, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
+    (card,) = cards([found("ADM001", client_ids=["maker"], sides=[side])], [])
+    assert card["cause"]["by"] == {"principal": None, "client_id": "maker", "host": "10.0.0.7"}
+
+
+@pytest.mark.parametrize(
+    ("does", "sentence"),
+    [
+        ("closes the connection on", "it closes the connection on Fetch v18"),
+        ("answers UNSUPPORTED_VERSION (35) to", "it answers UNSUPPORTED_VERSION (35) to Fetch v18"),
+    ],
+)
+def test_a_version_that_is_not_accepted_hurts_its_client(does, sentence):
+    words = {"does": does, "api": "Fetch", "version": "18"}
+    (card,) = cards([found("VER001", client_ids=["new"], words=words, sides=[side("Fetch", 18)])], [])
+    assert card["headline"] == f"new (10.0.0.7) cannot use the broker: {sentence}"
 
 
 def test_without_harm_the_headline_is_the_cause_and_nobody_is_named():
@@ -162,7 +214,7 @@ def test_who_is_hurt_comes_first_whatever_the_kind():
 
 
 def test_the_tables_name_checks_and_relations_that_there_are():
-    assert {*harm.relations(), *actions(), *causes()} <= CHECKS.keys()
+    assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
     for rule in harm.relations().values():
         assert set(rule.relations) <= harm.HOLDS.keys()
     unsure = {rule.cause for rule in rules() if not rule.sure and rule.consequence in {"FET001", "TID005"}}
@@ -170,21 +222,41 @@ def test_the_tables_name_checks_and_relations_that_there_are():
     assert not any(harm.relations()[code].sure for code in unsure & harm.relations().keys())
 
 
+def test_no_principals_leaves_the_client_id():
+    def by(*form):
+        arguments = ["replay", str(HURT), "--engine", "local", "--format", "json", *form]
+        printed = CliRunner().invoke(door.main, arguments).stdout
+        assert ("User:ANONYMOUS" in printed) == (not form)
+        return [entry["card"]["cause"]["by"] for entry in json.loads(printed)["entries"] if entry["code"] == "TID001"]
+
+    lab = {"principal": "User:ANONYMOUS", "client_id": "lab-admin", "host": "127.0.0.1"}
+    assert by() == [lab]
+    assert by("--no-principals") == [lab | {"principal": None, "host": None}]
+
+
 @pytest.mark.parametrize("width", ["80", "200"])
-def test_terminal_json_and_library_have_one_card(width):
+def test_terminal_json_metrics_ticket_and_library_have_one_card(width, tmp_path):
+    """An alert has the words of `/metrics`: tests/live/test_boards.py shows it with a Prometheus."""
+
     def printed(*form):
-        arguments = ["replay", str(EXAMPLE), "--engine", "local", *form]
+        arguments = ["replay", str(HURT), "--engine", "local", *form]
         return CliRunner(env={"COLUMNS": width}).invoke(door.main, arguments).stdout
 
-    result = json.loads(printed("--format", "json"))
+    result = json.loads(printed("--format", "json", "--out", str(tmp_path / "out")))
     card = result["entries"][0]["card"]
-    assert wirecheck.replay(EXAMPLE).json["entries"][0]["card"] == card
+    assert wirecheck.replay(HURT).json["entries"][0]["card"] == card
     assert result["verdict"] == card["headline"]
     screen = printed()
     words = (card["headline"], card["cause"]["sentence"], card["action"]["sentence"], *card["action"]["commands"])
     for text in (*words, card["evidence"]["command"]):
         assert " ".join(text.split()) in " ".join(screen.split())
     assert card["headline"] in " ".join(printed("--format", "markdown").replace("\\", "").split())
+    page, run = Page(), latest_run(tmp_path / "out")
+    page.take({table: pa.concat_tables(read(tmp_path / "out", table, run)) for table in ("findings", "harms")})
+    samples = [sample for family in page.collect() for sample in family.samples]
+    named = {one.labels["id"]: one.labels["sentence"] for one in samples if one.name == "wirecheck_finding_info"}
+    assert all(named[entry["findings"][0]] == entry["card"]["headline"] for entry in result["entries"])
+    assert card["harm"]["clients"]
 
 
 def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
@@ -197,6 +269,6 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     coverage["decoded_messages"] = coverage["messages"]
     show_first_screen({**RESULT, "coverage": coverage, "findings": [], "entries": []}, Console(width=200))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(" ✓ No contradiction about topic ids or versions was found")
+    assert lines[0].startswith(" ✓ No contradiction about topic IDs or versions was found")
     assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
     assert len(lines) == 2

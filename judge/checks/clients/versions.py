@@ -6,6 +6,7 @@ never said to have refused anything.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,7 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import (
     Ranges,
@@ -31,6 +33,7 @@ from wirecheck.judge.topology.releases import (
 
 NEVER_REFUSED = "ApiVersions"
 """Answered in every version, with an error where it is too new (KIP-35): a close is a broker that died."""
+DOES = {"closed_on": "closes the connection on", "version_error": "answers UNSUPPORTED_VERSION (35) to"}
 REPEATED = 2
 """Connections that a server closed on a client: one may have ended for any reason."""
 BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
@@ -38,38 +41,26 @@ BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
 
 
 def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker closes the connection within a second of a request, without an answer, and its own ApiVersions
-    answers (or its release, which they show) say that it does not accept that version.
+    """Detects. A broker closes the connection within a second of a request without answering it, or answers
+    UNSUPPORTED_VERSION (35). Its own ApiVersions responses (or the release that they indicate) do not include that
+    version.
 
-    Why it matters. The client cannot work with this cluster at all, and sees nothing but a lost connection. After an
-    upgrade to 4.x these are the clients that were left behind.
+    Why it matters. The client cannot work with this cluster, and usually sees only a lost connection. After an upgrade
+    to 4.x, these are the clients that were not upgraded.
 
-    When it is innocent. A client that closes first was not refused; neither was one whose authentication failed, nor a
-    request in flight when a broker shuts down or dies: its version is accepted, and an ApiVersions of any version would
-    have been answered. One closed connection is not enough. A server that had not told its ranges by then is not
-    judged, nor one that has answered the version since, or may have told other ranges where the capture lacks them.
+    False positives. None known. One closed connection is not enough; one error is. Clients that close first and failed
+    authentications do not count. A broker that shuts down closes connections with open requests, in versions that it
+    accepts. Servers whose version range is unknown, that answered the version later, or that may have advertised
+    another range in a gap do not count.
 
     Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
     refuses 0 to 2 all the same.
     """
     refused: dict[tuple[str, int], list[tuple[Claim, Claim]]] = {}
-    closed: set[tuple[str, int]] = set()
-    for claim in context.claims("closed_on", group, *subject):
-        context.watch()
-        if claim["api"] == NEVER_REFUSED or -claim.peak["soonest"] > context.settings.refusal_s * 1_000_000_000:
-            continue
-        ranges = advertised(claim, group, context)
-        if (
-            ranges is not None
-            and not took(claim, ranges, group, context)
-            and not unheard(claim, ranges, group, context)
-        ):
-            refused.setdefault((claim["api"], claim["version"]), []).append((claim, ranges))
-            closed |= {(seen.connection, seen.ts_ns) for seen in (claim.first, claim.last)}
-    if len({connection for connection, _ in closed}) < REPEATED:
-        return
+    for claim, ranges in [*refusals("version_error", subject, group, context), *closes(subject, group, context)]:
+        refused.setdefault((claim["api"], claim["version"]), []).append((claim, ranges))
     for (api, version), pairs in sorted(refused.items()):
-        claims = [claim for claim, _ in pairs]
+        claims = sorted((claim for claim, _ in pairs), key=lambda claim: (claim.first, claim.key))
         low, high = read(pairs[0][1]["ranges"]).get(key_of(api), (-1, -1))
         yield Evidence(
             (*subject[1:], api, version),
@@ -82,12 +73,40 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
                 "server": ", ".join(sorted({claim["endpoint"] for claim in claims})),
+                "does": DOES[claims[0].kind],
                 "api": api,
                 "version": version,
                 "software": software(subject, group, context),
                 "range": shown(read(pairs[0][1]["ranges"]), key_of(api)),
             },
         )
+
+
+def refusals(kind: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[tuple[Claim, Claim]]:
+    """Requests that were not answered as asked, in versions that their server had said it does not accept; with the
+    ranges that say so.
+    """
+    for claim in context.claims(kind, group, *subject):
+        context.watch()
+        ranges = advertised(claim, group, context)
+        if (
+            ranges is not None
+            and not took(claim, ranges, group, context)
+            and not unheard(claim, ranges, group, context)
+        ):
+            yield claim, ranges
+
+
+def closes(subject: Subject, group: Group, context: CheckContext) -> list[tuple[Claim, Claim]]:
+    """Those that a server closed the connection on, where it did so often enough."""
+    soon_ns = context.settings.refusal_s * SECOND_NS
+    found = [
+        (claim, ranges)
+        for claim, ranges in refusals("closed_on", subject, group, context)
+        if claim["api"] != NEVER_REFUSED and -claim.peak["soonest"] <= soon_ns
+    ]
+    ends = {seen.connection for claim, _ in found for seen in (claim.first, claim.last)}
+    return found if len(ends) >= REPEATED else []
 
 
 def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
@@ -103,15 +122,23 @@ def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bo
 
 
 def unheard(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
-    """Whether the server may have told other ranges before the claim: an answer to ApiVersions, or the beginning of a
-    connection to it, was not seen since it told these.
+    """Whether the server may have told other ranges before the claim: since it told these, an answer to ApiVersions, or
+    the beginning of a connection to it, was not seen, or bytes are missing of a connection that began later. One that
+    began before is the same process's.
     """
     endpoint = claim["endpoint"]
     lost = [
-        c
-        for kind in ("unanswered", "midway")
-        for c in context.claims(kind, group, "link", endpoint)
-        if kind == "midway" or (c["api"] == NEVER_REFUSED and c["outcome"] == "response_unseen")
+        *context.claims("midway", group, "link", endpoint),
+        *(
+            c
+            for c in context.claims("unanswered", group, "link", endpoint)
+            if c["api"] == NEVER_REFUSED and c["outcome"] == "response_unseen"
+        ),
+        *(
+            c
+            for c in context.claims("missing", group, "link", endpoint)
+            if c["started_ns"] is None or c["started_ns"] > ranges.last.ts_ns
+        ),
     ]
     return any(ranges.last.ts_ns < c.last.ts_ns and c.first.ts_ns <= claim.last.ts_ns for c in lost)
 
@@ -122,7 +149,9 @@ def shown(ranges: Ranges, key: int) -> str:
     if high < 0:
         return " (it does not advertise the API)"
     lowest = lowest_in_4().get(key, low) if is_4(ranges) else low
-    return f" (it advertises {low} to {high}{f', as every 4.x, and takes none below {lowest}' if lowest > low else ''})"
+    return (
+        f" (it advertises {low} to {high}{f', as every 4.x, and accepts none below {lowest}' if lowest > low else ''})"
+    )
 
 
 def advertised_side(ranges: Claim, api: str, low: int, high: int) -> Side:
@@ -147,13 +176,13 @@ def software(subject: Subject, group: Group, context: CheckContext) -> str:
 
 
 def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client that sends request versions which Kafka 4.0 no longer accepts.
+    """Detects. A client sends request versions that Kafka 4.0 no longer accepts.
 
-    Why it matters. It will lose its connection on every such request once the brokers run 4.x; it has to be upgraded
+    Why it matters. After the upgrade to 4.x, every such request closes the client's connection. Upgrade the client
     first.
 
-    When it is innocent. Until the cluster is upgraded nothing is wrong. Requests between brokers (LeaderAndIsr and its
-    kin) go with the brokers themselves and are not counted.
+    False positives. Nothing is wrong until the cluster is upgraded. Requests between brokers (such as LeaderAndIsr) are
+    upgraded with the brokers and do not count.
 
     Source. KIP-896; the versions of Kafka 4.0.
     """
@@ -179,13 +208,13 @@ def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) ->
 
 
 def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A server that advertises the versions of one release and later those of another.
+    """Detects. A server advertises the versions of one release and later those of another.
 
-    Why it matters. It was restarted with other software: the time from which its behaviour may differ, and, until all
-    brokers show the same, the reason for mixed versions.
+    Why it matters. The server was restarted with other software. Its behavior may differ from then on. Until all
+    brokers have the same release, versions are mixed.
 
-    When it is innocent. Always. Behind a load balancer several brokers share an address and may seem to change to and
-    fro.
+    False positives. Normal during an upgrade. Behind a load balancer, several brokers share an address and may seem to
+    change.
 
     Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
@@ -234,16 +263,38 @@ class Change:
 
 def changed(subject: Subject, group: Group, context: CheckContext) -> list[Change]:
     """Every change from one release to another, in the order of time."""
-    by_endpoint: dict[str, list[Claim]] = {}
-    for claim in context.claims("advertised", group, *subject):
-        by_endpoint.setdefault(claim["endpoint"], []).append(claim)
     found = [
         Change(context.node(after), before, after)
-        for _, claims in sorted(by_endpoint.items())
+        for endpoint, claims in by_endpoint(subject, group, context)
         for before, after in pairwise(claims)
+        if not in_turn(endpoint, context)
     ]
     told = [change for change in found if change.old and change.new and change.old != change.new]
     return sorted(told, key=lambda change: (change.after.first, change.after["endpoint"]))
+
+
+def by_endpoint(subject: Subject, group: Group, context: CheckContext) -> list[tuple[str, list[Claim]]]:
+    """What each advertises, by its first sighting."""
+    found: dict[str, list[Claim]] = defaultdict(list)
+    for claim in context.claims("advertised", group, *subject):
+        found[claim["endpoint"]].append(claim)
+    return sorted(found.items())
+
+
+def in_turn(endpoint: str, context: CheckContext, *between: Claim) -> bool:
+    """Whether an address may lead to two clusters in turn: it led to two, and ranges of one were advertised on both
+    sides of the change; or answers are missing between two ranges, which may have named another cluster (CLU001).
+    """
+    every = [claim for claim in context.ledger.claims("advertised", "server") if claim["endpoint"] == endpoint]
+    turns = [after.since_ns for end, _, after in context.clusters.handovers() if end == endpoint]
+    if any(claim.first.ts_ns < turn <= claim.last.ts_ns for turn in turns for claim in every):
+        return True
+    if not between:
+        return False
+    context.watch()
+    times = [between[0].last.ts_ns, between[1].first.ts_ns]
+    missing = context.ledger.claims("missing", "link", endpoint)
+    return any(claim.first.ts_ns <= max(times) and claim.last.ts_ns >= min(times) for claim in missing)
 
 
 def together(changes: list[Change]) -> list[list[Change]]:
@@ -266,24 +317,22 @@ def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def advertised_range_anomaly(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A server that goes back to the versions of an earlier release, that changes between two releases to and
-    fro, or that advertises ranges which no release of Kafka has.
+    """Detects. A server returns to the versions of an earlier release, alternates between two releases, or advertises
+    ranges that no Kafka release has.
 
-    Why it matters. A downgrade is rarely planned; to and fro means several brokers behind one address; ranges of no
-    release come from a proxy that narrows them, or from another server: what is known of releases does not hold there.
+    Why it matters. A downgrade is rarely planned. Alternating ranges mean several brokers behind one address. Ranges of
+    no release come from a proxy that narrows them, or from another server. wirecheck's knowledge of releases does not
+    apply there.
 
-    When it is innocent. A planned downgrade; a load balancer; a server that is not Apache Kafka. Ranges that reach
-    beyond the newest release known here, or that are older than the oldest, are not judged.
+    False positives. A planned downgrade, a load balancer, or a server that is not Apache Kafka. Ranges newer or older
+    than all known releases do not count, nor those of an address that leads, or may lead, to two clusters.
 
     Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
-    by_endpoint: dict[str, list[Claim]] = {}
-    for claim in context.claims("advertised", group, *subject):
-        by_endpoint.setdefault(claim["endpoint"], []).append(claim)
-    for endpoint, claims in sorted(by_endpoint.items()):
+    for endpoint, claims in by_endpoint(subject, group, context):
         for before, after in pairwise(claims):
             old, new = estimate(before["ranges"]), estimate(after["ranges"])
-            if old is None or new is None or old == new:
+            if old is None or new is None or old == new or in_turn(endpoint, context, before, after):
                 continue
             to_and_fro = before.last.ts_ns > after.first.ts_ns + context.settings.broker_grace_ns
             if to_and_fro or order_of(new) < order_of(old):

@@ -24,7 +24,7 @@ SESSIONLESS, FULL = -1, 0
 """Session epochs: of a fetch outside of any session, and of one that begins a session."""
 WITH_ERROR = 7
 """The first version whose answer has an error of its own; before, an answer without partitions may be one."""
-MISSING, UNASKED = "partitions left out", "partitions not asked for"
+MISSING, UNASKED = "partitions missing from the response", "partitions not requested"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Ite
     def value(row: int) -> object:
         if kind == "session_asks":
             return 1
-        seen = batch.sightings.at_rank(int(batch.sightings.rank[found.message[row]]))
+        seen = batch.sightings.at(int(found.message[row]))
         return [*seen, str(found.label.value(row)), int(found.number[row])]
 
     rows, inside = (Rows(kind, who(batch, at), at) for at in (message, found.message))
