@@ -227,7 +227,7 @@ def title(text: str) -> str:
 
 
 def navigation(ready: Mapping[str, str]) -> list[object]:
-    """Sections with their pages; checks by family and alerts are parts of the reference; what else is linked is last."""
+    """Sections with their pages; checks and alerts are parts of the reference; other linked pages come last."""
     families = [
         {name: [check_path(code) for code in catalogue.CHECKS if code.startswith(family)]}
         for family, (name, _) in catalogue.FAMILIES.items()
