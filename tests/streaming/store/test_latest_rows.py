@@ -5,7 +5,7 @@ import pytest
 
 from wirecheck.streaming.store import latest_rows
 from wirecheck.streaming.store.latest_rows import LatestRows
-from wirecheck.streaming.store.result_tables import from_ipc, standing, to_ipc
+from wirecheck.streaming.store.result_tables import from_ipc, latest_revisions, to_ipc
 
 
 def rows(*told):
@@ -14,7 +14,7 @@ def rows(*told):
 
 def test_the_last_revision_of_each_id_holds():
     told = rows(("a", 1, 10), ("b", 1, 20), ("a", 3, 11), ("c", 1, 30), ("a", 2, 12), ("b", 1, 21))
-    assert standing(told).to_pylist() == rows(("a", 3, 11), ("c", 1, 30), ("b", 1, 21)).to_pylist()
+    assert latest_revisions(told).to_pylist() == rows(("a", 3, 11), ("c", 1, 30), ("b", 1, 21)).to_pylist()
 
 
 @pytest.mark.parametrize("table", ["coverage", "totals"])
