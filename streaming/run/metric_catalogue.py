@@ -149,7 +149,7 @@ class Histogram:
 def document() -> str:
     """docs/metrics.md: what the monitor exports."""
     rows = [
-        f"| `{PREFIX}{named.name}` | {named.kind} | {', '.join(named.labels) or '-'} | {named.meaning} |"
+        f"| `{PREFIX}{named.name}` | {named.kind} | {', '.join(f'`{label}`' for label in named.labels)} | {named.meaning} |"
         for named in METRICS
     ]
     return "\n".join([HEAD, "| name | type | labels | meaning |", "|---|---|---|---|", *rows, TAIL])
