@@ -182,7 +182,7 @@ def error_index(spoken: Mapping[str, str]) -> str:
         "",
     ]
     for error in named:
-        lines += [f"## {error}", "", f"Error {kafka_errors()[error]}", ""]
+        lines += [f"## {error}", "", f"Error {kafka_errors()[error]}.", ""]
         lines += [f"- [{title(spoken[path])}]({from_checks(path)})" for path in places[error]]
         lines += [""]
     rest = [f"{error} ({number})" for error, number in kafka_errors().items() if error not in places]
