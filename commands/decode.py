@@ -67,8 +67,10 @@ OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, c
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
     """Print the Kafka messages of captures or frames directories, one per line, or decode one message in hex.
 
-    Each line has the time, both endpoints, API and version, topics (or group), errors, the latency of responses, and
-    the frame in which the message begins. `--frame N -V` prints that message with all fields.
+    A line has the time (UTC), the sender and the receiver, the API and its version, topics (or the group), errors, the
+    latency of a response, and #N, the frame in which the message begins: `--frame N -V` prints all of it. Clients and
+    brokers have their names; those without one, their addresses. With --follow a line is printed when its answer is
+    known.
 
     Files may be compressed; - is standard input. --topic also finds messages with the topic's ID, once a message has
     both. With --follow, a message is printed when its response is known. A message in hex has a header and a body, and
@@ -166,7 +168,7 @@ def lines_of_input(
 
 def without_summary(line: dict[str, Any]) -> dict[str, Any]:
     """The same line as it is where nobody asked for errors only."""
-    bare = {name: value for name, value in line.items() if name not in {"summary", "latency_ns"}}
+    bare = {name: value for name, value in line.items() if name not in {"summary", "latency_ns", "broker"}}
     return bare | {"enveloped": without_summary(line["enveloped"])} if "enveloped" in line else bare
 
 

@@ -24,9 +24,10 @@ from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.change import Change, Frame
+from wirecheck.decode.show.learned_names import learn_brokers
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
-from wirecheck.decode.show.traffic import BROKERS, learn_brokers
+from wirecheck.decode.show.traffic import BROKERS
 from wirecheck.decode.wire import REQUEST, client_id
 
 if TYPE_CHECKING:
