@@ -90,7 +90,7 @@ class Totals:
             self.add("messages", "malformed" if detail in MALFORMED else "undecoded", count)
             self.add("undecoded_messages", detail, count)
 
-    def hear(self, said: Marks) -> None:
+    def on_marks(self, said: Marks) -> None:
         for mark in said.marks:
             if mark.kind in MARKS:
                 self.add(MARKS[mark.kind], said.agent if mark.kind == LATE else "", max(1, mark.count))
