@@ -21,7 +21,7 @@ from threading import Lock
 from pyarrow import fs
 
 from wirecheck.streaming.checkpoint import BatchFiles, Position
-from wirecheck.streaming.steps.quarantine import STRANGER, metadata_at, whose
+from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, metadata_at, whose
 from wirecheck.streaming.store.storage import Place, at, is_local, local
 
 LIST_S = 5.0
@@ -140,10 +140,10 @@ class Arrivals:
             if (known := whose(file)) is not None:
                 there.setdefault(known[0], set()).add(known[1])
             else:
-                strangers[file] = {STRANGER}  # an agent of its own
+                strangers[file] = {FOREIGN_NUMBER}  # an agent of its own
         for name, numbers in list(there.items()):
             strange = [*self._far_ahead(name, numbers)]
-            strangers |= {file_name(name, number): {STRANGER} for number in strange}
+            strangers |= {file_name(name, number): {FOREIGN_NUMBER} for number in strange}
             there[name] = numbers.difference(strange)
         there = {name: numbers for name, numbers in there.items() if numbers}
         for name, numbers in {**there, **strangers}.items():
@@ -218,7 +218,7 @@ class Arrivals:
                 agent = self._agents.setdefault(name, ArrivedFiles())
                 agent.position = position
             for file in batch.files:
-                name, number = (file, STRANGER) if file in batch.after else whose(file) or (file, STRANGER)
+                name, number = (file, FOREIGN_NUMBER) if file in batch.after else whose(file) or (file, FOREIGN_NUMBER)
                 self._agents.setdefault(name, ArrivedFiles()).waiting.pop(number, None)
 
     def waiting(self) -> tuple[int, int]:
@@ -238,7 +238,7 @@ def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
 
 
 def file_name(agent: str, number: int) -> str:
-    stranger = number == STRANGER and agent.endswith(".parquet")
+    stranger = number == FOREIGN_NUMBER and agent.endswith(".parquet")
     return agent if stranger else f"{agent}-{number:010d}.parquet"
 
 

@@ -83,6 +83,6 @@ def together(some: list[Connection]) -> Connection:
 
 def is_unanswered(one: Connection) -> bool:
     """Whether no answer was read on a small connection, and nothing else is to be reported of it."""
-    missing = one.unseen_request_bytes or one.unseen_response_bytes or one.cut_bytes or one.overhead_bytes
+    missing = one.unseen_request_bytes or one.unseen_response_bytes or one.cut_bytes or one.decrypted
     unread = one.protocol not in {"kafka", "undecided"} or one.raw_frames or one.proxied_for
     return not (one.responses or missing or unread or one.gaps) and one.frames <= MOST_FRAMES
