@@ -224,12 +224,25 @@ COVERAGE = ResultTable(
         *REVISION,
         Column("withdrawn", pa.bool_(), "The row no longer holds: what is counted got another name."),
         Column("connection", TEXT, "The connection counted; null for what belongs to none."),
-        Column("measure", TEXT, "What is counted."),
+        Column(
+            "measure",
+            TEXT,
+            "What is counted. Each row of unassigned_endpoints, unassigned_topics or unassigned_clients names one whose"
+            " cluster is not known.",
+        ),
         Column("count", pa.int64(), "How much of it."),
-        Column("detail", TEXT, "Which one, where a measure has several: the reason, or the error's line."),
+        Column("detail", TEXT, "Which one, where a measure has several: the reason, the error's line, the endpoint."),
     ),
-    rows={"connection": "coverage_rows.connections", "agent": "coverage_rows.marks"},
-    reads={"connection": "connection:connection", "agent": "agent:mark"},
+    rows={
+        "connection": "coverage_rows.connections",
+        "agent": "coverage_rows.marks",
+        "server": "coverage_rows.unassigned_endpoints",
+        "name": "coverage_rows.unassigned_topics",
+        "id": "coverage_rows.unassigned_topics",
+        "client": "coverage_rows.unassigned_clients",
+    },
+    reads={"connection": "connection:connection", "agent": "agent:mark", "server": "-"}
+    | dict.fromkeys(("name", "id", "client"), "-"),
 )
 """The JSON has its sums."""
 
