@@ -44,8 +44,13 @@ def who(batch: Batch, message: Ints) -> list[Column]:
 
 
 def used(batch: Batch, requests: Ints) -> Rows:
+    """Counted by the start of their connections: what leads to another cluster later, leads there on new ones."""
     served = {"answered": succeeded(batch)[requests].astype(np.int64)}
-    return Rows("client", who(batch, requests), requests, api_versions(batch, requests), served)
+    since = connection_key(batch, requests)[-1].codes
+    none = np.zeros(len(requests), np.int64)
+    return Rows(
+        "client", who(batch, requests), requests, api_versions(batch, requests), served, error=none, since=since
+    )
 
 
 def succeeded(batch: Batch) -> NDArray[np.bool_]:
