@@ -121,11 +121,11 @@ evidence: $(SET_UP) ## frames behind every finding of every shipped capture, jud
 	@$(BIN)/python -m tools.evidence_of_captures $(FOLDERS)
 
 .PHONY: pictures
-pictures: $(SET_UP) ## take the pictures of the README anew (the page's by Chromium, where it is installed)
+pictures: $(SET_UP) ## take the README's screenshots of the report again, with Chromium
 	@$(BIN)/python -m tools.pictures
 
 .PHONY: board
-board: $(SET_UP) ## draw the README's picture of a board anew: some minutes, with a Prometheus (Debian: prometheus)
+board: $(SET_UP) ## draw the picture of the overview dashboard again, with Prometheus (some minutes)
 	@$(BIN)/python -m tools.board_picture
 
 .PHONY: pins

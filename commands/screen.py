@@ -152,7 +152,7 @@ def warn_of(others: dict[str, list[dict[str, Any]]]) -> None:
     """Say beside an answer what it leaves out: `others` of a result, as it stands in its JSON."""
     for more in () if Display.quiet else others.get("others", []):
         words = f"{more['count']:,} more {more['table']} of {more['cluster']} were seen and are not kept"
-        print(f"note: {legible(words)}; the rules stand in docs/limits.md", file=sys.stderr)  # noqa: T201 - as click does
+        print(f"note: {legible(words)}; see docs/bounds.md", file=sys.stderr)  # noqa: T201 - as click does
 
 
 STARTED_S = time.monotonic()

@@ -11,7 +11,7 @@ from tools.documents import documents
 from wirecheck import door
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("[a-z]*/README.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("[a-z]*/README.md"))]
 
 
 def test_generated_pages_are_in_step_with_the_code():
@@ -42,20 +42,22 @@ def test_every_module_that_a_docstring_or_page_names_exists():
     assert stale == []
 
 
-def test_the_readme_has_every_folder_in_one_line():
-    listing = (ROOT / "README.md").read_text().split("Every folder in one line:\n```\n")[1].split("```")[0]
+def test_contributing_has_every_folder_in_one_line():
+    listing = (ROOT / "CONTRIBUTING.md").read_text().split("Every folder in one line:\n```\n")[1].split("```")[0]
     listed, above = [], []
     for line in listing.splitlines():
         depth, name = (len(line) - len(line.lstrip())) // 2, line.split()[0]
         above[depth:] = [name]
         listed.append("".join(above).rstrip("/"))
-    rooms = {name.split("/")[0] for name in listed}
+    packages = {name.split("/")[0] for name in listed}
     folders = {
-        path.parent.relative_to(ROOT).as_posix() for room in rooms - {"tests"} for path in (ROOT / room).rglob("*.py")
+        path.parent.relative_to(ROOT).as_posix()
+        for package in packages - {"tests"}
+        for path in (ROOT / package).rglob("*.py")
     }
     assert sorted(folders - set(listed)) == []
     assert [name for name in listed if not (ROOT / name).is_dir()] == []
-    assert {path.parent.name for path in ROOT.glob("[a-z]*/README.md")} | {"wirecheck"} <= rooms
+    assert {path.parent.name for path in ROOT.glob("[a-z]*/README.md")} | {"wirecheck"} <= packages
 
 
 @pytest.mark.parametrize("command", door.COMMANDS)

@@ -99,11 +99,12 @@ def test_every_command_that_needs_no_live_interface_works(page, desk, monkeypatc
         assert told.exception is None or isinstance(told.exception, SystemExit)
 
 
-def test_the_answer_that_the_readme_shows_is_the_one_that_comes(desk, monkeypatch):
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs/quickstart.md"], ids=name)
+def test_the_result_that_a_page_shows_is_the_one_that_comes(page, desk, monkeypatch):
     monkeypatch.chdir(desk)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(replay, "spark_query", lambda work, settings: settings)
     monkeypatch.setattr(replay, "by_spark", plainly)
     told = CliRunner().invoke(door.main, ["replay", "incident.pcapng"])
-    (shown,) = re.findall(r"^```\n( \u2717 .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```\n( \u2717 .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in told.stdout.splitlines()] == shown.splitlines()

@@ -1,4 +1,4 @@
-"""The README's picture of a board, of a real Prometheus's answers: `python -m tools.board_picture` (make board).
+"""The picture of the overview dashboard, from a real Prometheus: `python -m tools.board_picture` (make board).
 
 Knows: a monitor and a Prometheus as an operator starts them, captures that arrive while both run, and what Grafana
 asks for a panel: its expressions with the board's variables set, over the range that is shown, at its step.

@@ -16,21 +16,44 @@ from wirecheck.story.remedies import remedies
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN = {
-    "Use": ("README.md", "docs/tutorial.md", "docs/README.md", "docs/python.md", "docs/faq.md", "docs/limits.md"),
-    "Watch": (
+    "Get started": ("README.md", "docs/quickstart.md", "docs/README.md"),
+    "Guides": (
+        "docs/recreated-topic.md",
+        "docs/clients.md",
+        "docs/stale-broker.md",
         "docs/agent.md",
         "docs/monitor.md",
-        "docs/metrics.md",
-        "docs/tables.md",
-        "docs/tls.md",
+        "docs/monitor-spark.md",
         "deploy/README.md",
+        "docs/tls.md",
+        "docs/why.md",
+        "docs/errors.md",
+        "docs/changes.md",
+        "docs/diff.md",
+        "docs/faq.md",
+    ),
+    "Reference": (
+        "docs/tables.md",
+        "docs/metrics.md",
+        "docs/python.md",
+        "docs/agent-reference.md",
+        "docs/monitor-reference.md",
+        "docs/bounds.md",
+        "docs/clients-tried.md",
+        "CHANGELOG.md",
+    ),
+    "Explanation": (
+        "docs/how-it-works.md",
+        "docs/limits.md",
+        "SECURITY.md",
+        "docs/compare.md",
+        "docs/performance.md",
+        "CONTRIBUTING.md",
     ),
     "Incidents": ("docs/incidents/README.md",),
     "Alerts": ("dashboards/README.md",),
-    "Background": ("docs/how-it-works.md", "docs/performance.md", "docs/clients-tried.md", "docs/compare.md"),
-    "Working on it": ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
 }
-"""By section of the navigation its pages, in order; those of a folder that is named in FOLDERS come behind them."""
+"""By section of the navigation its pages, in order; those of a folder that is named in FOLDERS follow them."""
 FOLDERS = {"Incidents": "docs/incidents", "Alerts": "dashboards/runbooks"}
 INDEX, ERRORS = "CHECKS.md", "checks/errors.md"
 UNTITLED = {"README.md": "wirecheck", INDEX: "By code", ERRORS: "By Kafka's error names"}

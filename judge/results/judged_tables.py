@@ -35,7 +35,7 @@ SIDE = pa.struct(
 WORDS = pa.list_(pa.struct([("name", TEXT), ("value", TEXT)]))
 FINDINGS = ResultTable(
     "findings",
-    "What contradicts what, or breaks a rule. One row per finding.",
+    "Contradictions and broken rules. One row per finding.",
     (
         *REVISION,
         Column("state", TEXT, "open, or withdrawn when later frames refuted it."),
@@ -43,17 +43,23 @@ FINDINGS = ResultTable(
         Column("name", TEXT, "Name of the check."),
         Column("kind", TEXT, "violation, anomaly, information or visibility."),
         CLUSTER,
-        Column("topic", TEXT, "Topic name, where it is about one and the name is known."),
-        Column("topic_ids", TEXTS, "Topic ids it is about."),
-        Column("client_ids", TEXTS, "Client ids it is about."),
-        Column("brokers", NUMBERS, "Broker ids it is about."),
+        Column("topic", TEXT, "Topic name, if the finding is about a topic and the name is known."),
+        Column("topic_ids", TEXTS, "Topic IDs that the finding is about."),
+        Column("client_ids", TEXTS, "Client IDs that the finding is about."),
+        Column("brokers", NUMBERS, "Broker IDs that the finding is about."),
         Column("summary", TEXT, "One sentence, from the check's template."),
-        Column("words", WORDS, "What the sentence names besides these columns, by the fields of the template."),
+        Column("words", WORDS, "Values of the template's fields that are not in these columns."),
         *SPAN,
-        Column("count", pa.int64(), "How often it was seen."),
-        Column("sides", pa.list_(SIDE), "The claims that contradict each other, each with its exchange and frames."),
+        Column("count", pa.int64(), "Number of occurrences."),
         Column(
-            "others", pa.int64(), "Null; on a check's one row beyond its bound: how many more findings were not kept."
+            "sides",
+            pa.list_(SIDE),
+            "Evidence: the claims that contradict each other, each with its exchange and frames.",
+        ),
+        Column(
+            "others",
+            pa.int64(),
+            "Null, except in the row of a check that exceeded its bound: the number of findings that were dropped.",
         ),
     ),
     shown=Shown(
@@ -65,18 +71,32 @@ FINDINGS = ResultTable(
 """Its rows are made by the checks (`evaluate.py`)."""
 TOPICS = ResultTable(
     "topics",
-    "Which topics there are. One row per topic id; topics without ids have one row with a null id.",
+    "Topics. One row per topic ID; a topic without an ID has one row with a null ID.",
     (
         *REVISION,
-        Column("withdrawn", pa.bool_(), "The row no longer holds: another cluster or name was found for it."),
+        Column(
+            "withdrawn",
+            pa.bool_(),
+            "True if the row is no longer valid, because another cluster or name was found for it.",
+        ),
         CLUSTER,
-        Column("name", TEXT, "Topic name; null while an id is unresolved."),
-        Column("topic_id", TEXT, "Topic id; null for a topic that was only seen without one."),
+        Column("name", TEXT, "Topic name; null while the ID is unresolved."),
+        Column("topic_id", TEXT, "Topic ID; null for a topic that was only seen without one."),
         *SPAN,
-        Column("sources", TEXTS, "Who bound the id to the name, or spoke of a topic without one, from a closed list."),
-        Column("state", TEXT, "current, replaced, deleted or unresolved; others: no topic, see there."),
-        Column("earlier_ids", TEXTS, "Ids the name had before, oldest first; on the current row."),
-        Column("others", pa.int64(), "Null; on the one row beyond the bound: how many more topics were not kept."),
+        Column(
+            "sources",
+            TEXTS,
+            "Kinds of messages that bound the ID to the name, or named the topic without an ID; a closed list.",
+        ),
+        Column(
+            "state", TEXT, "current, replaced, deleted or unresolved; others for the row that counts dropped topics."
+        ),
+        Column("earlier_ids", TEXTS, "IDs that the name had before, oldest first; only in the current row."),
+        Column(
+            "others",
+            pa.int64(),
+            "Null, except in the row of the exceeded bound: the number of topics that were dropped.",
+        ),
     ),
     rows={"name": "topic_rows.topics_of_name", "id": "topic_rows.topics_of_id"},
     reads={"name": "topic name:serves", "id": "id:*"},
@@ -86,29 +106,35 @@ TOPICS = ResultTable(
 DESCRIBED = (
     MOVED,
     CLUSTER,
-    Column("topic_id", TEXT, "Topic id; its name stands in the table of topics."),
-    Column("name", TEXT, "Topic name, where it was said without an id; else null."),
+    Column("topic_id", TEXT, "Topic ID; the table topics has its name."),
+    Column("name", TEXT, "Topic name, if the message had no ID; else null."),
 )
 SOURCE = (
-    Column("source", TEXT, "Who said so first: metadata, leader-and-isr, update-metadata, metadata-log, ..."),
-    Column("connection", TEXT, "The connection on which it was said first: ip:port>ip:port, client first."),
-    Column("first_seen", TIME, "Capture time of the first exchange that said so."),
+    Column(
+        "source",
+        TEXT,
+        "Kind of the first message with this content: metadata, leader-and-isr, update-metadata, metadata-log, ...",
+    ),
+    Column("connection", TEXT, "Connection of that message: ip:port>ip:port, client first."),
+    Column("first_seen", TIME, "Capture time of that message's exchange."),
 )
 PARTITIONS = ResultTable(
     "partitions",
-    "What partitions looked like. One row per state that a partition was in.",
+    "States of partitions. One row per state.",
     (
         *REVISION,
         *DESCRIBED,
-        Column("partition", pa.int32(), "Number of the partition. A partition has one row per state it was in."),
-        Column("leader", pa.int32(), "Broker id of the leader; -1 for none."),
-        Column("leader_epoch", pa.int32(), "Leader epoch; -1 where the version carries none."),
-        Column("replicas", NUMBERS, "Broker ids of the replicas, the preferred leader first."),
-        Column("isr", NUMBERS, "Broker ids of the replicas in sync."),
-        Column("offline_replicas", NUMBERS, "Replicas said to be offline; null where nobody said any or none."),
+        Column("partition", pa.int32(), "Number of the partition."),
+        Column("leader", pa.int32(), "Broker ID of the leader; -1 for none."),
+        Column("leader_epoch", pa.int32(), "Leader epoch; -1 if the version has none."),
+        Column("replicas", NUMBERS, "Broker IDs of the replicas, the preferred leader first."),
+        Column("isr", NUMBERS, "Broker IDs of the in-sync replicas."),
+        Column("offline_replicas", NUMBERS, "Broker IDs of offline replicas; null if no message listed them."),
         *SOURCE,
         Column(
-            "until", TIME, "Capture time at which a later leader epoch began, or it was said last; null while it holds."
+            "until",
+            TIME,
+            "Capture time at which a later leader epoch began, or of the last such message; null while valid.",
         ),
     ),
     rows={"name": "description_rows.unnumbered_partitions", "id": "description_rows.numbered_partitions"},
@@ -116,12 +142,16 @@ PARTITIONS = ResultTable(
 )
 DESCRIPTIONS = ResultTable(
     "descriptions",
-    "What answers say of a topic as a whole. One row per thing said.",
+    "Descriptions of whole topics in responses. One row per distinct description.",
     (
         *REVISION,
         *DESCRIBED,
-        Column("internal", pa.bool_(), "Whether the topic is internal to Kafka; null where the version does not say."),
-        Column("authorized_operations", TEXTS, "What the asker may do with it, by name; null where it was not asked."),
+        Column(
+            "internal", pa.bool_(), "Whether the topic is internal to Kafka; null if the version does not include it."
+        ),
+        Column(
+            "authorized_operations", TEXTS, "Operations that the requester may perform, by name; null if not requested."
+        ),
         *SOURCE,
     ),
     rows={"name": "description_rows.wholes", "id": "description_rows.wholes"},
@@ -129,19 +159,21 @@ DESCRIPTIONS = ResultTable(
 )
 STATEMENTS = ResultTable(
     "statements",
-    "Who says, uses or refuses a topic id that shared its name with another, was deleted or was refused. One row each.",
+    "Who reports, uses or rejects a topic ID that was replaced, deleted or rejected. One row each.",
     (
         *REVISION,
         MOVED,
         CLUSTER,
-        Column("name", TEXT, "Topic name; null where nothing named the id."),
-        Column("topic_id", TEXT, "Topic id."),
+        Column("name", TEXT, "Topic name; null if no message named the ID."),
+        Column("topic_id", TEXT, "Topic ID."),
         Column("speaker", TEXT, "broker, controller, metadata-log or client."),
-        Column("who", TEXT, "A broker's ip:port, controller@epoch, a client id; empty for the metadata log."),
-        Column("does", TEXT, "says (in answers, or as the log), orders (a controller), uses (a client) or refuses."),
-        Column("broker", pa.int32(), "Broker id of a broker, where it is known."),
+        Column("who", TEXT, "A broker's ip:port, controller@epoch, or a client ID; empty for the metadata log."),
+        Column(
+            "does", TEXT, "says (in responses or the log), orders (a controller's request), uses (a client) or refuses."
+        ),
+        Column("broker", pa.int32(), "Broker ID, if the endpoint's is known."),
         *SPAN,
-        Column("count", pa.int64(), "How often it was seen."),
+        Column("count", pa.int64(), "Number of occurrences."),
     ),
     rows={"id": "statement_rows.statements_of_id"},
     reads={"id": "id:binding id:deletion id:denies id:id_refused id:use topic"},
@@ -149,23 +181,27 @@ STATEMENTS = ResultTable(
 """The page for a browser draws them; they grow with every message, and are told as clients are (`row_pace.py`)."""
 CLIENTS = ResultTable(
     "clients",
-    "Who speaks what. One row per client id and address.",
+    "Clients and their API versions. One row per client ID and address.",
     (
         *REVISION,
         MOVED,
         CLUSTER,
-        Column("client_id", TEXT, "Client id of the request header."),
+        Column("client_id", TEXT, "Client ID of the request header."),
         Column("address", TEXT, "Address without port."),
-        Column("software_name", TEXT, "From ApiVersions v3+; null where the client never said."),
-        Column("software_version", TEXT, "From ApiVersions v3+; null where the client never said."),
+        Column("software_name", TEXT, "From ApiVersions v3 or newer; null if the client never sent it."),
+        Column("software_version", TEXT, "From ApiVersions v3 or newer; null if the client never sent it."),
         Column(
             "apis",
             pa.list_(pa.struct([("api", TEXT), ("versions", NUMBERS)])),
-            "Versions used per API, ascending.",
+            "Versions used, by API, ascending.",
         ),
         Column("requests", pa.int64(), "Requests seen."),
         *SPAN,
-        Column("others", pa.int64(), "Null; on the one row beyond the bound: how many more clients were not kept."),
+        Column(
+            "others",
+            pa.int64(),
+            "Null, except in the row of the exceeded bound: the number of clients that were dropped.",
+        ),
     ),
     rows={"client": "client_rows.clients"},
     reads={"client": "client:client client:software"},
@@ -174,24 +210,26 @@ CLIENTS = ResultTable(
 )
 HARMS = ResultTable(
     "harms",
-    "Whose requests are refused. One row per client, topic and API.",
+    "Clients whose requests are rejected. One row per client, topic and API.",
     (
         *REVISION,
         MOVED,
         CLUSTER,
-        Column("level", TEXT, "hurt: stuck, or refused for longer than the grace period; else briefly."),
-        Column("client_id", TEXT, "Client id of the request header."),
+        Column("level", TEXT, "hurt (stuck, or rejected for longer than the grace period) or briefly."),
+        Column("client_id", TEXT, "Client ID of the request header."),
         Column("address", TEXT, "Address without port."),
-        Column("api", TEXT, "The request that is refused."),
-        Column("topic", TEXT, "Topic name, where it is known."),
-        Column("topic_id", TEXT, "Topic id, where the request carries one."),
-        Column("partitions", NUMBERS, "The first partitions of which errors were answered."),
+        Column("api", TEXT, "API of the rejected requests."),
+        Column("topic", TEXT, "Topic name, if known."),
+        Column("topic_id", TEXT, "Topic ID, if the request has one."),
+        Column("partitions", NUMBERS, "The first partitions with errors."),
         Column("errors", TEXTS, "Kafka's names of the errors."),
-        Column("brokers", NUMBERS, "Broker ids that answered so."),
-        Column("count", pa.int64(), "How many error answers, each partition once."),
+        Column("brokers", NUMBERS, "IDs of the brokers that rejected them."),
+        Column("count", pa.int64(), "Number of errors; each partition of a response counts once."),
         *SPAN,
-        Column("recovered", pa.bool_(), "Whether a request succeeded afterwards."),
-        Column("others", pa.int64(), "Null; on the one row beyond the bound: how many more were not kept."),
+        Column("recovered", pa.bool_(), "Whether a later request succeeded."),
+        Column(
+            "others", pa.int64(), "Null, except in the row of the exceeded bound: the number of rows that were dropped."
+        ),
     ),
     rows={"id": "harm_rows.harms_of_id", "client": "harm_rows.harms_of_client"},
     reads={"id": "id:refused id:use id:binding", "client": "client:named_answer"},
@@ -200,17 +238,17 @@ HARMS = ResultTable(
 """Facts of who is hurt; which finding it follows from is the story's."""
 CLUSTERS = ResultTable(
     "clusters",
-    "Which endpoints make one cluster.",
+    "Clusters and their endpoints. One row per cluster.",
     (
         *REVISION,
-        Column("withdrawn", pa.bool_(), "The row no longer holds: it was joined with another."),
+        Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because it was merged with another."),
         Column(
             "cluster_id",
             TEXT,
-            "ClusterId; null while no server stated it, and of endpoints that can be of none that is known.",
+            "Cluster ID; null until a server reports it, and for endpoints that match no known cluster.",
         ),
-        Column("endpoints", TEXTS, "Server endpoints, ip:port, that belong to it."),
-        Column("brokers", NUMBERS, "Broker ids it is known to have."),
+        Column("endpoints", TEXTS, "Server endpoints of the cluster, ip:port."),
+        Column("brokers", NUMBERS, "Known broker IDs of the cluster."),
         *SPAN,
     ),
     rows={"server": "cluster_rows.clusters"},
@@ -219,19 +257,19 @@ CLUSTERS = ResultTable(
 )
 COVERAGE = ResultTable(
     "coverage",
-    "How much of the traffic the other tables rest on. One row per connection and measure.",
+    "How much of the traffic was captured and read. One row per connection and measure.",
     (
         *REVISION,
-        Column("withdrawn", pa.bool_(), "The row no longer holds: what is counted got another name."),
-        Column("connection", TEXT, "The connection counted; null for what belongs to none."),
+        Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because what it counts was renamed."),
+        Column("connection", TEXT, "Connection; null for measures that are not about one."),
         Column(
             "measure",
             TEXT,
-            "What is counted. Each row of unassigned_endpoints, unassigned_topics or unassigned_clients names one whose"
+            "Name of the measure. A row of unassigned_endpoints, unassigned_topics or unassigned_clients is one whose"
             " cluster is not known.",
         ),
-        Column("count", pa.int64(), "How much of it."),
-        Column("detail", TEXT, "Which one, where a measure has several: the reason, the error's line, the endpoint."),
+        Column("count", pa.int64(), "Value of the measure."),
+        Column("detail", TEXT, "Subdivision of the measure: the reason, the error's line, or the endpoint."),
     ),
     rows={
         "connection": "coverage_rows.connections",

@@ -75,14 +75,12 @@ TEXT, TEXTS, NUMBERS = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
 TIME = pa.timestamp("us", tz="UTC")
 REVISION = (
     Column("id", TEXT, "Identity of the row: a later revision replaces an earlier one."),
-    Column("revision", pa.int32(), "Grows with every revision of an id."),
-    Column("label", TEXT, "The cluster label given to the agent."),
+    Column("revision", pa.int32(), "Increases with every revision of an ID."),
+    Column("label", TEXT, "The agent's cluster label."),
 )
-CLUSTER = Column(
-    "cluster", TEXT, "ClusterId where known, else the label; null where something speaks against every known one."
-)
-MOVED = Column("withdrawn", pa.bool_(), "The row no longer holds: another cluster was found for it.")
+CLUSTER = Column("cluster", TEXT, "Cluster ID if known, else the label; null if the endpoint matches no known cluster.")
+MOVED = Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because another cluster was found for it.")
 SPAN = (
-    Column("first_seen", TIME, "Capture time of the first exchange it rests on."),
-    Column("last_seen", TIME, "Capture time of the last one."),
+    Column("first_seen", TIME, "Capture time of the first exchange that the row is based on."),
+    Column("last_seen", TIME, "Capture time of the last exchange that the row is based on."),
 )

@@ -137,6 +137,6 @@ def test_an_agent_is_healthy_while_its_loop_runs(counts, unused_port):
 
 
 def test_the_page_of_the_agent_lists_them_all():
-    page = (Path(__file__).resolve().parents[3] / "docs/agent.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs/agent-reference.md").read_text()
     every = NAMES | {f"agent_{name}" for name in SHIPPING | TLS}
     assert set(re.findall(r"`wirecheck_(\w+)`", re.sub(r"(?m)^[^|].*", "", page))) == every
