@@ -62,6 +62,11 @@ STATED: Mapping[str, Kind] = {
         "id:topic_id",
         "{source}: partition {partition} has leader {leader} of epoch {leader_epoch}, replicas {replicas}, ISR {isr}",
     ),
+    "unclean": kind(
+        "topic_id partition leader place",
+        "id:topic_id",
+        "metadata-log: broker {leader} becomes leader of partition {partition} in an unclean election ({place})",
+    ),
     "unnumbered": kind(
         "name partition source leader_epoch leader replicas isr",
         "name:name",
@@ -179,7 +184,12 @@ STATED: Mapping[str, Kind] = {
     "broker_epoch": kind(
         "broker epoch endpoint host error",
         "server:",
-        "node {broker} sends heartbeats of broker epoch {epoch} to {endpoint}, answered with {error}",
+        "node {broker} acts with broker epoch {epoch} at {endpoint}, answered with {error}",
+    ),
+    "offline_dirs": kind(
+        "broker endpoint directories",
+        "server:",
+        "broker {broker} sends {endpoint} heartbeats with {directories} offline log directories",
     ),
     "control": kind(
         "endpoint controller controller_epoch kraft api version error host",
