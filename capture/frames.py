@@ -85,8 +85,8 @@ COLUMNS = (
     Column(
         "overhead",
         OVERHEAD,
-        "Spans of the payload on the wire that are no bytes of the stream in it (what TLS puts around them), where TLS "
-        "was undone; not `known`: nobody can tell how many of them are. Empty elsewhere.",
+        "Spans of the payload that are TLS framing, if TLS was decrypted; not `known`: their number is unknown. "
+        "Empty otherwise.",
     ),
     Column(
         "count",

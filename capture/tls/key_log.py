@@ -116,7 +116,7 @@ class Secrets:
 def need_cryptography(path: Path) -> None:
     """Raises KeyLogError."""
     if find_spec("cryptography") is None:
-        raise KeyLogError(f"{path}: TLS is undone by cryptography, which is not installed: {INSTALL}")
+        raise KeyLogError(f"{path}: decrypting TLS needs the package cryptography, which is not installed: {INSTALL}")
 
 
 class Lines:

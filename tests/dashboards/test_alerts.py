@@ -12,7 +12,7 @@ GROUPS = yaml.safe_load((ROOM / "prometheus/alerts.yml").read_text())["groups"]
 ALERTS = [rule for group in GROUPS for rule in group["rules"]]
 TESTS = yaml.safe_load((ROOM / "prometheus/test_rules.yml").read_text())["tests"]
 PAGES = sorted((ROOM / "runbooks").glob("*.md"))
-HEADINGS = ("What it means", "Look here first", "Commands", "When it is innocent", "What to do")
+HEADINGS = ("What it means", "Look here first", "Commands", "False positives", "What to do")
 AT_ONCE = {"WirecheckTopicRecreated", "WirecheckFileSetAside"}
 """Events: they are over when they are seen, and have nothing to wait for."""
 PROMTOOL = shutil.which("promtool")
