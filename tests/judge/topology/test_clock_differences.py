@@ -29,9 +29,7 @@ def test_what_a_server_reports_itself_has_one_clock(one, other):
     for server, clock in ((B1, one), (B2, other)):
         reports(lab, server, clock, (5, ID_1), (29, ID_1), (31, ID_2), (60, ID_2))
     assert states(lab) == {ID_1: "replaced", ID_2: "current"}
-    found = lab.findings()
-    assert "TID001" in {finding["code"] for finding in found}
-    assert {"violation", "anomaly"}.isdisjoint(finding["kind"] for finding in found)
+    assert {"violation", "anomaly"}.isdisjoint(finding["kind"] for finding in lab.findings())
 
 
 @pytest.mark.parametrize(("one", "other"), [(AHEAD, BEHIND), (BEHIND, AHEAD)])
