@@ -119,6 +119,13 @@ def test_what_was_not_read_is_never_called_healthy():
     assert "in what could be read" in verdict.sentence(read(RESULT | {"findings": []}))
 
 
+def test_what_is_of_no_known_cluster_is_one_line_of_the_verdict():
+    unknown = {"unassigned_endpoints": 1, "unassigned_topics": 3, "unassigned_clients": 0}
+    told = verdict.basis(read(RESULT | {"coverage": {**RESULT["coverage"], **unknown}}))
+    assert told.endswith(", 1 endpoint, 3 topics of an unknown cluster not compared")
+    assert "unknown cluster" not in verdict.basis(read(RESULT))
+
+
 def test_a_share_is_cut_and_never_rounded_up_to_all():
     assert verdict.share({"messages": 100_000, "decoded_messages": 99_999}) == "99.9 %"
     assert verdict.share({"messages": 3, "decoded_messages": 3}) == "100 %"
