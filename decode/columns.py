@@ -74,7 +74,7 @@ class Table:
         self.path = path
         self.slot = slot
         self._cells = cells
-        self._enclosing = enclosing
+        self.enclosing = enclosing
         self._columns: dict[str, Any] = {}
         self.numbered: dict[str, Any] = {}
         """What a reader made of columns of ids, for others that read them."""
@@ -109,14 +109,14 @@ class Table:
     @cached_property
     def message(self) -> Ints:
         """Index in the batch of the message a row came from."""
-        return self.parent if self._enclosing is None else self._enclosing.message[self.parent]
+        return self.parent if self.enclosing is None else self.enclosing.message[self.parent]
 
     def enclosing_rows(self, path: str, rows: Ints) -> Ints:
         """The rows of the table at `path`, this one or one that encloses it, that these rows of this one are in."""
         table = self
         while table.path != path:
-            assert table._enclosing is not None, f"{path} does not enclose {self.path}"
-            table, rows = table._enclosing, table.parent[rows]
+            assert table.enclosing is not None, f"{path} does not enclose {self.path}"
+            table, rows = table.enclosing, table.parent[rows]
         return rows
 
 

@@ -1,12 +1,14 @@
 """One batch of exchanges and what was decoded of it, with the parts of a key that every family of claims needs.
 
-Knows: which exchange a message belongs to, who sent it to whom, which client id its request carried. Does not know what
-a message says.
+Knows: which exchange a message belongs to, who sent it to whom, which client id its request carried, and how the
+columns of a message become parts of keys (`Lines`). Does not know what a message says.
 Rule: everything is a column over messages; nothing is looked up message by message.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,14 @@ from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.decode.columns import Table, tables
 from wirecheck.decode.connection.exchanges import Exchanges
 from wirecheck.decode.message import Decoded, Status
+from wirecheck.decode.texts import Lists, Text
 from wirecheck.decode.wire import REQUEST, RESPONSE, SIDES, client_id
 from wirecheck.judge.claims.claim import SLOT_NS
-from wirecheck.judge.claims.reduce import Column, Ints, Sightings, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, spelled, texts
 
+Bools = NDArray[np.bool_]
+Parts = str | Sequence[Any]
+"""Of a key: words, with columns among them."""
 ABSENT: dict[str, Table] = {}
 
 
@@ -44,6 +50,11 @@ class Batch:
         if (api, side) not in self.read:
             self.read[api, side] = tables(self.decoded, api, side)
         return self.read[api, side]
+
+    def lines(self, api: str, side: str, path: str = "") -> "Lines | None":
+        """The rows of one of these tables; None where no message of the kind was decoded."""
+        found = self.tables(api, side)
+        return Lines(self, (api, side), found[path]) if found else None
 
     @cached_property
     def exchange(self) -> Ints:
@@ -157,5 +168,168 @@ def value_per(message: Ints, table: Table, name: str, absent: int) -> Ints:
     return np.where(row >= 0, found, absent)
 
 
-def answered(batch: Batch, message: Ints) -> NDArray[np.bool_]:
-    return batch.partner(message, RESPONSE) >= 0
+class Lines:
+    """The rows of one table of one kind of message, as claims state them.
+
+    A column is found by its name in the table, or else in the nearest table around it that has one; `^` begins to look
+    in the table around, `/` is the message's own. Among the parts of a key `=text` is the same for every row, `-` is
+    None, and `@endpoint`, `@host`, `@client_id`, `@who` (client ID, host, endpoint) and `@connection` (four parts) are
+    who talks to whom.
+    """
+
+    def __init__(self, batch: Batch, kind: tuple[str, str], table: Table) -> None:
+        self.batch, self.kind, self.table = batch, kind, table
+        self.message: Ints = table.message
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def place(self, name: str) -> tuple[Table, str, Ints | None]:
+        """The table that has a column, its name there, and the row there of each row here; None for the same."""
+        table, rows, bare = self.table, None, name.lstrip("^/")
+        up = len(name) - len(bare)
+        while up or bare not in table.names:
+            if table.enclosing is None:
+                if name[0] == "/" and bare in table.names:
+                    break
+                message = f"{name}: no table of {self.kind} at {self.table.path} has it"
+                raise KeyError(message)
+            rows = table.parent if rows is None else table.parent[rows]
+            table, up = table.enclosing, up if name[0] == "/" else max(0, up - 1)
+        return table, bare, rows
+
+    def has(self, name: str) -> bool:
+        table: Table | None = self.table
+        while table is not None and name not in table.names:
+            table = table.enclosing
+        return table is not None
+
+    def taken(self, name: str, part: Callable[[Table, str], Any]) -> Any:
+        table, bare, rows = self.place(name)
+        found = part(table, bare)
+        return found if rows is None else found[rows]
+
+    def __getitem__(self, name: str) -> NDArray[np.int64]:
+        """Numbers."""
+        values: Ints = self.taken(name, lambda table, bare: table[bare])
+        return values
+
+    def size(self, name: str) -> Ints:
+        """The length of texts, and the count of lists; -1 for null."""
+        sizes: Ints = self.taken(name, lambda table, bare: size_of(table[bare]))
+        return sizes
+
+    def given(self, name: str) -> Bools:
+        """Whether a text is not null, an ID not zero."""
+        found: Bools = self.taken(name, lambda table, bare: given_in(table[bare]))
+        return found
+
+    def present(self, name: str) -> Bools:
+        """Whether the field was on the wire."""
+        found: Bools = self.taken(name, Table.present)
+        return found
+
+    def column(self, word: str, rows: Ints | None = None) -> Column:
+        """One part of a key, of all rows or of some."""
+        if word == "-" or word.startswith("="):
+            return constant(word[1:] or None, len(self) if rows is None else len(rows))
+        if word.startswith("@"):
+            parts: Column = getattr(self.batch, word[1:])(self.message if rows is None else self.message[rows])
+            return parts
+        table, bare, there = self.place(word)
+        found = part_of(table, bare)
+        if there is None:
+            return found if rows is None else found.take(rows)
+        return found.take(there if rows is None else there[rows])
+
+    def key(self, parts: Parts, rows: Ints | None = None) -> list[Column]:
+        found: list[Column] = []
+        for part in parts.split() if isinstance(parts, str) else parts:
+            if isinstance(part, Column):
+                found.append(part if rows is None else part.take(rows))
+            elif part == "@connection":
+                found += connection_key(self.batch, self.message if rows is None else self.message[rows])
+            else:
+                words = ("@client_id", "@host", "@endpoint") if part == "@who" else (part,)
+                found += [self.column(word, rows) for word in words]
+        return found
+
+    def states(self, kind: str, key: Parts, where: Bools | None = None, **more: Any) -> Rows:
+        """What every row states for which it holds; `more` as of `Rows`."""
+        if where is None:
+            return Rows(kind, self.key(key), self.message, **more)
+        rows = np.flatnonzero(where)
+        stated = Rows(kind, (), self.message, **more).where(rows)
+        return replace(stated, key=self.key(key, rows)) if len(rows) else stated
+
+    @property
+    def ts_ns(self) -> Ints:
+        found: Ints = self.batch.exchanges.ts_ns[self.message]
+        return found
+
+    @property
+    def slots(self) -> Column:
+        """Tally names that count by 10 s of capture time."""
+        return spelled(str, Column(self.batch.slot(self.message)))
+
+    @cached_property
+    def partner(self) -> Ints:
+        """The message of the other half of the exchange; -1 where it was not seen."""
+        return self.batch.partner(self.message, RESPONSE if self.kind[1] == "request" else REQUEST)
+
+    @cached_property
+    def header(self) -> "Lines | None":
+        """Of the messages of the other half."""
+        return self.batch.lines(self.kind[0], "response" if self.kind[1] == "request" else "request")
+
+    def other(self, part: str | Ints, absent: int) -> Ints:
+        """A number of the other half's header; where that was not seen, or not decoded, it is `absent`."""
+        if self.header is None or not len(self.header):
+            return np.full(len(self), absent, np.int64)
+        row = row_of(self.header.table, self.partner)
+        found: Ints = np.where(row >= 0, (self.header[part] if isinstance(part, str) else part)[row], absent)
+        return found
+
+    def other_column(self, part: str | Column) -> tuple[Column, Bools]:
+        """A part of the other half's header, and whether that was decoded."""
+        if self.header is None or not len(self.header):
+            return constant(None, len(self)), np.zeros(len(self), np.bool_)
+        row = row_of(self.header.table, self.partner)
+        return (self.header.column(part) if isinstance(part, str) else part).take(row), row >= 0
+
+
+def part_of(table: Table, name: str) -> Column:
+    """A column of a table as a part of keys."""
+    values = table[name]
+    if isinstance(values, Text):
+        return texts(values)
+    if isinstance(values, Lists):
+        return lists(values)
+    return numbered(table, name) if values.ndim > 1 else Column(values)
+
+
+def numbered(table: Table, column: str = "topic_id") -> Column:
+    """Topic IDs; None where the version carries none. Kept with the table: several families ask for them."""
+    if column not in table.numbered:
+        table.numbered[column] = ids(table[column]).only(table.present(column))
+    kept: Column = table.numbered[column]
+    return kept
+
+
+def size_of(values: Any) -> Ints:
+    sizes: Ints = (values.count if isinstance(values, Lists) else values.length).astype(np.int64)
+    return sizes
+
+
+def given_in(values: Any) -> Bools:
+    found: Bools = np.asarray(values.any(axis=1) if isinstance(values, np.ndarray) else values.length >= 0)
+    return found
+
+
+def among(column: Column, values: set[str | None]) -> Bools:
+    """Whether the part of each row is one of these."""
+    found: Bools = np.array([value in values for value in column.values or ()], np.bool_)[column.codes]
+    return found

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirecheck.decode.columns import Table
+from wirecheck.judge.claims.batch import numbered
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim
-from wirecheck.judge.claims.extract.bindings import numbered
 from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, grouped, mixed, reduced, texts
 
 Hashes = NDArray[np.uint64]

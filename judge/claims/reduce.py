@@ -6,7 +6,7 @@ Rule: all work per row is numpy; Python touches unique keys only.
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,14 @@ class Column:
     def take(self, rows: NDArray[Any]) -> "Column":
         return Column(self.codes[rows], self.values)
 
+    def only(self, mask: NDArray[np.bool_]) -> "Column":
+        """None where the mask does not hold."""
+        codes, values = self.codes, self.values
+        if values is None:
+            unique, codes = np.unique(codes, return_inverse=True)
+            values = unique.tolist()
+        return Column(np.where(mask, codes, -1), [*values, None])
+
 
 def constant(value: Any, rows: int) -> Column:
     return Column(np.zeros(rows, np.int64), [value])
@@ -58,6 +66,12 @@ def lists(column: Lists) -> Column:
     """Lists of integers as texts like 1,2,3; null as the empty list."""
     codes, unique = column.codes()
     return Column(codes.astype(np.int64), [*(",".join(map(str, one)) for one in unique), ""])
+
+
+def spelled(spell: Callable[..., str], *columns: Column) -> Column:
+    """One text per row, made of its parts."""
+    group, sample = grouped(columns)
+    return Column(group, [spell(*(column.value(row) for column in columns)) for row in sample.tolist()])
 
 
 def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -152,7 +166,7 @@ class Rows:
     apart: Column | None = None
     """By what answers over time are kept apart; by the client's port where that is None."""
 
-    def where(self, mask: NDArray[np.bool_]) -> "Rows":
+    def where(self, mask: NDArray[Any]) -> "Rows":
         return Rows(
             self.kind,
             [column.take(mask) for column in self.key],
@@ -170,20 +184,16 @@ def reduced(rows: Rows, sightings: Sightings) -> Iterator[Claim]:
     if not len(rows.message):
         return
     group, sample = grouped(rows.key)
-    ranks = sightings.rank[rows.message]
-    first, last = np.full(len(sample), ranks.max() + 1), np.full(len(sample), -1)
-    np.minimum.at(first, group, ranks)
-    np.maximum.at(last, group, ranks)
-    counts = np.bincount(group, minlength=len(sample))
+    first, last, counts = spans(sightings.rank[rows.message], group, len(sample))
     tallies, peaks = tallied(rows, group, len(sample)), peaked(rows, group, len(sample))
     runs = over_time(rows, group, sightings)
     for number, row in enumerate(sample.tolist()):
         yield Claim(
             rows.kind,
             tuple(column.value(row) for column in rows.key),
-            sightings.at_rank(int(first[number])),
-            sightings.at_rank(int(last[number])),
-            count=int(counts[number]),
+            sightings.at_rank(first[number]),
+            sightings.at_rank(last[number]),
+            count=counts[number],
             tally=tallies[number],
             peak=peaks[number],
             runs=runs.get(number),
@@ -209,15 +219,20 @@ def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
     ts_ns, port = sightings.ts_ns[rows.message], rows.apart or sightings.port.take(rows.message)
     slot = ts_ns // SLOT_NS
     each, sample = grouped([Column(group), Column(rows.error), Column(slot), port])
-    first, last = np.full(len(sample), np.iinfo(np.int64).max), np.zeros(len(sample), np.int64)
-    np.minimum.at(first, each, ts_ns)
-    np.maximum.at(last, each, ts_ns)
-    counts = np.bincount(each, minlength=len(sample))
+    first, last, counts = spans(ts_ns, each, len(sample))
     for number, row in enumerate(sample.tolist()):
         by_slot = found.setdefault(int(group[row]), {}).setdefault(str(rows.error[row]), {})
-        run = [int(counts[number]), int(first[number]), int(last[number])]
+        run = [counts[number], first[number], last[number]]
         by_slot.setdefault(slot_name(int(slot[row])), {})[str(port.value(row))] = run
     return found
+
+
+def spans(values: Ints, group: Ints, groups: int) -> tuple[list[int], list[int], list[int]]:
+    """Per group the least and the greatest value, and how many there are."""
+    first, last = np.full(groups, np.iinfo(np.int64).max), np.full(groups, -1)
+    np.minimum.at(first, group, values)
+    np.maximum.at(last, group, values)
+    return first.tolist(), last.tolist(), np.bincount(group, minlength=groups).tolist()
 
 
 def peaked(rows: Rows, group: Ints, groups: int) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from wirecheck.decode.api_names import name_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.wire import REQUEST, RESPONSE
 from wirecheck.judge.claims.batch import Batch, connection_key
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 from wirecheck.judge.topology.releases import removed_in_4
 
 AUTHENTICATION = (17, 36)
@@ -30,22 +30,20 @@ SOON_NS = 60_000_000_000
 def claims(batch: Batch) -> Iterator[Rows]:
     requests = np.flatnonzero(batch.decoded.messages.side == REQUEST)
     if len(requests):
-        yield used(batch, requests)
-        spoken = [*connection_key(batch, requests), batch.client_id(requests)]
-        yield Rows("spoken", spoken, requests, api_versions(batch, requests))
-        yield from old_versions(batch, requests)
-        yield from closed(batch)
-        yield from rejected(batch)
-    yield from software(batch)
+        spoken = spelled("{}:{}".format, batch.api(requests), Column(batch.version(requests)))
+        served = {"answered": succeeded(batch)[requests].astype(np.int64)}
+        yield Rows("client", who(batch, requests), requests, spoken, served)
+        yield Rows("spoken", [*connection_key(batch, requests), batch.client_id(requests)], requests, spoken)
+        yield old_versions(batch, requests)
+        yield closed(batch)
+        yield rejected(batch)
+    if header := batch.lines("ApiVersions", "request"):
+        said = header.present("client_software_name") & (header.size("client_software_name") > 0)
+        yield header.states("software", "@who client_software_name client_software_version", said)
 
 
 def who(batch: Batch, message: Ints) -> list[Column]:
     return [batch.client_id(message), batch.host(message), batch.endpoint(message)]
-
-
-def used(batch: Batch, requests: Ints) -> Rows:
-    served = {"answered": succeeded(batch)[requests].astype(np.int64)}
-    return Rows("client", who(batch, requests), requests, api_versions(batch, requests), served)
 
 
 def succeeded(batch: Batch) -> NDArray[np.bool_]:
@@ -75,27 +73,17 @@ def succeeded(batch: Batch) -> NDArray[np.bool_]:
     return found
 
 
-def api_versions(batch: Batch, message: Ints) -> Column:
-    """api:version per message."""
-    api, version = batch.api(message), batch.version(message)
-    group, sample = grouped([api, Column(version)])
-    _, codes = np.unique(group, return_inverse=True)
-    names = [f"{api.value(row)}:{version[row]}" for row in sample.tolist()]
-    return Column(codes.astype(np.int64).ravel(), names)
-
-
-def old_versions(batch: Batch, requests: Ints) -> Iterator[Rows]:
+def old_versions(batch: Batch, requests: Ints) -> Rows:
     keys, versions = batch.decoded.messages.key, batch.decoded.messages.version
     pairs, codes = np.unique(
         keys[requests].astype(np.int64) << 16 | (versions[requests].astype(np.int64) & 0xFFFF), return_inverse=True
     )
     old = np.array([removed_in_4(int(pair) >> 16, int(pair) & 0xFFFF) for pair in pairs], np.bool_)[codes.ravel()]
     message = requests[old]
-    key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
-    yield Rows("request_version", key, message)
+    return Rows("request_version", [*who(batch, message), batch.api(message), Column(batch.version(message))], message)
 
 
-def closed(batch: Batch) -> Iterator[Rows]:
+def closed(batch: Batch) -> Rows:
     """Requests that were open when their server closed the connection, soon after the request and before the client."""
     exchanges = batch.exchanges
     message = exchanges.request[(exchanges.outcome == CLOSED_BY_SERVER) & (exchanges.request >= 0)]
@@ -103,7 +91,7 @@ def closed(batch: Batch) -> Iterator[Rows]:
     late = close_ns[exchanges.connection[message]] - exchanges.ts_last_ns[message]
     wanted = (late >= 0) & (late < SOON_NS) & ~np.isin(batch.decoded.messages.key[message], AUTHENTICATION)
     key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
-    yield Rows("closed_on", key, message, peak={"soonest": -late}).where(wanted)
+    return Rows("closed_on", key, message, peak={"soonest": -late}).where(wanted)
 
 
 def unsupported(batch: Batch) -> Ints:
@@ -117,15 +105,7 @@ def unsupported(batch: Batch) -> Ints:
     return np.unique(np.concatenate(found))
 
 
-def rejected(batch: Batch) -> Iterator[Rows]:
+def rejected(batch: Batch) -> Rows:
     message = unsupported(batch)
-    yield Rows("version_error", [*who(batch, message), batch.api(message), Column(batch.version(message))], message)
-
-
-def software(batch: Batch) -> Iterator[Rows]:
-    tables = batch.tables("ApiVersions", "request")
-    if tables:
-        header = tables[""]
-        name = header["client_software_name"]
-        key = [*who(batch, header.message), texts(name), texts(header["client_software_version"])]
-        yield Rows("software", key, header.message).where(header.present("client_software_name") & (name.length > 0))
+    key = [*who(batch, message), batch.api(message), Column(batch.version(message))]
+    return Rows("version_error", key, message)

@@ -1,168 +1,123 @@
 """Claims of controllers: LeaderAndIsr, UpdateMetadata and StopReplica, and how brokers answer them.
 
 Knows: where the ids, epochs and replicas stand in each version of the three, and which answers are refusals. Does not
-know which controller is the right one.
-Rule: a control request's word is its controller's, in its epoch; the receiver is named only where its answer counts.
-What was refused is not said (`orders.py`).
+know which controller is the right one, nor who may give orders.
+Rule: a control request's word is its controller's, in its epoch; the receiver is named only where its answer counts. An
+order that was refused (31 CLUSTER_AUTHORIZATION_FAILED, 11 STALE_CONTROLLER_EPOCH, 77 STALE_BROKER_EPOCH, ...) states
+nothing about topics; one whose answer was not seen is claimed apart, with its sender's host, and waits until the sender
+is known (`check_context.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from wirecheck.decode.columns import Table
-from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import Batch, row_of
-from wirecheck.judge.claims.extract.bindings import numbered, slots
-from wirecheck.judge.claims.extract.orders import accepted, errors
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, lists, texts
+from wirecheck.decode.wire import REQUEST, RESPONSE
+from wirecheck.judge.claims.batch import Batch, Lines, value_per
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 
 INCONSISTENT_TOPIC_ID = 103
 DURING_DELETE = -2
 """As a leader: the topic is being deleted; as an epoch of StopReplica: whatever its epoch."""
+ORDERS = (("LeaderAndIsr", "leader-and-isr"), ("UpdateMetadata", "update-metadata"))
 CONTROL = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
+ACCEPTED, NOT_SEEN = 0, -1
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    yield from accepted(batch, "LeaderAndIsr", states(batch, "LeaderAndIsr", "leader-and-isr"))
-    yield from accepted(batch, "UpdateMetadata", states(batch, "UpdateMetadata", "update-metadata"))
+    for api, source in ORDERS:
+        yield from accepted(batch, api, states(batch, api, source))
     yield from accepted(batch, "StopReplica", stopped(batch))
     yield from refused(batch)
     for api in CONTROL:
-        yield from requests(batch, api)
+        if header := batch.lines(api, "request"):
+            yield requests(header, api)
 
 
-def controllers(table: Table) -> Column:
-    """controller@epoch per row of the table of messages."""
-    group, sample = grouped([Column(table["controller_id"]), Column(table["controller_epoch"])])
-    _, codes = np.unique(group, return_inverse=True)
-    names = [f"{table['controller_id'][row]}@{table['controller_epoch'][row]}" for row in sample.tolist()]
-    return Column(codes.astype(np.int64).ravel(), names)
+def errors(batch: Batch, api: str, message: Ints) -> Ints:
+    """Per request the top-level error of its answer; NOT_SEEN where there is none."""
+    answers = batch.tables(api, "response")
+    if not answers:
+        return np.full(len(message), NOT_SEEN, np.int64)
+    return value_per(batch.partner(message, RESPONSE), answers[""], "error_code", absent=NOT_SEEN)
+
+
+def accepted(batch: Batch, api: str, stated: Iterable[Rows]) -> Iterator[Rows]:
+    """What orders state, as far as they were accepted; what waits for its sender under a kind of its own."""
+    for rows in stated:
+        error = errors(batch, api, rows.message)
+        if (error == ACCEPTED).all():
+            yield rows
+            continue
+        yield rows.where(error == ACCEPTED)
+        waiting = rows.where(error == NOT_SEEN)
+        yield replace(waiting, kind=f"{UNANSWERED}{rows.kind}", key=[*waiting.key, batch.host(waiting.message)])
+
+
+def controllers(lines: Lines) -> Column:
+    """controller@epoch per row."""
+    return spelled("{}@{}".format, lines.column("/controller_id"), lines.column("/controller_epoch"))
 
 
 def states(batch: Batch, api: str, source: str) -> Iterator[Rows]:
-    tables = batch.tables(api, "request")
-    if not tables:
+    if single := batch.lines(
+        api, "request", "ungrouped_partition_states"
+    ):  # older than ids, each with its topic's name
+        key = ["topic_name", "-", f"={source}", "@endpoint", controllers(single)]
+        yield single.states("binding", key, single["leader"] != DURING_DELETE)
+    topics = batch.lines(api, "request", "topic_states")
+    partitions = batch.lines(api, "request", "topic_states.partition_states")
+    if not topics or not partitions:
         return
-    yield from ungrouped(batch, tables["ungrouped_partition_states"], tables[""], source)
-    topics, partitions = tables["topic_states"], tables["topic_states.partition_states"]
-    by = controllers(tables[""]).take(topics.parent)
-    topic_id, message = numbered(topics), topics.message
-    zero = ~topics["topic_id"].any(axis=1)
-    receiver = batch.endpoint(message)
-    endpoint = Column(np.where(zero, receiver.codes, len(receiver.values or ())), [*(receiver.values or ()), None])
-    key = [texts(topics["topic_name"]), topic_id, constant(source, len(topics)), endpoint, by]
+    numbered, gone = topics.given("topic_id"), partitions["leader"] == DURING_DELETE
+    said = [f"={source}", topics.column("@endpoint").only(~numbered), controllers(topics)]
     deleting = np.zeros(len(topics), np.bool_)
-    deleting[partitions.parent[partitions["leader"] == DURING_DELETE]] = True
-    yield Rows("binding", key, message).where(~deleting)
-    unnumbered = Column(np.where(zero, len(topic_id.values or ()) - 1, topic_id.codes), topic_id.values)
-    gone = [key[0], unnumbered, key[2], endpoint, by]
-    yield Rows("deletion", gone, message, slots(batch, message)).where(deleting)
-    yield partition_rows(topics, partitions, source)
-
-
-def ungrouped(batch: Batch, partitions: Table, header: Table, source: str) -> Iterator[Rows]:
-    """Versions that repeat the topic's name per partition: older than ids."""
-    message = partitions.message
-    key = [
-        texts(partitions["topic_name"]),
-        constant(None, len(partitions)),
-        constant(source, len(partitions)),
-        batch.endpoint(message),
-        controllers(header).take(partitions.parent),
-    ]
-    yield Rows("binding", key, message).where(partitions["leader"] != DURING_DELETE)
-
-
-def partition_rows(topics: Table, partitions: Table, source: str) -> Rows:
-    parent = partitions.parent
-    key = [
-        numbered(topics).take(parent),
-        Column(partitions["partition_index"]),
-        constant(source, len(partitions)),
-        Column(partitions["leader_epoch"]),
-        Column(partitions["leader"]),
-        lists(partitions["replicas"]),
-        lists(partitions["isr"]),
-    ]
-    tally = None
-    if "is_new" in partitions.names:
-        tally = Column(partitions["is_new"], [None, "is_new"])
-    alive = topics["topic_id"].any(axis=1)[parent] & (partitions["leader"] != DURING_DELETE)
-    return Rows("partition", key, partitions.message, tally).where(alive)
+    deleting[partitions.table.parent[gone]] = True
+    yield topics.states("binding", ["topic_name", "topic_id", *said], ~deleting)
+    key = ["topic_name", topics.column("topic_id").only(numbered), *said]
+    yield topics.states("deletion", key, deleting, tally=topics.slots)
+    tally = Column(partitions["is_new"], [None, "is_new"]) if partitions.has("is_new") else None
+    state = f"topic_id partition_index ={source} leader_epoch leader replicas isr"
+    yield partitions.states("partition", state, partitions.given("topic_id") & ~gone, tally=tally)
 
 
 def stopped(batch: Batch) -> Iterator[Rows]:
     """StopReplica that deletes whatever the epoch: the topic is being deleted, and not merely moved."""
-    tables = batch.tables("StopReplica", "request")
-    if not tables:
-        return
-    topics, partitions = tables["topic_states"], tables["topic_states.partition_states"]
-    message = partitions.message
-    key = [
-        texts(topics["topic_name"]).take(partitions.parent),
-        constant(None, len(partitions)),
-        constant("stop-replica", len(partitions)),
-        batch.endpoint(message),
-        constant(None, len(partitions)),
-    ]
-    deletes = partitions["delete_partition"] == 1
-    ends = deletes & (partitions["leader_epoch"] == DURING_DELETE)
-    yield Rows("deletion", key, message, slots(batch, message)).where(ends)
-    by = controllers(tables[""]).take(topics.parent[partitions.parent])
-    moved = [key[0], Column(partitions["partition_index"]), key[3], by, Column(partitions["leader_epoch"])]
-    yield Rows("stopped", moved, message).where(deletes & (partitions["leader_epoch"] >= 0))
+    if partitions := batch.lines("StopReplica", "request", "topic_states.partition_states"):
+        deletes, epoch = partitions["delete_partition"] == 1, partitions["leader_epoch"]
+        ends = deletes & (epoch == DURING_DELETE)
+        yield partitions.states("deletion", "topic_name - =stop-replica @endpoint -", ends, tally=partitions.slots)
+        key = ["topic_name", "partition_index", "@endpoint", controllers(partitions), "leader_epoch"]
+        yield partitions.states("stopped", key, deletes & (epoch >= 0))
 
 
 def refused(batch: Batch) -> Iterator[Rows]:
     """LeaderAndIsr answered INCONSISTENT_TOPIC_ID, and the orders so answered."""
-    tables = batch.tables("LeaderAndIsr", "response")
-    asked = batch.tables("LeaderAndIsr", "request")
-    if not tables or not asked:
-        return
-    topics, errors = tables["topics"], tables["topics.partition_errors"]
-    bad = (errors["error_code"] == INCONSISTENT_TOPIC_ID) & (batch.partner(errors.message, REQUEST) >= 0)
-    header = asked[""]
-    rows = np.flatnonzero(bad)
-    at = row_of(header, batch.partner(errors.message[rows], REQUEST))
-    rows, at = rows[at >= 0], at[at >= 0]
-    message, request = errors.message[rows], batch.partner(errors.message[rows], REQUEST)
-    by = controllers(header)
-    key = [
-        numbered(topics).take(errors.parent[rows]),
-        Column(errors["partition_index"][rows]),
-        batch.endpoint(message),
-        by.take(at),
-    ]
-    yield Rows("id_refused", key, message)
-    yield Rows("id_asked", key, request)
+    partitions, asked = (
+        batch.lines("LeaderAndIsr", "response", "topics.partition_errors"),
+        batch.lines("LeaderAndIsr", "request"),
+    )
+    if partitions and asked:
+        by, known = partitions.other_column(controllers(asked))
+        rows = partitions.states(
+            "id_refused",
+            ["topic_id", "partition_index", "@endpoint", by],
+            known & (partitions["error_code"] == INCONSISTENT_TOPIC_ID),
+        )
+        yield rows
+        yield replace(rows, kind="id_asked", message=batch.partner(rows.message, REQUEST))
 
 
-def requests(batch: Batch, api: str) -> Iterator[Rows]:
+def requests(header: Lines, api: str) -> Rows:
     """Who gives orders in which epoch, and how the receiver takes it."""
-    tables = batch.tables(api, "request")
-    if not tables:
-        return
-    header = tables[""]
-    message = header.message
+    kraft = next((name for name in header.table.names if name.replace("_", "") == "iskraftcontroller"), None)
     key = [
-        batch.endpoint(message),
-        Column(header["controller_id"]),
-        Column(header["controller_epoch"]),
-        Column(kraft(header)),
-        constant(api, len(header)),
-        Column(batch.version(message)),
-        Column(errors(batch, api, message)),
-        batch.host(message),
+        *("@endpoint", "controller_id", "controller_epoch"),
+        kraft or Column(np.zeros(len(header), np.int64)),
+        *(f"={api}", Column(header.batch.version(header.message))),
+        Column(errors(header.batch, api, header.message)),
+        "@host",
     ]
-    yield Rows("control", key, message, peak={"broker_epoch": broker_epoch(header)})
-
-
-def kraft(header: Table) -> Ints:
-    name = next((name for name in header.names if name.replace("_", "") == "iskraftcontroller"), None)
-    return header[name] if name else np.zeros(len(header), np.int64)
-
-
-def broker_epoch(header: Table) -> Ints:
-    epochs: Ints = header["broker_epoch"]
-    return epochs
+    return header.states("control", key, peak={"broker_epoch": header["broker_epoch"]})

@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 
 from wirecheck.decode.dialect import id_tags
 from wirecheck.decode.message import Dialect
-from wirecheck.judge.claims.batch import Batch
-from wirecheck.judge.claims.extract.bindings import numbered
-from wirecheck.judge.claims.extract.control import controllers
-from wirecheck.judge.claims.extract.orders import accepted
-from wirecheck.judge.claims.reduce import Column, Rows, constant, ids, texts
+from wirecheck.judge.claims.batch import Batch, Lines
+from wirecheck.judge.claims.extract.control import accepted, controllers
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, ids
 
 if TYPE_CHECKING:
     from wirecheck.decode.columns import Table
 
 TYPES = ("unspecified", "incremental", "full")
 """Of LeaderAndIsr as drafted; other numbers mean unspecified too (AbstractControlRequest.Type)."""
+FULL = TYPES.index("full")
 STOP, DELETE = "stop", "delete"
 
 
@@ -37,42 +36,35 @@ def claims(batch: Batch) -> Iterator[Rows]:
 
 def ordered(batch: Batch) -> Iterator[Rows]:
     """LeaderAndIsr: what a controller wants of each broker, and whether it means to say all or a part."""
-    tables = batch.tables("LeaderAndIsr", "request")
-    if not tables:
-        return
-    header, topics, partitions = tables[""], tables["topic_states"], tables["topic_states.partition_states"]
-    of_topic, of_message = partitions.parent, topics.parent[partitions.parent]
-    kind = np.where(header["type"] < len(TYPES), np.maximum(header["type"], 0), 0)
-    key = [
-        texts(topics["topic_name"]).take(of_topic),
-        numbered(topics).take(of_topic),
-        Column(partitions["partition_index"]),
-        batch.endpoint(partitions.message),
-        controllers(header).take(of_message),
-        Column(kind[of_message], TYPES),
-    ]
-    drafted = batch.decoded.dialect[partitions.message] >= Dialect.KIP516_DRAFT
-    named = topics["topic_id"].any(axis=1)[of_topic]
-    full = kind == TYPES.index("full")
-    yield Rows("ordered", key, partitions.message).where((drafted | full[of_message]) & named)
-    yield Rows("full_order", [batch.endpoint(header.message), controllers(header)], header.message).where(full)
+    header = batch.lines("LeaderAndIsr", "request")
+    partitions = batch.lines("LeaderAndIsr", "request", "topic_states.partition_states")
+    if header and partitions:
+        kind, key = kinds(partitions), ["topic_name", "topic_id", "partition_index", "@endpoint"]
+        drafted = batch.decoded.dialect[partitions.message] >= Dialect.KIP516_DRAFT
+        where = (drafted | (kind == FULL)) & partitions.given("topic_id")
+        yield partitions.states("ordered", [*key, controllers(partitions), Column(kind, TYPES)], where)
+        yield header.states("full_order", ["@endpoint", controllers(header)], kinds(header) == FULL)
+
+
+def kinds(lines: Lines) -> Ints:
+    found: Ints = np.where(lines["type"] < len(TYPES), np.maximum(lines["type"], 0), 0)
+    return found
 
 
 def stopped(batch: Batch) -> Iterator[Rows]:
     """StopReplica v2: which id a name had when its replicas were stopped, and whether they were deleted."""
-    tables = batch.tables("StopReplica", "request")
-    if not tables:
+    topics = batch.lines("StopReplica", "request", "topics")
+    tags = batch.lines("StopReplica", "request", "topics._unknown_tagged_fields")
+    if not topics or not tags:
         return
-    header, topics = tables[""], tables["topics"]
-    topic_id = drafted_ids(topics, tables["topics._unknown_tagged_fields"])
-    by = controllers(header).take(topics.parent)
+    topic_id = drafted_ids(topics.table, tags.table)
     named = (batch.version(topics.message) == 2) & random_uuid(topic_id)
-    name, number, source = texts(topics["name"]), ids(topic_id), constant("stop-replica", len(topics))
-    yield Rows("binding", [name, number, source, constant(None, len(topics)), by], topics.message).where(named)
-    partition, offsets = topics["partition_indexes"].flat()
+    name, number, by = topics.column("name"), ids(topic_id), controllers(topics)
+    yield topics.states("binding", [name, number, "=stop-replica", "-", by], named)
+    partition, offsets = topics.table["partition_indexes"].flat()
     row = np.repeat(np.arange(len(topics)), np.diff(offsets))
     message = topics.message[row]
-    how = Column(header["delete_partitions"][topics.parent[row]], (STOP, DELETE))
+    how = Column(topics["delete_partitions"][row], (STOP, DELETE))
     key = [name.take(row), number.take(row), Column(partition), batch.endpoint(message), by.take(row), how]
     yield Rows("ordered", key, message).where(named[row])
 

@@ -22,7 +22,7 @@ from wirecheck.decode.log.snapshot import Chunk, Snapshot
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Sighting
 from wirecheck.judge.claims.extract import servers
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, Sightings, constant, ids, lists, reduced, spelled, texts
 
 SOURCE = "metadata-log"
 MS = 1_000_000
@@ -66,7 +66,7 @@ def orders(batch: Batch) -> Iterator[Claim]:
         order = LogOrder()
         order.below(part.high_watermark)
         order.absorb(part.entries)
-        seen = batch.sightings.at_rank(int(batch.sightings.rank[part.message]))
+        seen = batch.sightings.at(part.message)
         yield Claim("log_order", (seen.server,), seen, peak={**peaks(order), **told(part, seen)})
     yield from diverged(batch)
 
@@ -94,7 +94,7 @@ def diverged(batch: Batch) -> Iterator[Claim]:
     leader_epoch = partitions["current_leader.leader_epoch"]
     rows = of_log(tables) & (partitions["error_code"] == 0) & (end >= 0) & (epoch >= 0)
     for row in np.flatnonzero(rows).tolist():
-        seen = batch.sightings.at_rank(int(batch.sightings.rank[partitions.message[row]]))
+        seen = batch.sightings.at(int(partitions.message[row]))
         place = (int(leader_epoch[row]), int(epoch[row]), int(end[row]))
         yield Claim("log_diverged", (seen.server, *place), seen)
 
@@ -147,7 +147,7 @@ def chunks(batch: Batch) -> Iterator[Claim]:
         field = records.field(row)
         if field is not None:
             place = (int(end[row]), int(epoch[row]), int(partitions["position"][row]), int(partitions["size"][row]))
-            seen = batch.sightings.at_rank(int(batch.sightings.rank[partitions.message[row]]))
+            seen = batch.sightings.at(int(partitions.message[row]))
             kept = np.ones(len(field), np.bool_)
             for begin, stop in field.holes.tolist():
                 kept[begin:stop] = False
@@ -173,38 +173,24 @@ def snapshot_claims(entries: Entries, snapshot: Snapshot, seen: Sighting) -> Ite
 
 
 def bound(table: LogTable, message: Ints, how: str) -> Rows:
-    key = [
-        texts(table["name"]),
-        ids(table["topic_id"]),
-        constant(SOURCE, len(table)),
-        constant(None, len(table)),
-        places(table, how),
-    ]
+    key = [texts(table["name"]), ids(table["topic_id"]), *said(table), places(table, how)]
     return Rows("binding", key, message, peak=written(table))
 
 
 def ended(table: LogTable, message: Ints, how: str) -> Rows:
-    key = [
-        constant(None, len(table)),
-        ids(table["topic_id"]),
-        constant(SOURCE, len(table)),
-        constant(None, len(table)),
-        places(table, how),
-    ]
+    key = [constant(None, len(table)), ids(table["topic_id"]), *said(table), places(table, how)]
     return Rows("deletion", key, message, peak=written(table))
+
+
+def said(table: LogTable) -> list[Column]:
+    """By whom: no endpoint alone."""
+    return [constant(SOURCE, len(table)), constant(None, len(table))]
 
 
 def placed(table: LogTable, message: Ints, how: str) -> Rows:
     del how
-    key = [
-        ids(table["topic_id"]),
-        Column(table["partition_id"]),
-        constant(SOURCE, len(table)),
-        Column(table["leader_epoch"]),
-        Column(table["leader"]),
-        lists(table["replicas"]),
-        lists(table["isr"]),
-    ]
+    state = [Column(table["leader_epoch"]), Column(table["leader"]), lists(table["replicas"]), lists(table["isr"])]
+    key = [ids(table["topic_id"]), Column(table["partition_id"]), constant(SOURCE, len(table)), *state]
     return Rows("partition", key, message, peak=written(table))
 
 
@@ -222,8 +208,4 @@ def begun(table: LogTable, message: Ints, endpoint: servers.Endpoint) -> Rows:
 
 def places(table: LogTable, how: str) -> Column:
     """epoch@offset of each row."""
-    names = [
-        f"{how}{epoch}@{offset}" for epoch, offset in zip(table.epoch.tolist(), table.offset.tolist(), strict=True)
-    ]
-    unique = {name: code for code, name in enumerate(dict.fromkeys(names))}
-    return Column(np.array([unique[name] for name in names], np.int64), list(unique))
+    return spelled(f"{how}{{}}@{{}}".format, Column(table.epoch), Column(table.offset))

@@ -9,75 +9,36 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.decode.wire import RESPONSE
 from wirecheck.judge.claims.batch import Batch
 from wirecheck.judge.claims.claim import METADATA_LOG
-from wirecheck.judge.claims.extract.bindings import numbered
-from wirecheck.judge.claims.reduce import Column, Rows, ids, texts
+from wirecheck.judge.claims.reduce import Rows
 
 NO_OFFSET = -1
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
     yield from committed(batch)
-    yield from gone(batch)
-    yield from reached(batch)
+    if partitions := batch.lines("OffsetFetch", "response", "groups.topics.partitions"):
+        none = (partitions["committed_offset"] == NO_OFFSET) & (partitions["error_code"] == 0)
+        none &= partitions.present("topic_id") & (partitions["^error_code"] == 0)
+        yield partitions.states("offset_gone", "topic_id group_id partition_index @endpoint", none)
+    if partitions := batch.lines("Fetch", "response", "responses.partitions"):
+        high, topic_id = partitions["high_watermark"], partitions.column("topic_id")
+        log = (topic_id.values or []).index(METADATA_LOG) if METADATA_LOG in (topic_id.values or ()) else -1
+        known = partitions.present("topic_id") & (topic_id.codes != log)
+        known &= (partitions["error_code"] == 0) & (high >= 0)
+        peak = {"highest": high, "latest": partitions.ts_ns}
+        yield partitions.states("reaches", [topic_id, "partition_index", "@endpoint"], known, peak=peak)
 
 
 def committed(batch: Batch) -> Iterator[Rows]:
     """The last offset each group commits, by name or by id."""
-    tables, answers = batch.tables("OffsetCommit", "request"), batch.tables("OffsetCommit", "response")
-    if not tables or not answers:
-        return
-    header, topics, partitions = tables[""], tables["topics"], tables["topics.partitions"]
-    errors = answers["topics.partitions"]
-    bad = np.unique(errors.message[errors["error_code"] != 0])
-    message, parent = partitions.message, partitions.parent
-    answer = batch.partner(message, RESPONSE)
-    good = (answer >= 0) & ~np.isin(answer, bad) & np.isin(answer, answers[""].message)
-    names = texts(topics["name"])
-    known = Column(np.where(topics.present("name"), names.codes, -1), names.values)
-    key = [
-        known.take(parent),
-        numbered(topics).take(parent),
-        texts(header["group_id"]).take(topics.parent[parent]),
-        Column(partitions["partition_index"]),
-        batch.endpoint(message),
-    ]
-    offset = partitions["committed_offset"]
-    latest = {"committed": (batch.exchanges.ts_ns[message], offset)}
-    yield Rows("committed", key, message, latest=latest).where(good & (offset >= 0))
-
-
-def gone(batch: Batch) -> Iterator[Rows]:
-    """Partitions of a topic id for which a coordinator has no offset of a group."""
-    tables = batch.tables("OffsetFetch", "response")
-    if not tables:
-        return
-    groups, topics, partitions = (tables[f"groups{part}"] for part in ("", ".topics", ".topics.partitions"))
-    parent = partitions.parent
-    key = [
-        ids(topics["topic_id"]).take(parent),
-        texts(groups["group_id"]).take(topics.parent[parent]),
-        Column(partitions["partition_index"]),
-        batch.endpoint(partitions.message),
-    ]
-    none = (partitions["committed_offset"] == NO_OFFSET) & (partitions["error_code"] == 0)
-    by_id = topics.present("topic_id") & (groups["error_code"] == 0)[topics.parent]
-    yield Rows("offset_gone", key, partitions.message).where(none & by_id[parent])
-
-
-def reached(batch: Batch) -> Iterator[Rows]:
-    """The highest high watermark of each partition, and when it was told last."""
-    tables = batch.tables("Fetch", "response")
-    if not tables:
-        return
-    topics, partitions = tables["responses"], tables["responses.partitions"]
-    message, parent = partitions.message, partitions.parent
-    topic_id = ids(topics["topic_id"]).take(parent)
-    key = [topic_id, Column(partitions["partition_index"]), batch.endpoint(message)]
-    high = partitions["high_watermark"]
-    peak = {"highest": high, "latest": batch.exchanges.ts_ns[message]}
-    log = (topic_id.values or []).index(METADATA_LOG) if METADATA_LOG in (topic_id.values or ()) else -1
-    known = topics.present("topic_id")[parent] & (topic_id.codes != log)
-    yield Rows("reaches", key, message, peak=peak).where(known & (partitions["error_code"] == 0) & (high >= 0))
+    partitions = batch.lines("OffsetCommit", "request", "topics.partitions")
+    answers = batch.lines("OffsetCommit", "response", "topics.partitions")
+    if partitions and answers:
+        bad, answer = np.unique(answers.message[answers["error_code"] != 0]), partitions.partner
+        offset = partitions["committed_offset"]
+        good = (answer >= 0) & ~np.isin(answer, bad) & partitions.other_column("-")[1] & (offset >= 0)
+        name = partitions.column("name").only(partitions.present("name"))
+        key = [name, "topic_id", "group_id", "partition_index", "@endpoint"]
+        yield partitions.states("committed", key, good, latest={"committed": (partitions.ts_ns, offset)})

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from wirecheck.decode.columns import Table
-from wirecheck.judge.claims.batch import Batch
+from wirecheck.judge.claims.batch import Batch, numbered
 from wirecheck.judge.claims.claim import ZERO, Claim
-from wirecheck.judge.claims.extract.bindings import numbered
 from wirecheck.judge.claims.extract.clients import who
 from wirecheck.judge.claims.members import hashed, sets
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
 NO_ID, ERROR = "-", "!"
 """In place of an id: the version carries none, or there is an error."""
@@ -23,29 +22,18 @@ UPPER = np.uint64(0xFFFFFFFF00000000)
 
 
 def members(batch: Batch) -> Iterator[Claim]:
-    yield from wrote(batch)
-    yield from metadata_answers(batch)
-
-
-def wrote(batch: Batch) -> Iterator[Claim]:
-    """Names that a client writes to with success."""
-    tables = batch.tables("Produce", "response")
-    if tables:
-        topics, partitions = tables["responses"], tables["responses.partition_responses"]
+    """Names that a client writes to with success, and the ids of names as Metadata answered them to a client."""
+    topics = batch.lines("Produce", "response", "responses")
+    partitions = batch.lines("Produce", "response", "responses.partition_responses")
+    if topics and partitions:
         good = np.zeros(len(topics), np.bool_)
-        good[partitions.parent[partitions["error_code"] == 0]] = True
+        good[partitions.table.parent[partitions["error_code"] == 0]] = True
         rows = np.flatnonzero(good & topics.present("name"))
-        yield from named_sets(batch, "wrote", topics.message[rows], texts(topics["name"]).take(rows))
-
-
-def metadata_answers(batch: Batch) -> Iterator[Claim]:
-    """The ids of names as Metadata answered them to a client."""
-    tables = batch.tables("Metadata", "response")
-    if tables:
-        topics = tables["topics"]
-        rows = np.flatnonzero(topics["name"].length >= 0)
-        names, answers = texts(topics["name"]).take(rows), answer_of(topics).take(rows)
-        yield from named_sets(batch, "told", topics.message[rows], names, answers)
+        yield from named_sets(batch, "wrote", topics.message[rows], topics.column("name", rows))
+    if topics := batch.lines("Metadata", "response", "topics"):
+        rows = np.flatnonzero(topics.given("name"))
+        answers = answer_of(topics.table).take(rows)
+        yield from named_sets(batch, "told", topics.message[rows], topics.column("name", rows), answers)
 
 
 def answer_of(topics: Table) -> Column:
@@ -61,7 +49,7 @@ def named_sets(batch: Batch, kind: str, message: Ints, names: Column, answers: C
         hashes = (hashes & UPPER) | (hashed(answers) >> HALF)
 
     def value(row: int) -> object:
-        seen = batch.sightings.at_rank(int(batch.sightings.rank[message[row]]))
+        seen = batch.sightings.at(int(message[row]))
         return [*seen, names.value(row), answers.value(row) if answers is not None else ""]
 
     rows = Rows(kind, who(batch, message), message)

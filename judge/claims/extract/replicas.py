@@ -9,106 +9,79 @@ one; a session counts from a full fetch that was seen.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wirecheck.decode.columns import Table
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
-from wirecheck.judge.claims.batch import Batch, value_per
-from wirecheck.judge.claims.extract.bindings import numbered, slots
-from wirecheck.judge.claims.extract.clients import who
+from wirecheck.judge.claims.batch import Batch, Bools, Lines
 from wirecheck.judge.claims.extract.servers import addresses_of
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, spelled
 
 NOT_LEADER, UNKNOWN_LEADER_EPOCH = 6, 75
 PARTITION_ANSWERS = (
-    ("Produce", "responses", "partition_responses", "name", "index"),
-    ("Fetch", "responses", "partitions", "topic", "partition_index"),
-    ("ListOffsets", "topics", "partitions", "name", "partition_index"),
-    ("OffsetForLeaderEpoch", "topics", "partitions", "topic", "partition"),
+    ("Produce", "responses.partition_responses", "name", "index"),
+    ("Fetch", "responses.partitions", "topic", "partition_index"),
+    ("ListOffsets", "topics.partitions", "name", "partition_index"),
+    ("OffsetForLeaderEpoch", "topics.partitions", "topic", "partition"),
 )
-"""API, topics, partitions, the columns of the name and of the partition's number."""
+"""API, table of partitions, the columns of the topic's name and of the partition's number."""
 BY_TOPIC_ID = (
-    ("AlterPartition", "topics", "topics.partitions"),
-    ("AssignReplicasToDirs", "directories.topics", "directories.topics.partitions"),
+    ("AlterPartition", "topics.partitions"),
+    ("AssignReplicasToDirs", "directories.topics.partitions"),
 )
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    for api, *columns in PARTITION_ANSWERS:
-        tables = batch.tables(api, "response")
-        if tables:
-            yield from served(batch, tables, api, columns)
+    for api, path, name, number in PARTITION_ANSWERS:  # partitions a broker serves, and those it says it does not lead
+        if partitions := batch.lines(api, "response", path):
+            error = partitions["error_code"]
+            key = [name, "topic_id" if partitions.has("topic_id") else "-", number, "@endpoint"]
+            yield partitions.states("serves", key, error == 0, peak={"latest": partitions.ts_ns})
+            denied = np.isin(error, (NOT_LEADER, UNKNOWN_LEADER_EPOCH))
+            yield partitions.states("denies", [*key, f"={api}", "error_code"], denied, tally=partitions.slots)
     yield from followed(batch)
-    yield from heartbeats(batch)
-    yield from registrations(batch)
-    for api, path, partitions in BY_TOPIC_ID:
-        tables = batch.tables(api, "response")
-        if tables:
-            yield replica_answers(batch, api, tables[path], tables[partitions])
-
-
-def served(batch: Batch, tables: dict[str, Table], api: str, columns: list[str]) -> Iterator[Rows]:
-    """Partitions a broker serves, and those it says it does not lead."""
-    path, inner, name, number = columns
-    topics, partitions = tables[path], tables[f"{path}.{inner}"]
-    message, parent = partitions.message, partitions.parent
-    error = partitions["error_code"]
-    by_id = "topic_id" in topics.names
-    topic_id = numbered(topics) if by_id else constant(None, len(topics))
-    key = [
-        texts(topics[name]).take(parent),
-        topic_id.take(parent),
-        Column(partitions[number]),
-        batch.endpoint(message),
-    ]
-    latest = {"latest": batch.exchanges.ts_ns[message]}
-    yield Rows("serves", key, message, peak=latest).where(error == 0)
-    denied = np.isin(error, (NOT_LEADER, UNKNOWN_LEADER_EPOCH))
-    more = [*key, constant(api, len(partitions)), Column(error)]
-    yield Rows("denies", more, message, slots(batch, message)).where(denied)
+    if header := batch.lines("BrokerHeartbeat", "request"):
+        yield from heartbeats(header)
+    if listeners := batch.lines("BrokerRegistration", "request", "listeners"):
+        yield registrations(listeners)
+    for api, path in BY_TOPIC_ID:  # how the controller answers a broker about its replicas, over time
+        if partitions := batch.lines(api, "response", path):
+            error, by_id = partitions["error_code"], partitions.present("topic_id")
+            key = f"topic_id partition_index ={api} @client_id @endpoint @host".split()
+            yield partitions.states("replica_answer", key, by_id, error=error)
 
 
 def followed(batch: Batch) -> Iterator[Rows]:
     """Which partitions a follower asks for, and since when its session is known."""
-    tables = batch.tables("Fetch", "request")
-    if not tables:
+    header, partitions = batch.lines("Fetch", "request"), batch.lines("Fetch", "request", "topics.partitions")
+    if not header or not partitions:
         return
-    header, topics, partitions = tables[""], tables["topics"], tables["topics.partitions"]
-    replica = np.maximum(header["replica_id"], header["replica_state.replica_id"])
-    follows = replica >= 0
-    message = header.message
-    ts_ns = batch.exchanges.ts_ns
-    full = header["session_epoch"] <= 0
-    trusted = {"granted": granted(batch, message).astype(np.int64)}
-    peak = {"full": np.where(full, ts_ns[message], -1), **trusted}
-    session = [Column(replica), batch.endpoint(message), batch.client_id(message), batch.host(message)]
-    yield Rows("follower", session, message, peak=peak).where(follows)
-    sent = [Column(replica), batch.host(message), port(batch.endpoint(message))]
-    yield Rows("fetch_versions", sent, message, versions(batch, message), trusted).where(follows)
-    parent = topics.parent[partitions.parent]
-    asked = [
-        ids(topics["topic_id"]).take(partitions.parent),
-        Column(partitions["partition"]),
-        Column(replica[parent]),
-        batch.endpoint(partitions.message),
-        batch.client_id(partitions.message),
-        batch.host(partitions.message),
-    ]
-    by_id = topics.present("topic_id")[partitions.parent] & follows[parent]
-    yield Rows("follows", asked, partitions.message).where(by_id)
+    replica, follows = replicas(header)
+    trusted = {"granted": granted(batch, header.message).astype(np.int64)}
+    peak = {"full": np.where(header["session_epoch"] <= 0, header.ts_ns, -1), **trusted}
+    yield header.states("follower", [replica, "@endpoint", "@client_id", "@host"], follows, peak=peak)
+    sent = spelled("{}:{}".format, Column(batch.slot(header.message)), Column(batch.version(header.message)))
+    key = [replica, "@host", port(header.column("@endpoint"))]
+    yield header.states("fetch_versions", key, follows, tally=sent, peak=trusted)
+    replica, follows = replicas(partitions)
+    asked = ["topic_id", "partition", replica, "@endpoint", "@client_id", "@host"]
+    yield partitions.states("follows", asked, partitions.present("topic_id") & follows)
 
 
-def granted(batch: Batch, message: Ints) -> NDArray[np.bool_]:
+def replicas(lines: Lines) -> tuple[Column, Bools]:
+    """Whose fetch it is; a client's has no replica ID."""
+    replica = np.maximum(lines["replica_id"], lines["replica_state.replica_id"])
+    return Column(replica), replica >= 0
+
+
+def granted(batch: Batch, message: Ints) -> Bools:
     """Whether a Fetch was answered with at least one partition without an error. Only a broker may fetch with a replica
     ID: of a client every partition is refused, and an answer without partitions proves nothing.
     """
     served_any = np.zeros(len(batch.decoded), np.bool_)
-    if answers := batch.tables("Fetch", "response"):
-        partitions = answers["responses.partitions"]
+    if partitions := batch.lines("Fetch", "response", "responses.partitions"):
         served_any[partitions.message[partitions["error_code"] == 0]] = True
     answer = batch.partner(message, RESPONSE)
-    found: NDArray[np.bool_] = (answer >= 0) & served_any[answer]
+    found: Bools = (answer >= 0) & served_any[answer]
     return found
 
 
@@ -118,62 +91,20 @@ def port(endpoint: Column) -> Column:
     return Column(np.array(ports, np.int64)[endpoint.codes])
 
 
-def versions(batch: Batch, message: Ints) -> Column:
-    """slot:version of each fetch."""
-    slot, version = batch.slot(message), batch.version(message)
-    group, sample = grouped([Column(slot), Column(version)])
-    _, codes = np.unique(group, return_inverse=True)
-    names = [f"{slot[row]}:{version[row]}" for row in sample.tolist()]
-    return Column(codes.astype(np.int64).ravel(), names)
-
-
-def heartbeats(batch: Batch) -> Iterator[Rows]:
+def heartbeats(header: Lines) -> Iterator[Rows]:
     """How far a broker says it has read the metadata log, by 10 s; a fenced broker may lag."""
-    tables, answers = batch.tables("BrokerHeartbeat", "request"), batch.tables("BrokerHeartbeat", "response")
-    if not tables or not answers:
-        return
-    header = tables[""]
-    message = header.message
-    partner = batch.partner(message, RESPONSE)
-    error = value_per(partner, answers[""], "error_code", absent=-1)
-    fenced = value_per(partner, answers[""], "is_fenced", absent=1)
-    epochs = [Column(header["broker_id"]), Column(header["broker_epoch"]), batch.endpoint(message), batch.host(message)]
-    yield Rows("broker_epoch", [*epochs, Column(error)], message).where(error >= 0)
-    good = np.flatnonzero((error == 0) & (fenced == 0))
-    slot = batch.slot(message)
+    error = header.other("error_code", absent=-1)
+    key = ["broker_id", "broker_epoch", "@endpoint", "@host", Column(error)]
+    yield header.states("broker_epoch", key, error >= 0)
+    good = (error == 0) & (header.other("is_fenced", absent=1) == 0)
+    slot, offset = header.batch.slot(header.message), header["current_metadata_offset"]
     for number in np.unique(slot[good]).tolist():
-        rows = good[slot[good] == number]
-        key = [Column(header["broker_id"][rows]), batch.endpoint(message[rows])]
-        yield Rows("heartbeat", key, message[rows], peak={f"at:{number}": header["current_metadata_offset"][rows]})
+        now = good & (slot == number)
+        yield header.states("heartbeat", "broker_id @endpoint", now, peak={f"at:{number}": offset})
 
 
-def registrations(batch: Batch) -> Iterator[Rows]:
+def registrations(listeners: Lines) -> Rows:
     """Which processes register under which node ID, at which address, and the epoch that each gets."""
-    tables, answers = batch.tables("BrokerRegistration", "request"), batch.tables("BrokerRegistration", "response")
-    if not tables or not answers:
-        return
-    header, listeners = tables[""], tables["listeners"]
-    message, parent = listeners.message, listeners.parent
-    partner = batch.partner(message, RESPONSE)
-    error = value_per(partner, answers[""], "error_code", absent=-1)
-    epoch = value_per(partner, answers[""], "broker_epoch", absent=-1)
-    incarnation = ids(header["incarnation_id"]).take(parent)
-    where = [batch.endpoint(message), batch.host(message), addresses_of(listeners)]
-    key = [Column(header["broker_id"][parent]), incarnation, *where, Column(error)]
-    yield Rows("registration", key, message, peak={"epoch": epoch}).where(error >= 0)
-
-
-def replica_answers(batch: Batch, api: str, topics: Table, partitions: Table) -> Rows:
-    """How the controller answers a broker about its replicas, over time."""
-    message, parent = partitions.message, partitions.parent
-    client_id, host, endpoint = who(batch, message)
-    key = [
-        ids(topics["topic_id"]).take(parent),
-        Column(partitions["partition_index"]),
-        constant(api, len(partitions)),
-        client_id,
-        endpoint,
-        host,
-    ]
-    rows = Rows("replica_answer", key, message, error=partitions["error_code"])
-    return rows.where(topics.present("topic_id")[parent])
+    error, epoch = listeners.other("error_code", absent=-1), listeners.other("broker_epoch", absent=-1)
+    where = ["@endpoint", "@host", addresses_of(listeners.table), Column(error)]
+    return listeners.states("registration", ["broker_id", "incarnation_id", *where], error >= 0, peak={"epoch": epoch})

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wirecheck.decode.api_names import key_of
 from wirecheck.decode.columns import Table
@@ -20,22 +19,18 @@ from wirecheck.decode.log.metadata_tables import LogTables
 from wirecheck.decode.message import Status
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.wire import RESPONSE
-from wirecheck.judge.claims.batch import Batch, connection_key, value_per
+from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import LEAST, METADATA_LOG, RESERVED, ZERO, Claim, Key, least
 from wirecheck.judge.claims.extract.clients import unsupported
-from wirecheck.judge.claims.extract.orders import accepted
+from wirecheck.judge.claims.extract.control import accepted
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.claims.members import hashed, named
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, ids, texts
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, grouped, spelled, texts
 from wirecheck.judge.topology.releases import digest, written
 
 STATED = (("Metadata", "metadata"), ("DescribeCluster", "describe-cluster"))
 SENT = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "BrokerRegistration")
 """Requests that carry the sender's ClusterId."""
-ADDRESSES = (
-    ("Metadata", "response", "brokers", "node_id"),
-    ("DescribeCluster", "response", "brokers", "broker_id"),
-)
 ENDPOINTS_OF = ("Fetch", "FetchSnapshot", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch")
 """Responses of which NodeEndpoints name the quorum's leader."""
 REGISTRATIONS = (("RegisterControllerRecord", "controller_id"), ("RegisterBrokerRecord", "broker_id"))
@@ -69,58 +64,40 @@ def answered_versions(batch: Batch) -> Iterator[Rows]:
 
 def cluster_ids(batch: Batch) -> Iterator[Rows]:
     for api, how in STATED:
-        tables = batch.tables(api, "response")
-        if tables:
-            header = tables[""]
-            key = [batch.endpoint(header.message), texts(header["cluster_id"]), constant(how, len(header))]
-            yield Rows("cluster_id", key, header.message).where(header["cluster_id"].length > 0)
+        if header := batch.lines(api, "response"):
+            yield header.states("cluster_id", f"@endpoint cluster_id ={how}", header.size("cluster_id") > 0)
     for api in SENT:
-        tables, answers = batch.tables(api, "request"), batch.tables(api, "response")
-        if tables and answers and "cluster_id" in tables[""].names:
-            header = tables[""]
-            answer = batch.partner(header.message, RESPONSE)
-            error = value_per(answer, answers[""], "error_code", absent=-1)
+        header = batch.lines(api, "request")
+        if header and header.has("cluster_id"):
+            good = (header.size("cluster_id") > 0) & (header.other("error_code", absent=-1) == 0)
             if api == "Fetch":
-                error = np.where(np.isin(answer, log_answers(answers)), error, -1)
-            key = [batch.endpoint(header.message), texts(header["cluster_id"]), constant("accepted", len(header))]
-            yield Rows("cluster_id", key, header.message).where((header["cluster_id"].length > 0) & (error == 0))
+                good &= np.isin(header.partner, log_answers(batch))
+            yield header.states("cluster_id", "@endpoint cluster_id =accepted", good)
 
 
-def log_answers(tables: dict[str, Table]) -> Ints:
+def log_answers(batch: Batch) -> Ints:
     """Fetch answers that show the metadata log: only who serves it looks at a request's ClusterId."""
-    topics, partitions = tables["responses"], tables["responses.partitions"]
-    by_name, by_id = texts(topics["topic"]), ids(topics["topic_id"])
-    shows = np.array([topic == TOPIC_NAME for topic in by_name.values or ()], np.bool_)[by_name.codes]
-    shows |= np.array([topic == METADATA_LOG for topic in by_id.values or ()], np.bool_)[by_id.codes]
-    served: Ints = partitions.message[shows[partitions.parent] & (partitions["error_code"] == 0)]
+    partitions = batch.lines("Fetch", "response", "responses.partitions")
+    if partitions is None:
+        return np.zeros(0, np.int64)
+    shows = among(partitions.column("topic"), {TOPIC_NAME}) | among(partitions.column("topic_id"), {METADATA_LOG})
+    served: Ints = partitions.message[shows & (partitions["error_code"] == 0)]
     return served
 
 
 def addresses(batch: Batch) -> Iterator[Rows]:
-    for api, side, path, broker in ADDRESSES:
-        tables = batch.tables(api, side)
-        if tables:
-            table = tables[path]
-            yield address_rows(batch, table, table[broker])
-    tables = batch.tables("UpdateMetadata", "request")
-    if tables:
-        endpoints, brokers = tables["live_brokers.endpoints"], tables["live_brokers"]
-        yield from accepted(batch, "UpdateMetadata", [address_rows(batch, endpoints, brokers["id"][endpoints.parent])])
-    tables = batch.tables("BrokerRegistration", "request")
-    if tables:
-        listeners, header = tables["listeners"], tables[""]
-        answers = batch.tables("BrokerRegistration", "response")
-        if answers:
-            partner = batch.partner(listeners.message, RESPONSE)
-            registered = value_per(partner, answers[""], "error_code", absent=-1) == 0
-            yield address_rows(batch, listeners, header["broker_id"][listeners.parent], registered)
+    for api, broker in (("Metadata", "node_id"), ("DescribeCluster", "broker_id")):
+        if brokers := batch.lines(api, "response", "brokers"):
+            yield address_rows(brokers, broker)
+    if endpoints := batch.lines("UpdateMetadata", "request", "live_brokers.endpoints"):
+        yield from accepted(batch, "UpdateMetadata", [address_rows(endpoints, "id")])
+    if listeners := batch.lines("BrokerRegistration", "request", "listeners"):
+        yield address_rows(listeners, "broker_id", listeners.other("error_code", absent=-1) == 0)
 
 
-def address_rows(batch: Batch, table: Table, broker: Ints, good: NDArray[np.bool_] | None = None) -> Rows:
+def address_rows(lines: Lines, broker: str, good: Bools | bool = True) -> Rows:
     """Of the rows that are good and have a host."""
-    key = [batch.endpoint(table.message), addresses_of(table), Column(broker)]
-    reachable = table["host"].length > 0
-    return Rows("address", key, table.message).where(reachable if good is None else reachable & good)
+    return lines.states("address", ["@endpoint", addresses_of(lines.table), broker], (lines.size("host") > 0) & good)
 
 
 def registrations(batch: Batch) -> Iterator[Rows]:
@@ -129,10 +106,8 @@ def registrations(batch: Batch) -> Iterator[Rows]:
         named = batch.tables(api, "response").get("node_endpoints")
         if named is not None:
             yield registered(batch.endpoint, named, named["node_id"], named.message)
-    tables = batch.tables("DescribeQuorum", "response")
-    if tables:
-        nodes, listeners = tables["nodes"], tables["nodes.listeners"]
-        yield registered(batch.endpoint, listeners, nodes["node_id"][listeners.parent], listeners.message)
+    if listeners := batch.lines("DescribeQuorum", "response", "nodes.listeners"):
+        yield registered(batch.endpoint, listeners.table, listeners["node_id"], listeners.message)
 
 
 def registered_in_log(found: LogTables, message: Ints, endpoint: Endpoint) -> Iterator[Rows]:
@@ -158,19 +133,15 @@ def registered(endpoint: Endpoint, listeners: Table, node: Ints, message: Ints) 
 
 def addresses_of(table: Table) -> Column:
     """host:port of each row."""
-    host = texts(table["host"])
-    group, sample = grouped([host, Column(table["port"])])
-    _, codes = np.unique(group, return_inverse=True)
-    names = [str(Peer(str(host.value(row)), int(table["port"][row]))) for row in sample.tolist()]
-    return Column(codes.astype(np.int64).ravel(), names)
+    return spelled(lambda host, port: str(Peer(str(host), port)), texts(table["host"]), Column(table["port"]))
 
 
 def advertised(batch: Batch) -> Iterator[Rows]:
     """Version ranges, one text per answer: few different ones, however many answers."""
-    tables = batch.tables("ApiVersions", "response")
-    if not tables:
+    header = batch.lines("ApiVersions", "response")
+    if header is None:
         return
-    header, keys = tables[""], tables["api_keys"]
+    keys = batch.tables("ApiVersions", "response")["api_keys"]
     order = np.argsort(keys.parent, kind="stable")
     cuts = np.searchsorted(keys.parent[order], np.arange(len(header) + 1))
     names: dict[str, int] = {}
@@ -181,10 +152,9 @@ def advertised(batch: Batch) -> Iterator[Rows]:
         ranges = dict(zip(keys["api_key"][part].tolist(), zip(low, high, strict=True), strict=True))
         codes[row] = names.setdefault(written(ranges), len(names))
     good = header["error_code"] == 0
-    key = [batch.endpoint(header.message), Column(codes, list(names))]
-    yield Rows("advertised", key, header.message).where(good)
-    told = [*connection_key(batch, header.message), Column(codes, [digest(text) for text in names])]
-    yield Rows("ranges_told", told, header.message).where(good)
+    yield header.states("advertised", ["@endpoint", Column(codes, list(names))], good)
+    told = Column(codes, [digest(text) for text in names])
+    yield header.states("ranges_told", ["@connection", told], good)
 
 
 def carried(claims: list[Claim]) -> Iterator[Claim]:

@@ -91,7 +91,7 @@ def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Ite
     def value(row: int) -> object:
         if kind == "session_asks":
             return 1
-        seen = batch.sightings.at_rank(int(batch.sightings.rank[found.message[row]]))
+        seen = batch.sightings.at(int(found.message[row]))
         return [*seen, str(found.label.value(row)), int(found.number[row])]
 
     rows, inside = (Rows(kind, who(batch, at), at) for at in (message, found.message))

@@ -9,11 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wirecheck.decode.columns import Table
-from wirecheck.decode.wire import REQUEST
-from wirecheck.judge.claims.batch import Batch, row_of
-from wirecheck.judge.claims.extract.clients import who
-from wirecheck.judge.claims.reduce import Rows, constant, ids, texts
+from wirecheck.judge.claims.batch import Batch, Lines
+from wirecheck.judge.claims.reduce import Rows
 
 REQUESTS = (
     ("Fetch", "topics"),
@@ -23,91 +20,41 @@ REQUESTS = (
     ("OffsetCommit", "topics"),
     ("AlterPartition", "topics"),
 )
-ASSIGNMENTS = (
-    ("ConsumerGroupHeartbeat", "assignment.topic_partitions"),
-    ("ShareGroupHeartbeat", "assignment.topic_partitions"),
-)
+ASSIGNING = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
 ANSWERS = (
-    ("Fetch", "responses", "responses.partitions"),
-    ("Produce", "responses", "responses.partition_responses"),
-    ("ShareFetch", "responses", "responses.partitions"),
+    ("Fetch", "responses.partitions"),
+    ("Produce", "responses.partition_responses"),
+    ("ShareFetch", "responses.partitions"),
 )
 
 
 def claims(batch: Batch) -> Iterator[Rows]:
-    yield from assigned(batch)
-    yield from described(batch)
+    for api in ASSIGNING:  # topics that a coordinator hands to the members of a group of the new protocol
+        if topics := batch.lines(api, "response", "assignment.topic_partitions"):
+            group, known = topics.other_column("group_id")
+            yield topics.states("assigned", ["topic_id", group, "@endpoint"], known)
+    for part in ("assignment", "target_assignment"):  # names and ids that a group's description pairs
+        path = f"groups.members.{part}.topic_partitions"
+        if topics := batch.lines("ConsumerGroupDescribe", "response", path):
+            yield topics.states("described", "topic_name topic_id group_id @endpoint")
+    if partitions := batch.lines("Fetch", "request", "topics.partitions"):
+        peak = {"partition": partitions["partition"], "latest": partitions.ts_ns}
+        yield partitions.states("partition_use", "topic_id @who", partitions.present("topic_id"), peak=peak)
     for api, path in REQUESTS:
-        tables = batch.tables(api, "request")
-        if tables and api == "Fetch":
-            yield highest(batch, tables["topics"], tables["topics.partitions"])
-        if tables:
-            yield requested(batch, api, tables[path])
-            yield zero(batch, api, tables[path])
-    for api, path, partitions in ANSWERS:
-        tables = batch.tables(api, "response")
-        if tables:
-            yield from answered(batch, api, tables[path], tables[partitions])
+        if topics := batch.lines(api, "request", path):
+            by_id, asked = topics.present("topic_id"), topics.column("=asked")
+            yield topics.states("use", f"topic_id ={api} @who", by_id, tally=asked, peak={"used": topics.ts_ns})
+            yield topics.states("zero_use", f"@who ={api}", by_id & ~topics.given("topic_id"))
+    for api, path in ANSWERS:
+        if partitions := batch.lines(api, "response", path):
+            yield answered(partitions, api)
 
 
-def requested(batch: Batch, api: str, topics: Table) -> Rows:
-    """Requests by id."""
-    message = topics.message
-    client_id, host, endpoint = who(batch, message)
-    key = [ids(topics["topic_id"]), constant(api, len(topics)), client_id, host, endpoint]
-    used = {"used": batch.exchanges.ts_ns[message]}
-    return Rows("use", key, message, constant("asked", len(topics)), used).where(topics.present("topic_id"))
-
-
-def answered(batch: Batch, api: str, topics: Table, partitions: Table) -> Iterator[Rows]:
+def answered(partitions: Lines, api: str) -> Rows:
     """Answers over time by error code, each partition once. In a fetch session the answers alone name the ID: it is
     used when the request comes, however long the server waits.
     """
-    message, parent = partitions.message, partitions.parent
-    client_id, host, endpoint = who(batch, message)
-    error = partitions["error_code"]
-    key = [ids(topics["topic_id"]).take(parent), constant(api, len(partitions)), client_id, host, endpoint]
-    request, ts_ns = batch.partner(message, REQUEST), batch.exchanges.ts_ns
-    used, numbered = np.where(request >= 0, ts_ns[request], ts_ns[message]), topics.present("topic_id")[parent]
-    yield Rows("use", key, message, peak={"used": used}, error=error).where(numbered)
-
-
-def highest(batch: Batch, topics: Table, partitions: Table) -> Rows:
-    """The highest partition of each id that a client fetches."""
-    message = partitions.message
-    key = [ids(topics["topic_id"]).take(partitions.parent), *who(batch, message)]
-    peak = {"partition": partitions["partition"], "latest": batch.exchanges.ts_ns[message]}
-    by_id = topics.present("topic_id")[partitions.parent]
-    return Rows("partition_use", key, message, peak=peak).where(by_id)
-
-
-def zero(batch: Batch, api: str, topics: Table) -> Rows:
-    """Requests by id that carry none."""
-    message = topics.message
-    bare = topics.present("topic_id") & ~topics["topic_id"].any(axis=1)
-    return Rows("zero_use", [*who(batch, message), constant(api, len(topics))], message).where(bare)
-
-
-def assigned(batch: Batch) -> Iterator[Rows]:
-    """Topics that a coordinator hands to the members of a group of the new protocol."""
-    for api, path in ASSIGNMENTS:
-        tables, asks = batch.tables(api, "response"), batch.tables(api, "request")
-        if tables and asks:
-            topics, header = tables[path], asks[""]
-            request = batch.partner(topics.message, REQUEST)
-            at = row_of(header, request)
-            group = texts(header["group_id"]).take(at)
-            key = [ids(topics["topic_id"]), group, batch.endpoint(topics.message)]
-            yield Rows("assigned", key, topics.message).where(at >= 0)
-
-
-def described(batch: Batch) -> Iterator[Rows]:
-    """Names and ids that a group's description pairs."""
-    tables = batch.tables("ConsumerGroupDescribe", "response")
-    for part in ("assignment", "target_assignment") if tables else ():
-        topics, members, groups = (
-            tables[path] for path in (f"groups.members.{part}.topic_partitions", "groups.members", "groups")
-        )
-        group = texts(groups["group_id"]).take(members.parent[topics.parent])
-        key = [texts(topics["topic_name"]), ids(topics["topic_id"]), group, batch.endpoint(topics.message)]
-        yield Rows("described", key, topics.message)
+    request, ts_ns = partitions.partner, partitions.batch.exchanges.ts_ns
+    used, error = np.where(request >= 0, ts_ns[request], partitions.ts_ns), partitions["error_code"]
+    key, by_id = f"topic_id ={api} @who", partitions.present("topic_id")
+    return partitions.states("use", key, by_id, peak={"used": used}, error=error)

@@ -4,10 +4,11 @@ Knows: what following found out about each connection and what became of each me
 Rule: facts of a connection are cumulative, so the greatest holds; what was not seen is counted and never called broken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirecheck.decode.api_names import key_of, name_of
 from wirecheck.decode.connection.exchanges import (
@@ -23,9 +24,9 @@ from wirecheck.decode.dialect import suggested
 from wirecheck.decode.message import Dialect, Status, Tolerance
 from wirecheck.decode.wire import SIDES
 from wirecheck.judge.claims.batch import Batch, connection_key, value_per
-from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Runs, Sighting, slot_name
+from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, WAITED, Claim, Sighting, slot_name
 from wirecheck.judge.claims.extract.clients import who
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped
+from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant, grouped, spans, spelled
 
 FACTS = (
     "frames",
@@ -60,10 +61,16 @@ DIRECTIONS = ("request", "response")
 
 def claims(batch: Batch) -> Iterator[Rows]:
     yield from read(batch)
-    yield from unanswered(batch)
+    yield unanswered(batch)
     yield from broken(batch)
     yield from unpaired(batch)
-    yield from dialects(batch)
+    message = np.flatnonzero((batch.decoded.dialect >= Dialect.KIP516_DRAFT) & (batch.decoded.status == Status.OK))
+    dialect = words(batch.decoded.dialect[message], [Dialect(number).label for number in range(len(Dialect))])
+    yield Rows("dialect", [batch.host(message), batch.endpoint(message), dialect], message)
+
+
+def words(codes: NDArray[Any], values: Sequence[str]) -> Column:
+    return Column(codes.astype(np.int64), values)
 
 
 def connections(batch: Batch) -> Iterator[Claim]:
@@ -104,37 +111,36 @@ def facts(connection: Connection) -> dict[str, Any]:
 def read(batch: Batch) -> Iterator[Rows]:
     """How many messages each connection had, and what became of them."""
     every = np.arange(len(batch.decoded))
-    status = batch.decoded.status.astype(np.int64)
     names = ["decoded_messages", *(f"undecoded_messages:{Status(s).name.lower()}" for s in range(1, len(Status)))]
-    key = connection_key(batch, every)
-    yield Rows("connection", key, every, constant("messages", len(every)))
-    yield Rows("connection", key, every, Column(status, names))
-    yield from proxied(batch)
-    yield from possible_drafts(batch)
     exchanges = batch.exchanges
     one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
-    outcome = Column(exchanges.outcome.astype(np.int64), [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
-    yield Rows("connection", connection_key(batch, one), one, outcome)
+    outcome = words(exchanges.outcome, [f"exchanges:{name.replace('-', '_')}" for name in OUTCOMES])
+    for message, counted in (
+        (every, constant("messages", len(every))),
+        (every, words(batch.decoded.status, names)),
+        proxied(batch),
+        *possible_drafts(batch),
+        (one, outcome),
+    ):
+        yield Rows("connection", connection_key(batch, message), message, counted)
 
 
-def proxied(batch: Batch) -> Iterator[Rows]:
+def proxied(batch: Batch) -> tuple[Ints, Column]:
     """Messages that came through a proxy, by the host it names; their client is the proxy."""
     hosts = [c.proxied_for.host if c.proxied_for is not None else None for c in batch.exchanges.connections]
     named = {host: place for place, host in enumerate(dict.fromkeys(host for host in hosts if host is not None))}
-    if named:
-        codes = np.array([-1 if host is None else named[host] for host in hosts], np.int64)[batch.exchanges.connection]
-        names = [f"proxied_messages:{host}" for host in named]
-        message = np.flatnonzero(codes >= 0)
-        yield Rows("connection", connection_key(batch, message), message, Column(codes[message], names))
+    codes = np.array([-1 if host is None else named[host] for host in hosts], np.int64)[batch.exchanges.connection]
+    message = np.flatnonzero(codes >= 0)
+    return message, Column(codes[message], [f"proxied_messages:{host}" for host in named])
 
 
-def possible_drafts(batch: Batch) -> Iterator[Rows]:
+def possible_drafts(batch: Batch) -> Iterator[tuple[Ints, Column]]:
     """Messages that a draft nobody named would read, by its name."""
     message = np.flatnonzero(batch.decoded.status == Status.POSSIBLY_A_DRAFT)
     names = suggested(batch.decoded.messages.take(message)) if len(message) else []
     for name in dict.fromkeys(filter(None, names)):
         rows = message[[one == name for one in names]]
-        yield Rows("connection", connection_key(batch, rows), rows, constant(f"draft_messages:{name}", len(rows)))
+        yield rows, constant(f"draft_messages:{name}", len(rows))
 
 
 def unpaired(batch: Batch) -> Iterator[Rows]:
@@ -146,31 +152,20 @@ def unpaired(batch: Batch) -> Iterator[Rows]:
         yield Rows("stray", [*connection_key(batch, message), constant(what, len(message))], message)
 
 
-def dialects(batch: Batch) -> Iterator[Rows]:
-    """Messages read by the layouts of a draft."""
-    message = np.flatnonzero((batch.decoded.dialect >= Dialect.KIP516_DRAFT) & (batch.decoded.status == Status.OK))
-    names = [Dialect(number).label for number in range(len(Dialect))]
-    dialect = Column(batch.decoded.dialect[message].astype(np.int64), names)
-    yield Rows("dialect", [batch.host(message), batch.endpoint(message), dialect], message)
-
-
-def unanswered(batch: Batch) -> Iterator[Rows]:
+def unanswered(batch: Batch) -> Rows:
     exchanges = batch.exchanges
     rows = np.flatnonzero(np.isin(exchanges.outcome, UNANSWERED) & (exchanges.request >= 0))
     message = exchanges.request[rows]
-    outcome = Column(exchanges.outcome[rows].astype(np.int64), [name.replace("-", "_") for name in OUTCOMES])
+    outcome = words(exchanges.outcome[rows], [name.replace("-", "_") for name in OUTCOMES])
     key = [batch.host(message), batch.endpoint(message), batch.api(message), outcome]
     due_ns = exchanges.ts_ns[message] + waits_ns(batch, message)
     close_ns = np.array([connection.close_ns or 0 for connection in exchanges.connections], np.int64)
-    late_s = (close_ns[exchanges.connection[message]] - due_ns) // SECOND_NS
+    late_s = np.clip((close_ns[exchanges.connection[message]] - due_ns) // SECOND_NS, 0, LATEST_S)
     closed = np.isin(exchanges.outcome[rows], (CLOSED_BY_SERVER, CLOSED_BY_CLIENT))
-    words = [
-        f"late:{min(max(0, late), LATEST_S)}" if shut else f"{due // SLOT_NS}:due"
-        for shut, late, due in zip(closed.tolist(), late_s.tolist(), due_ns.tolist(), strict=True)
-    ]
-    unique = {word: code for code, word in enumerate(dict.fromkeys(words))}
-    tally = Column(np.array([unique[word] for word in words], np.int64), list(unique))
-    yield Rows("unanswered", key, message, tally)
+    late, due = Column(np.where(closed, late_s, -1)), Column(np.where(closed, -1, due_ns // SLOT_NS))
+    return Rows(
+        "unanswered", key, message, spelled(lambda s, slot: f"late:{s}" if s >= 0 else f"{slot}:due", late, due)
+    )
 
 
 def waits_ns(batch: Batch, message: Ints) -> Ints:
@@ -200,49 +195,28 @@ def answered(batch: Batch) -> Iterator[Claim]:
     late = late[ts_ns[late] - sent_ns[late] - waits_ns(batch, asked[late]) >= OVERDUE_NS]
     endpoint, slot = batch.endpoint(answer), ts_ns // SLOT_NS
     each, sample = grouped([endpoint, Column(slot)])
-    first, last = np.full(len(sample), np.iinfo(np.int64).max), np.zeros(len(sample), np.int64)
-    np.minimum.at(first, each, ts_ns)
-    np.maximum.at(last, each, ts_ns)
-    counts = np.bincount(each, minlength=len(sample))
-    for number, row in enumerate(sample.tolist()):
-        run = [int(counts[number]), int(first[number]), int(last[number])]
-        yield answers(
-            batch, int(answer[row]), endpoint.value(row), {SUCCESS: {slot_name(int(slot[row])): {OTHERS: run}}}
-        )
+    first, last, counts = spans(ts_ns, each, len(sample))
+    runs = [(row, SUCCESS, OTHERS, [counts[at], first[at], last[at]]) for at, row in enumerate(sample.tolist())]
     for row in late.tolist():
         client = batch.names[exchanges.connection[asked[row]]][0]
-        run = [1, int(sent_ns[row]), int(ts_ns[row])]
-        yield answers(
-            batch, int(answer[row]), endpoint.value(row), {WAITED: {slot_name(int(slot[row])): {client: run}}}
-        )
-
-
-def answers(batch: Batch, message: int, endpoint: str, runs: Runs) -> Claim:
-    return Claim("answered", (endpoint,), batch.sightings.at(message), runs=runs)
+        runs.append((row, WAITED, client, [1, int(sent_ns[row]), int(ts_ns[row])]))
+    for row, which, port, run in runs:
+        seen, over_time = batch.sightings.at(int(answer[row])), {which: {slot_name(int(slot[row])): {port: run}}}
+        yield Claim("answered", (endpoint.value(row),), seen, runs=over_time)
 
 
 def broken(batch: Batch) -> Iterator[Rows]:
     """Messages that could not be read, or only with a tolerance."""
     status, messages = batch.decoded.status, batch.decoded.messages
-    unknown = np.flatnonzero(status == Status.UNKNOWN_API)
-    yield Rows("unknown", unknown_key(batch, unknown, constant(None, len(unknown)), "api"), unknown)
-    newer = np.flatnonzero(status == Status.UNKNOWN_VERSION)
-    yield Rows("unknown", unknown_key(batch, newer, Column(batch.version(newer)), "version"), newer)
+    for reason, why in (("api", Status.UNKNOWN_API), ("version", Status.UNKNOWN_VERSION)):
+        message = np.flatnonzero(status == why)
+        version = Column(batch.version(message)) if reason == "version" else constant(None, len(message))
+        key = [batch.api(message), version, batch.endpoint(message), constant(reason, len(message))]
+        yield Rows("unknown", [*key, batch.host(message)], message)
     bad = np.flatnonzero(status >= Status.TRUNCATED)
-    key = [
-        batch.api(bad),
-        Column(batch.version(bad)),
-        Column(messages.side[bad].astype(np.int64), SIDES),
-        Column(status[bad].astype(np.int64), [Status(s).name.lower().replace("_", " ") for s in range(len(Status))]),
-        batch.client_id(bad),
-        *connection_key(batch, bad),
-    ]
-    yield Rows("malformed", key, bad)
+    reasons = words(status[bad], [Status(s).name.lower().replace("_", " ") for s in range(len(Status))])
+    key = [batch.api(bad), Column(batch.version(bad)), words(messages.side[bad], SIDES), reasons, batch.client_id(bad)]
+    yield Rows("malformed", [*key, *connection_key(batch, bad)], bad)
     odd = np.flatnonzero(batch.decoded.tolerance)
-    names = [tolerance.name.lower().replace("_", "-") for tolerance in Tolerance]
-    tolerance = Column(batch.decoded.tolerance[odd].astype(np.int64), names)
+    tolerance = words(batch.decoded.tolerance[odd], [one.name.lower().replace("_", "-") for one in Tolerance])
     yield Rows("tolerated", [*who(batch, odd), batch.api(odd), tolerance], odd)
-
-
-def unknown_key(batch: Batch, message: Ints, version: Column, reason: str) -> list[Column]:
-    return [batch.api(message), version, batch.endpoint(message), constant(reason, len(message)), batch.host(message)]
