@@ -42,6 +42,8 @@ class Ledger:
         """How many each loaded shard had then."""
         self.loaded: dict[str, Shard] = {}
         self.changed: set[str] = set()
+        self.places: dict[Subject, tuple[str, Shard]] = {}
+        """Of subjects that claims came of: looked up once per batch."""
         self.touched: set[Subject] = set()
         """Subjects of which something new was stated since they were last judged."""
         self.repeated: set[Subject] = set()
@@ -50,10 +52,16 @@ class Ledger:
         """Subjects of which traffic without an error goes on, and nothing else."""
 
     def absorb(self, claim: Claim) -> None:
-        identity = claim.identity
+        identity = claim.kind, claim.key
         for subject in claim.subjects():  # all of them, or it is not filed at all
-            name = shard_of(subject)
-            claims = self.shard(name).made(subject)
+            place = self.places.get(subject)
+            if place is None:
+                name = shard_of(subject)
+                place = self.places[subject] = name, self.shard(name)
+            name, shard = place
+            claims = shard.asked.get(subject)
+            if claims is None:
+                claims = shard.made(subject)
             known = claims.get(identity)
             if known is None:
                 claims[identity] = claim.copy()
@@ -129,6 +137,7 @@ class Ledger:
             self.sizes[space] = self.count(space)
         self.before = {name: len(shard) for name, shard in self.loaded.items()}
         self.changed.clear()
+        self.places.clear()
         return changed
 
     def leave(self, given_back: Mapping[str, bytes]) -> None:
@@ -137,6 +146,7 @@ class Ledger:
             if name in given_back:
                 KEPT.keep(given_back[name], shard)
         self.loaded.clear()
+        self.places.clear()
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:

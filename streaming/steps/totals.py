@@ -6,6 +6,7 @@ Rule: a total is part of the batch that moved it: a batch that Spark repeats, or
 counts nothing twice. Details come from closed sets: what the layouts do not know is `other`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -49,31 +50,34 @@ class Totals:
 
     def claims(self, claims: Iterable[Claim], ledger: Ledger) -> None:
         """Before the ledger has absorbed them: it says how far a connection was counted."""
+        found: Counter[tuple[str, str]] = Counter()
         for claim in claims:
             if claim.kind == "connection":
                 (subject,) = claim.subjects()
-                self.connection(claim, ledger.claims_of(*subject).get(claim.identity))
+                self.connection(claim, ledger.claims_of(*subject).get(claim.identity), found)
             elif claim.kind == "mark":  # what decoding set aside
-                self.add(str(claim["what"]), "", claim.tally.get("count", 0))
+                found[str(claim["what"]), ""] += claim.tally.get("count", 0)
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
-                    self.add("exchanges", spoken(word), count)
+                    found["exchanges", spoken(word)] += count
+        for (measure, detail), count in found.items():
+            self.add(measure, detail, count)
 
-    def connection(self, claim: Claim, before: Claim | None) -> None:
+    def connection(self, claim: Claim, before: Claim | None, found: Counter[tuple[str, str]]) -> None:
         peak = before.peak if before else {}
         for fact, measure in GROWING.items():
-            self.add(measure, "", claim.peak.get(fact, 0) - peak.get(fact, 0))
+            found[measure, ""] += max(0, claim.peak.get(fact, 0) - peak.get(fact, 0))
         if transport(peak) is None and (now := transport({**peak, **newer(claim.peak, peak)})):
-            self.add("connections", now, 1)
+            found["connections", now] += 1
         for word, count in claim.tally.items():
             measure, _, detail = word.partition(":")
             if word == "decoded_messages":
-                self.add("messages", "decoded", count)
+                found["messages", "decoded"] += count
             elif measure == "undecoded_messages":
-                self.add("messages", "malformed" if detail in MALFORMED else "undecoded", count)
-                self.add("undecoded_messages", detail, count)
+                found["messages", "malformed" if detail in MALFORMED else "undecoded"] += count
+                found["undecoded_messages", detail] += count
             elif word in ALONE:
-                self.add("exchanges", f"{OTHER}:{OTHER}", count)
+                found["exchanges", f"{OTHER}:{OTHER}"] += count
 
     def hear(self, said: Marks) -> None:
         for mark in said.marks:
