@@ -4,11 +4,12 @@ Knows: the forms in which changes are printed, and how many lines a terminal sho
 requests change something (decode/show/changes.py).
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from wirecheck.commands import names
+from wirecheck.commands import names, options
 from wirecheck.commands.frame_tables import capture_frames
 from wirecheck.commands.listing import Cells, Listing, Row, clock, inputs_argument, options_of_listing, rfc3339
 from wirecheck.commands.screen import note, tell
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--object", "name", metavar="NAME", help="Only changes of this topic, group, user or broker.")
 @click.option("--failed", is_flag=True, help="Only requests that were refused or not answered.")
 @click.option("--all", "every", is_flag=True, help="Print all lines, also if they are more than a screen.")
+@options.principals()
 @options_of_listing
 def changes(
     inputs: tuple[str, ...],
@@ -32,6 +34,7 @@ def changes(
     failed: bool,
     every: bool,
     strict: bool,
+    no_principals: bool,
 ) -> None:
     """List who changed what: topics, partitions, configurations, ACLs, quotas, credentials, groups, leaders, features.
 
@@ -53,6 +56,8 @@ def changes(
     with capture_frames(inputs, strict=strict) as frames:
         found = changes_of(frames, ports)
         chosen = [change for change in found.merged() if wanted(change, name, failed=failed)]
+        if no_principals:
+            chosen = [replace(change, principal=None, host="") for change in chosen]
         LISTING.show(chosen, form, every=every)
         if found.others:
             tell(f"wirecheck: {found.others:,} more requests are not listed; {MOST_CHANGES:,} are kept")
@@ -74,7 +79,7 @@ def cells(change: "Change", dated: bool) -> Cells:
         (f"{change.action} {of_type}{change.object or '(all)'}", "topic"),
         (change.client_id or "(no client ID)", "client"),
         (change.principal or "-", "principal"),
-        (names.in_text(change.host), "host"),
+        (names.in_text(change.host) or "-", "host"),
         (via or f"via {names.in_text(change.via_broker or '')}", "via"),
         (answer, "latency" if change.error is None else "error" if change.error != "NONE" else "ok"),
         (change.details, "details"),
@@ -104,7 +109,7 @@ def row(change: "Change") -> Row:
         "details": change.details,
         "principal": change.principal,
         "client_id": change.client_id,
-        "host": change.host,
+        "host": change.host or None,
         "via_broker": change.via_broker,
         "error": change.error,
         "frame": {"source": change.frame.source, "first": change.frame.first},

@@ -88,6 +88,7 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @options.ports()
 @options.dialect()
 @click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
+@options.principals()
 @click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")),
@@ -116,6 +117,8 @@ def monitor(
     from wirecheck.streaming.run.plan import MonitorError, Plan
     from wirecheck.streaming.steps.settings import Settings
 
+    if choices.pop("no_principals"):
+        ctx.meta["judge"] = [*ctx.meta.get("judge", ()), "principals=0"]
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)

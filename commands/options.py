@@ -162,6 +162,15 @@ def interfaces(what: str) -> Decorator:
     )
 
 
+def principals() -> Decorator:
+    return click.option(
+        "--no-principals",
+        is_flag=True,
+        envvar="WIRECHECK_NO_PRINCIPALS",
+        help="Omit the principal and the address of who changed a topic; the client ID stays.",
+    )
+
+
 def strict() -> Decorator:
     return click.option("--strict", is_flag=True, help="Exit with status 2 if part of the input could not be read.")
 

@@ -59,6 +59,7 @@ SCHEMA_VERSION = 1
 @options.form("json", "markdown", "junit", "sarif")
 @options.choice()
 @options.strict()
+@options.principals()
 @click.option("--keep-records", is_flag=True, help="Do not redact records and secrets.")
 @options.quiet()
 @click.option("-v", "--verbose", is_flag=True, help="Also show coverage, topics and every finding; and Spark's log.")
@@ -165,15 +166,18 @@ def judged(
     cluster: str,
     ports: tuple[int, ...],
     keep_records: bool,
+    no_principals: bool,
     looked_into: bool,
     **switches: Any,
 ) -> "tuple[Result, Row | None, str, Row]":
     """What the frames of all inputs say; when they were captured; where none was Kafka's, which ports were busy; what
     a page shows of them.
     """
+    from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
-    settings = Settings(ports=frozenset(ports), **switches)
+    judge = JudgeSettings(principals=not no_principals)
+    settings = Settings(ports=frozenset(ports), judge=judge, **switches)
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None

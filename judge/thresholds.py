@@ -63,6 +63,8 @@ class Settings:
     """A client that never got anything of a topic is hurt by so many error answers ..."""
     never_s: int = 60
     """... over at least this long: some poll once in a while."""
+    principals: int = 1
+    """Whether findings name the principal and the address of who changed a topic; 0: the client ID alone."""
 
     @property
     def broker_grace_ns(self) -> int:

@@ -9,15 +9,16 @@ command holds it, and escaped where it is printed.
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
+from wirecheck.decode.peer import Conversation
 from wirecheck.story import harm
 from wirecheck.story.causes import requesters
-from wirecheck.story.entries import cause_sentences, origin
+from wirecheck.story.entries import cause_sentences, clock, origin
 from wirecheck.story.remedies import remedy
 
 Row = Mapping[str, Any]
@@ -90,15 +91,39 @@ def card(
 ) -> dict[str, Any]:
     """Of an entry and its harms; `every` has those of other entries too, which this one may be behind."""
     of = harm_of(entry, harms, every, context)
-    cause = cause_of(entry, of, harms, context)
+    facts = CardFacts(entry, of, harms, context)
+    cause = cause_of(facts)
     hurts = of["clients"] or (of["partitions"] and entry["kind"] != "visibility")
     return {
         "headline": capitalized(of["sentence"] if hurts else fault(entry, cause, context)),
         "harm": of,
         "cause": cause,
-        "action": action_of(entry, of, stale_brokers(harms), context),
+        "action": action_of(facts),
         "evidence": evidence_of(entry, of, context),
     }
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What the sentences of one card are made of."""
+
+    entry: Row
+    harmed: Row
+    harms: Sequence[harm.Attached]
+    context: CardContext
+
+    @property
+    def row(self) -> Row:
+        return self.context.findings[self.entry["findings"][0]]
+
+    @cached_property
+    def stale(self) -> list[int]:
+        """Brokers that may be why clients keep an old topic ID."""
+        return sorted({broker for one in self.harms if one.sure for row in one.may_also for broker in row["brokers"]})
+
+    def of(self, entry: Row) -> "CardFacts":
+        """The same card's facts for one of its consequences."""
+        return replace(self, entry=entry)
 
 
 def fault(entry: Row, cause: Row, context: CardContext) -> str:
@@ -235,14 +260,13 @@ def partitions_of(entry: Row, context: CardContext) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (one["what"] != LEADERLESS, one["first_seen"], str(one["topic"])))
 
 
-LEADERLESS, SHORT = "no working leader", "one replica short"
-LACKING = {"CTL010": LEADERLESS, "CTL011": SHORT, "TID002": SHORT}
+LEADERLESS = "no working leader"
 
 
 def lacking(row: Row) -> str | None:
-    if row["code"] == "FET001" and followers(row):
-        return SHORT
-    return LACKING.get(row["code"])
+    """What partitions lack by a finding."""
+    known = {name for name, value in row["words"].items() if value}
+    return next((one.text for one in sentences().get((row["code"], "lacks"), ()) if one.needs <= known), None)
 
 
 def followers(row: Row) -> list[int]:
@@ -268,44 +292,69 @@ def partition_sentence(partitions: Sequence[Row]) -> str:
 # cause
 
 
-def cause_of(entry: Row, of: Row, harms: Sequence[harm.Attached], context: CardContext) -> dict[str, Any]:
-    """What happened and when: never later than the harm, which the same answers may show first."""
-    row = context.findings[entry["findings"][0]]
-    if row["code"] == "TID001":
-        text = recreated(row) + kept_old_id(of, stale_brokers(harms))
-    elif of["clients"] and row["code"] in causes():
-        text = filled(causes()[row["code"]], entry, of, context) or str(row["summary"]).removesuffix(".")
-    elif entry["consequences"] and row["code"] in cause_sentences():
-        text = origin(row, dated=context.dated)
-    else:
-        text = str(row["summary"]).removesuffix(".")
-    if (more := entry["count"] - 1) and row["code"] != "TID001":
+def cause_of(facts: CardFacts) -> dict[str, Any]:
+    """What happened, when, and by whom: never later than the harm, which the same answers may show first."""
+    entry, row, harms = facts.entry, facts.row, facts.harms
+    text = sentence("cause", facts)
+    if text is None:
+        ends = entry["consequences"] and row["code"] in cause_sentences()
+        text = origin(row, dated=facts.context.dated) if ends else str(row["summary"]).removesuffix(".")
+    if (more := entry["count"] - 1) and row["code"] != RECREATED:
         text += f" ({more:,} more like it)"
     unsure = list(dict.fromkeys(one.harm["client_id"] or "" for one in harms if not one.sure))
     text += f"; {possible_sentence(unsure)}" if unsure else ""
-    return {"sentence": text, "time": min([row["first_seen"], *(one.harm["first_seen"] for one in harms)])}
+    began = written(row["words"]["ended"]) if row["words"].get("ended") else row["first_seen"]
+    return {
+        "sentence": text,
+        "time": min([began, *(one.harm["first_seen"] for one in harms)]),
+        "by": by_of(facts),
+    }
 
 
-def recreated(row: Row) -> str:
-    """`songs was deleted at 00:44:48 and recreated at 00:44:51`."""
-    first, last = row["first_seen"], row["last_seen"]
-    if not row["words"].get("how"):
-        return f"{row['topic']} was recreated at {last[11:19]}"
-    when = f"and recreated at {last[11:19]}"
-    return f"{row['topic']} was deleted {when if first[:19] == last[:19] else f'at {first[11:19]} {when}'}"
+def written(clock: str) -> str:
+    """`2026-11-21 00:44:48.284 UTC` as the JSON has it."""
+    return f"{clock[:10]}T{clock[11:23]}000Z"
 
 
-def kept_old_id(of: Row, brokers: Sequence[int]) -> str:
-    kept = list(dict.fromkeys(one["client_id"] or "a client" for one in of["clients"]))
-    if not kept:
-        return ""
-    text = f"; {listed(kept)} kept the old topic ID"
-    return f"{text}, which {numbered(brokers)} may still give them" if brokers else text
+DELETED, CREATED = "deleted_by", "created_by"
 
 
-def stale_brokers(harms: Sequence[harm.Attached]) -> list[int]:
-    """Brokers that may be why clients keep an old topic ID."""
-    return sorted({broker for one in harms if one.sure for row in one.may_also for broker in row["brokers"]})
+def by_of(facts: CardFacts) -> dict[str, Any] | None:
+    """Who did it; None where nobody was seen to, or several may have."""
+    row = facts.row
+    if one := requester(row, DELETED) or requester(row, CREATED):
+        return one
+    names = row["client_ids"] if sentence("by", facts) else []
+    hosts = {Conversation.of(side["connection"]).client.host for side in row["sides"] if side["connection"]}
+    host = hosts.pop() if len(hosts) == 1 else None
+    return {"principal": None, "client_id": names[0] or None, "host": host} if len(names) == 1 else None
+
+
+def requester(row: Row, action: str) -> dict[str, Any] | None:
+    """Who asked for one of the changes that a finding is about."""
+    words = row["words"]
+    found = {name: words.get(f"{action}_{name}") for name in ("principal", "client_id", "host")}
+    return found if any(found.values()) else None
+
+
+def by_whom(row: Row) -> str:
+    """` by lab-admin (User:alice, 10.0.0.9)`; both where one client deleted the topic and another created it."""
+    deleted, created = requester(row, DELETED), requester(row, CREATED)
+    if deleted == created:
+        return f" by {party(deleted)}" if deleted else ""
+    parts = (f"{what} by {party(one)}" for what, one in (("deleted", deleted), ("recreated", created)) if one)
+    return f" ({', '.join(parts)})"
+
+
+def party(one: Row) -> str:
+    known = ", ".join(filter(None, (one["principal"], one["host"])))
+    return f"{one['client_id'] or 'a client without an ID'}{f' ({known})' if known else ''}"
+
+
+def kept_old_id(facts: CardFacts) -> str:
+    kept = list(dict.fromkeys(one["client_id"] or "a client" for one in facts.harmed["clients"]))
+    text = f"; {listed(kept)} kept the old topic ID" if kept else ""
+    return f"{text}, which {numbered(facts.stale)} may still give them" if kept and facts.stale else text
 
 
 def numbered(brokers: Sequence[int]) -> str:
@@ -355,56 +404,78 @@ def rejected(api: str, error: str, count: int) -> str:
 # action
 
 
-def templates(name: str) -> Mapping[str, str]:
-    lines = Path(__file__).with_name(name).read_text("ascii").splitlines()[1:]
-    return dict(line.split("\t") for line in lines)
+class Sentence(NamedTuple):
+    needs: frozenset[str]
+    """Words without which it says nothing."""
+    text: str
+
+
+OPTIONAL = frozenset({"by", "kept"})
+"""Words that a sentence does without."""
+RECREATED = "TID001"
+"""Its sentences name all of its clients; several of it are several topics."""
 
 
 @cache
-def actions() -> Mapping[str, str]:
-    return templates("actions.tsv")
+def sentences() -> Mapping[tuple[str, str], Sequence[Sentence]]:
+    """By code and part of the card, in their order: the first counts of which all words are known."""
+    found: dict[tuple[str, str], list[Sentence]] = {}
+    for line in Path(__file__).with_name("card_sentences.tsv").read_text("ascii").splitlines()[1:]:
+        code, part, needs, text = line.split("\t")
+        fields = {name for _, name, *_ in Formatter().parse(text) if name} - OPTIONAL
+        found.setdefault((code, part), []).append(Sentence(frozenset({*fields, *needs.split()}), text))
+    return found
 
 
-@cache
-def causes() -> Mapping[str, str]:
-    """What a finding that hurts clients is called on a card."""
-    return templates("harmful_causes.tsv")
+def sentence(part: str, facts: CardFacts) -> str | None:
+    """None where the finding lacks a word of each."""
+    known = sentences().get((facts.row["code"], part))
+    if known is None:
+        return None
+    words = words_of(facts)
+    return next((one.text.format(**words) for one in known if all(words.get(name) for name in one.needs)), None)
 
 
-def action_of(entry: Row, of: Row, stale: Sequence[int], context: CardContext) -> dict[str, Any]:
-    """What to do about the cause, or, where each consequence needs its own, about these."""
-    ones = [entry] if not any(one["own_next"] for one in entry["consequences"]) else entry["consequences"]
-    texts = [advice(one, of, context) for one in ones]
-    if entry["code"] == "TID001" and of["clients"]:
-        hurt_clients = list(dict.fromkeys(who(one) for one in of["clients"]))
-        others = [advice(one, of, context) for one in entry["consequences"] if one["code"] not in RESTARTS]
-        first = f"Look at the metadata lag of {numbered(stale)}." if stale else ""
-        texts = [first, f"{'Then restart' if stale else 'Restart'} {listed(hurt_clients)}.", *others]
-    return {"sentence": " ".join(dict.fromkeys(filter(None, texts))), "commands": commands(entry, of, context)}
-
-
-RESTARTS = frozenset({"FET001", "FET005", "FET007", "GRP005", "TID005"})
-"""Findings that a restart of their clients ends."""
-
-
-def advice(entry: Row, of: Row, context: CardContext) -> str:
-    row = context.findings[entry["findings"][0]]
-    template = actions().get(row["code"])
-    return (template and filled(template, entry, of, context)) or remedy(row["code"])
-
-
-def filled(template: str, entry: Row, of: Row, context: CardContext) -> str | None:
-    """None where the finding lacks a word of the template."""
-    row = context.findings[entry["findings"][0]]
-    words = {
+def words_of(facts: CardFacts) -> dict[str, str]:
+    entry, row, dated = facts.entry, facts.row, facts.context.dated
+    deleted = clock(row["words"].get("ended", ""), dated=dated).strip()
+    created = clock(row["words"].get("time") or row["last_seen"], dated=dated)
+    return {
         **row["words"],
-        "clients": affected(entry, of, context),
+        "clients": affected(entry, facts.harmed, facts.context),
+        "hurt": listed(list(dict.fromkeys(who(one) for one in facts.harmed["clients"]))),
+        "stale": numbered(facts.stale) if facts.stale else "",
         "brokers": ", ".join(map(str, entry["brokers"])),
         "topic": row["topic"] or "(not named)",
         "topic_id": (row["topic_ids"] or [""])[0],
+        "deleted": deleted,
+        "created": created,
+        "at_once": created if created == deleted else "",
+        "by": by_whom(row),
+        "kept": kept_old_id(facts),
     }
-    fields = {name for _, name, *_ in Formatter().parse(template) if name}
-    return template.format(**words) if all(words.get(name) for name in fields) else None
+
+
+def action_of(facts: CardFacts) -> dict[str, Any]:
+    """What to do about the cause, or, where each consequence needs its own, about these; hurt clients first."""
+    entry = facts.entry
+    ones = entry["consequences"] if any(one["own_next"] for one in entry["consequences"]) else [entry]
+    first = sentence("action", facts) if entry not in ones else None
+    others = [one for one in ones if not (first and restarts(one["code"]))]
+    texts = [first, *(advice(facts.of(one)) for one in others)]
+    return {
+        "sentence": " ".join(dict.fromkeys(filter(None, texts))),
+        "commands": commands(entry, facts.harmed, facts.context),
+    }
+
+
+def restarts(code: str) -> bool:
+    """Whether a restart of its clients ends a finding."""
+    return any(one.text.startswith("Restart {clients}") for one in sentences().get((code, "action"), ()))
+
+
+def advice(facts: CardFacts) -> str:
+    return sentence("action", facts) or remedy(facts.row["code"])
 
 
 def affected(entry: Row, of: Row, context: CardContext) -> str:

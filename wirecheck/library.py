@@ -300,13 +300,18 @@ def replay(
     ports: Sequence[int] = (),
     keylog: Path | Sequence[Path] = (),
     dialect: str = "kafka",
+    principals: bool = True,
 ) -> Verdict:
-    """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does."""
+    """Check captures, or folders of an agent's frames, as `wirecheck replay --engine local` does.
+
+    Without `principals`, the principal and the address of who changed a topic are omitted.
+    """
     from pathlib import Path as Place
 
     from wirecheck.commands.inputs import files_of, frames_of, judged_locally
     from wirecheck.commands.options import using_key_logs
     from wirecheck.commands.replay import captured_of
+    from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
     with (
@@ -319,7 +324,8 @@ def replay(
         if not named:
             raise InputError(NOTHING_NAMED)
         with frames_of(named, Place(scratch) / "frames", cluster, keep_records=False) as frames:
-            result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect)).result()
+            judge = JudgeSettings(principals=principals)
+            result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect, judge=judge)).result()
             captured = captured_of(files_of(frames))
         return verdict(result, tuple(named), captured, [str(path) for path in several(keylog)])
 

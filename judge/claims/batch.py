@@ -29,9 +29,19 @@ ABSENT: dict[str, Table] = {}
 
 
 @dataclass(frozen=True)
+class Senders:
+    """Per message from Envelopes, the principal and the host that a broker forwards it for."""
+
+    principal: Column
+    host: Column
+
+
+@dataclass(frozen=True)
 class Batch:
     exchanges: Exchanges
     decoded: Decoded
+    senders: Senders | None = None
+    """None where clients send the messages themselves."""
     read: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Tables that were asked for; they go with the batch, where a cache of the function's own would keep them all."""
 

@@ -87,9 +87,9 @@ def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -
     found = enveloped.inside(exchanges, decoded) if steps else None
     if found is None:
         return []
-    batch = Batch(found[0], answering(*found))
+    batch = Batch(found.exchanges, answering(found.exchanges, found.decoded), found.senders)
     stated = [claim for rows in stating(bindings.claims(batch)) for claim in reduced(rows, batch.sightings)]
-    return [*stated, *inner_claims(*found, steps - 1)]
+    return [*stated, *inner_claims(found.exchanges, found.decoded, steps - 1)]
 
 
 def answering(exchanges: Exchanges, decoded: Decoded) -> Decoded:

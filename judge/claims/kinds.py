@@ -51,6 +51,12 @@ STATED: Mapping[str, Kind] = {
     "deletion": kind(
         "name topic_id source endpoint by", "name:name id:topic_id", "{source}: topic {name} {topic_id} is deleted"
     ),
+    # who had a topic created or deleted; `how`: sent by the client itself, or forwarded in an Envelope
+    "changed": kind(
+        "name topic_id action client_id host principal how endpoint",
+        "name:name",
+        "{client_id} at {host} sends {action} of {name}",
+    ),
     "partition": kind(
         "topic_id partition source leader_epoch leader replicas isr",
         "id:topic_id",
@@ -336,6 +342,8 @@ TRAFFIC = frozenset(
 TRAFFIC |= {"session_asks", "session_begun", "spoken", "told", "use", "wrote"}
 """Kinds that are stated again as long as traffic goes on: without an error among them nobody has to look at once."""
 UNANSWERED = "unanswered_"
+SENT, FORWARDED = "sent", "forwarded"
+"""How a change was seen: from the client itself, or in the Envelope of a broker."""
 """Before the kind of what an order states whose answer was not seen; its key ends with the sender's host."""
 ORDERED = ("binding", "deletion", "partition", "unnumbered", "offline", "ordered", "full_order", "stopped")
 KINDS: Mapping[str, Kind] = {

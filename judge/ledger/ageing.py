@@ -25,6 +25,7 @@ from wirecheck.judge.ledger.connection_sums import ADDED, connection_of
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
 LASTING = {
+    "changed",
     "creation",
     "deletion",
     "server",
@@ -150,5 +151,5 @@ def ended(subject: Subject, ledger: Ledger, oldest_ns: int) -> bool:
 def of_ids(claims: list[Claim], ids: set[str]) -> Iterator[Claim]:
     """What names speak of ids that leave."""
     for claim in claims:
-        if ids and claim.kind in {"binding", "creation", "deletion", "ordered"} and claim["topic_id"] in ids:
+        if ids and claim.kind in {"binding", "changed", "creation", "deletion", "ordered"} and claim["topic_id"] in ids:
             yield claim

@@ -21,6 +21,8 @@ SIDES = 16
 """A finding shows so many sides; its count says how often it was seen."""
 GROWING = frozenset({"count", "last", "told", "connections", "bytes", "gaps", "cut"})
 """Words of summaries that go on while the same is seen again: how often, and when last."""
+BY = "_by_"
+"""In the names of words that say who changed a topic: they may be seen later than the change."""
 SAME = ("kind", "cluster", "topic", "topic_ids", "client_ids", "brokers", "first_seen")
 """Columns of a finding of which each change is news."""
 
@@ -158,5 +160,6 @@ def news_of(rule: Rule, evidence: Evidence, row: Mapping[str, Any]) -> int:
     """A number that changes with all of a finding but how often it was seen, when last, and by what since the first."""
     words = words_of(evidence, row["brokers"])
     steady = rule.summary.format(**{name: Unsaid() if name in GROWING else word for name, word in words.items()})
-    said = [steady, row["sides"][0], *(row[column] for column in SAME)]
+    who = [evidence.words[name] for name in evidence.words if BY in name]
+    said = [steady, row["sides"][0], *(row[column] for column in SAME), who]
     return zlib.crc32(json.dumps(said).encode())

@@ -164,7 +164,7 @@ def lives(candidates: list[Beginning], announced: list[Announced], diverged: lis
         epoch = one.claim["epoch"] if one.claim.kind == "log_epoch" else None
         again = epoch is not None and one.written_ns - begun.get(epoch, one.written_ns) > MARGIN_NS
         if committed > one.offset or again:
-            lost = tuple(taken_back(one, last, diverged)) if last else ()
+            lost = tuple(taken_back(one, before, diverged))
             order = last.claim if last else None
             found.append(Life(one.claim.first.ts_ns, one.written_ns, one.offset, one.claim, committed, order, lost))
             begun.clear()
@@ -187,10 +187,17 @@ SOON_NS = 300 * 1_000_000_000
 """Followers of a log that went back ask for what it lost at once; a broker that stopped is started again by then."""
 
 
-def taken_back(one: Beginning, last: Announced, diverged: list[Claim]) -> Iterable[Claim]:
-    """Answers at the beginning of a life that take from a follower what the life before had committed."""
+def taken_back(one: Beginning, before: list[Announced], diverged: list[Claim]) -> Iterable[Claim]:
+    """Answers at the beginning of a life that take from a follower what the life before had committed: not those about
+    an epoch in which nothing was committed. A log that starts over has epochs without a record, too.
+    """
     for claim in sorted(diverged, key=lambda claim: claim.first):
         soon = one.seen_ns - MARGIN_NS <= claim.first.ts_ns <= one.seen_ns + SOON_NS
-        below = claim["end_offset"] < last.high_watermark and claim["diverging_epoch"] >= 0
-        if soon and below and (claim["end_offset"] == one.offset or contradicts(last, claim)):
+        if soon and claim["diverging_epoch"] >= 0 and any(loses(claim, one, announced) for announced in before):
             yield claim
+
+
+def loses(claim: Claim, one: Beginning, announced: Announced) -> bool:
+    """Whether a leader's answer says that what was announced is gone."""
+    unknown = announced.epoch < 0 and claim["end_offset"] == one.offset
+    return bool(claim["end_offset"] < announced.high_watermark and (unknown or contradicts(announced, claim)))

@@ -149,6 +149,19 @@ def log005_fires__by_a_high_watermark_that_falls(lab):
     shows(lab, 60, 30)
 
 
+def log005_fires__after_elections_that_wrote_nothing(lab):
+    """The first leader of the second log has epoch 4; a follower wrote a record of epoch 3, which nobody has."""
+    shows(lab, 1, 10, begins(0, 4, 0), epoch=4)
+    shows(lab, 20, 60, epoch=4)
+    shows(lab, 40, -1, begins(39, 4, 0), epoch=4)
+    shows(lab, 40.1, -1, epoch=4, diverging=(3, 0))
+    lab.until = 60
+
+
+def log004_near_miss__after_elections_that_wrote_nothing(lab):
+    log005_fires__after_elections_that_wrote_nothing(lab)
+
+
 def log005_near_miss__out_of_order(lab):
     """Two connections to a leader, captured in another order than they were answered in."""
     shows(lab, 9.9, 100)

@@ -15,7 +15,7 @@ from wirecheck.dashboards.terminal_card import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
-from wirecheck.story.cards import NOT_AFFECTED, CardContext, actions, causes, impact, state, with_cards
+from wirecheck.story.cards import NOT_AFFECTED, CardContext, impact, sentences, state, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
 from wirecheck.streaming.store.run_result import plain
@@ -70,6 +70,41 @@ def test_the_headline_is_who_is_hurt_and_the_cause_stands_below():
     assert card["action"]["commands"] == ["wirecheck decode 'a b.pcap' --client reader --error"]
     assert impact(card, 9) == "5 fetches rejected (UNKNOWN_TOPIC_ID) · 1 of 9 clients"
     assert card["harm"]["clients"][0]["ongoing"]
+
+
+BY = {"principal": "User:alice", "client_id": "admin", "host": "10.0.0.9"}
+
+
+def changed(action, by):
+    return {f"{action}_by_{name}": value for name, value in by.items() if value}
+
+
+@pytest.mark.parametrize(
+    ("deleted", "created", "text", "by"),
+    [
+        (BY, BY, " by admin (User:alice, 10.0.0.9)", BY),
+        (BY | {"principal": None}, BY | {"principal": None}, " by admin (10.0.0.9)", BY | {"principal": None}),
+        (BY, {"client_id": "app"}, " (deleted by admin (User:alice, 10.0.0.9), recreated by app)", BY),
+        (BY, {}, " (deleted by admin (User:alice, 10.0.0.9))", BY),
+        ({}, {"client_id": "app"}, " (recreated by app)", {"principal": None, "client_id": "app", "host": None}),
+        ({}, {}, "", None),
+    ],
+)
+def test_the_cause_says_who_did_it_as_far_as_it_was_seen(deleted, created, text, by):
+    words = {"ended": "2026-11-21 12:00:10.250 UTC", "time": "2026-11-21 12:00:11.500 UTC"}
+    words |= changed("deleted", deleted) | changed("created", created)
+    (card,) = cards([{**RECREATED, "words": words}, STUCK], [refused()])
+    assert card["cause"] == {
+        "sentence": f"t was deleted at 12:00:10 and recreated at 12:00:11{text}; reader kept the old topic ID",
+        "time": "2026-11-21T12:00:10.250000Z",
+        "by": by,
+    }
+
+
+def test_what_a_client_does_by_itself_it_did():
+    side = {"api": "CreateTopics", "version": 4, "connection": "10.0.0.7:1>10.0.0.1:9092", "time": at(12)}
+    (card,) = cards([found("ADM001", client_ids=["maker"], sides=[side])], [])
+    assert card["cause"]["by"] == {"principal": None, "client_id": "maker", "host": "10.0.0.7"}
 
 
 @pytest.mark.parametrize(
@@ -175,12 +210,26 @@ def test_who_is_hurt_comes_first_whatever_the_kind():
 
 
 def test_the_tables_name_checks_and_relations_that_there_are():
-    assert {*harm.relations(), *actions(), *causes()} <= CHECKS.keys()
+    assert {*harm.relations(), *(code for code, _ in sentences())} <= CHECKS.keys()
     for rule in harm.relations().values():
         assert set(rule.relations) <= harm.HOLDS.keys()
     unsure = {rule.cause for rule in rules() if not rule.sure and rule.consequence in {"FET001", "TID005"}}
     assert unsure
     assert not any(harm.relations()[code].sure for code in unsure & harm.relations().keys())
+
+
+def test_no_principals_leaves_the_client_id():
+    capture = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
+
+    def by(*form):
+        arguments = ["replay", str(capture), "--engine", "local", "--format", "json", *form]
+        printed = CliRunner().invoke(door.main, arguments).stdout
+        assert ("User:ANONYMOUS" in printed) == (not form)
+        return [entry["card"]["cause"]["by"] for entry in json.loads(printed)["entries"] if entry["code"] == "TID001"]
+
+    lab = {"principal": "User:ANONYMOUS", "client_id": "lab-admin", "host": "127.0.0.1"}
+    assert by() == [lab]
+    assert by("--no-principals") == [lab | {"principal": None, "host": None}]
 
 
 @pytest.mark.parametrize("width", ["80", "200"])

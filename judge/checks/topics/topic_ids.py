@@ -5,11 +5,13 @@ Rule: an id that was never bound contradicts nothing, and what could be a recrea
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.shapes import ends, gathered, resting_on
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
+from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, name_of, times, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -32,6 +34,7 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
         reason = recreation(topic, old, new)
         if reason is not None and topic.follows(old, new):
             sides = (last_before(old, new), first_of(new.first), *reason)
+            ended = clock(reason[0].sighting.ts_ns) if reason else ""
             yield Evidence(
                 (topic.name, new.topic_id),
                 sides,
@@ -41,7 +44,9 @@ def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> It
                     "old": old.topic_id,
                     "topic_id": new.topic_id,
                     "time": clock(new.born_ns),
-                    "how": f" (deleted at {clock(reason[0].sighting.ts_ns)})" if reason else "",
+                    "how": f" (deleted at {ended})" if ended else "",
+                    "ended": ended,
+                    **requesters(topic, old, new),
                 },
             )
 
@@ -58,6 +63,48 @@ def recreation(topic: Topic, old: History, new: History) -> tuple[Side, ...] | N
         return ()
     starts_again = any(new.epochs[p][0] < old.epochs[p][1] for p in new.epochs.keys() & old.epochs.keys())
     return () if starts_again else None
+
+
+class Requester(NamedTuple):
+    """Who asked for a change. What was not seen, or is not to be shown, is None."""
+
+    client_id: str | None
+    host: str | None
+    principal: str | None
+
+
+def requesters(topic: Topic, old: History, new: History) -> dict[str, str]:
+    """Who deleted the old topic and who created the new one, as words of the finding."""
+    changes = topic.context.claims("changed", topic.group, "name", topic.name)
+    found = {
+        "deleted": requester([claim for claim in changes if claim["action"] == "DeleteTopics"], old.topic_id, old, new),
+        "created": requester([claim for claim in changes if claim["action"] == "CreateTopics"], new.topic_id, old, new),
+    }
+    return {
+        f"{action}_by_{name}": value
+        for action, one in found.items()
+        if one is not None
+        for name, value in zip(Requester._fields, one, strict=True)
+        if value is not None
+    }
+
+
+def requester(changes: list[Claim], topic_id: str, old: History, new: History) -> Requester | None:
+    """None where several are possible. An Envelope has the principal, and the address that the broker saw."""
+    of_id = [claim for claim in changes if claim["topic_id"] == topic_id]
+    between = (
+        claim
+        for claim in changes
+        if claim["topic_id"] is None and any(old.born_ns < ts_ns <= new.born_ns + SKEW_NS for ts_ns in times(claim))
+    )
+    fitting = of_id or list(between)
+    fitting = [claim for claim in fitting if claim["how"] == FORWARDED] or fitting
+    shown = old.context.settings.principals
+    named = {
+        Requester(claim["client_id"], *((claim["host"], claim["principal"]) if shown else (None, None)))
+        for claim in fitting
+    }
+    return named.pop() if len(named) == 1 else None
 
 
 def made(creation: Claim, old: History, new: History) -> bool:

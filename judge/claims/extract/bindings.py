@@ -9,7 +9,8 @@ Rule: an error answer binds nothing; CreateTopics binds only if its request was 
 from collections.abc import Iterator
 
 from wirecheck.judge.claims.batch import Batch, Bools, Lines
-from wirecheck.judge.claims.reduce import Rows
+from wirecheck.judge.claims.kinds import FORWARDED, SENT
+from wirecheck.judge.claims.reduce import Column, Rows
 
 UNKNOWN_TOPIC = 3
 REPORTS = (("Metadata", "metadata"), ("DescribeTopicPartitions", "describe-topic-partitions"))
@@ -40,11 +41,22 @@ def created(topics: Lines) -> Iterator[Rows]:
     """Successful creations; who only validates gets an id that never exists (PROTOCOL 4.8)."""
     good = (topics["error_code"] == 0) & (topics.other("validate_only", absent=1) == 0)
     yield topics.states("creation", "name topic_id @endpoint", good)
+    yield changed(topics, "topic_id", "CreateTopics", good)
     yield bound(topics, "create-topics", good & topics.given("topic_id"))
 
 
 def deleted(topics: Lines) -> Iterator[Rows]:
     good, numbered = topics["error_code"] == 0, topics.given("topic_id")
-    key = ["name", topics.column("topic_id").only(numbered), "=delete-topics", "@endpoint", "-"]
-    yield topics.states("deletion", key, good, tally=topics.slots)
+    topic_id = topics.column("topic_id").only(numbered)
+    yield topics.states("deletion", ["name", topic_id, "=delete-topics", "@endpoint", "-"], good, tally=topics.slots)
+    yield changed(topics, topic_id, "DeleteTopics", good)
     yield bound(topics, "delete-topics", good & topics.given("name") & numbered)
+
+
+def changed(topics: Lines, topic_id: str | Column, action: str, good: Bools) -> Rows:
+    """Who asked for it: of an Envelope the client that it names."""
+    who: list[str | Column] = ["@client_id", "@host", "-", f"={SENT}"]
+    if (senders := topics.batch.senders) is not None:
+        host, principal = senders.host.take(topics.message), senders.principal.take(topics.message)
+        who = ["@client_id", host, principal, f"={FORWARDED}"]
+    return topics.states("changed", ["name", topic_id, f"={action}", *who, "@endpoint"], good)

@@ -31,6 +31,25 @@ def test_an_envelope_holds_the_clients_own_words():
     assert [word for claim in told(lab, "client") for word in claim.tally] == ["Envelope:0"]
 
 
+def test_an_envelope_names_who_changes_a_topic():
+    lab = Lab()
+    asked, _ = written("DeleteTopics", "request", 6, {"topics": [{"name": "t"}]}, {"clientId": "admin"})
+    answer, _ = written("DeleteTopics", "response", 6, {"responses": [{"name": "t", "topicId": ID_1}]})
+    for principal in (b"\0\0\x05User\x06alice\0\0", b"other"):
+        inside = {
+            "requestData": base64.b64encode(asked).decode(),
+            "requestPrincipal": base64.b64encode(principal).decode(),
+            "clientHostAddress": base64.b64encode(bytes([10, 0, 0, 9])).decode(),
+        }
+        lab.talk(B1, "1").ask(0, "Envelope", 0, inside, {"responseData": base64.b64encode(answer).decode()})
+    lab.deleted(1, "t", ID_1)
+    assert {claim.key for claim in told(lab, "changed")} == {
+        ("t", ID_1, "DeleteTopics", "admin", "10.0.0.9", "User:alice", "forwarded", B1),
+        ("t", ID_1, "DeleteTopics", "admin", "10.0.0.9", None, "forwarded", B1),
+        ("t", ID_1, "DeleteTopics", "admin", "10.0.0.99", None, "sent", B1),
+    }
+
+
 def test_a_response_whose_request_was_not_seen_says_nothing():
     lab = Lab()
     talk = lab.metadata(0, [("orders", ID_1)])
