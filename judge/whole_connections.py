@@ -1,12 +1,12 @@
 """Which connections of a client were seen from beginning to end: where something missing means that it was not said.
 
-Knows: what is kept of connections that were not (`connection_account.py`). Does not know what was said.
+Knows: what is kept of connections that were not (`life_cycle.py`). Does not know what was said.
 Rule: a connection on which nobody was recognised may be anybody's. One gap, one message that could not be read, or a
 beginning that was not seen, and nothing is known to be missing.
 """
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.connection_account import BROKEN, CONTINUED
+from wirecheck.judge.life_cycle import BROKEN, CONTINUED
 from wirecheck.judge.topology.clusters import Group
 
 

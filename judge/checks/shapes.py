@@ -1,7 +1,7 @@
 """What checks have in common: claims that make one finding, findings that rest on claims alone, errors that last.
 
-Knows: how claims are gathered, what they show together, and which of them hold a streak of errors. Does not know what any
-of it means.
+Knows: how claims are gathered, what they show together, and which of them hold a streak of errors. Does not know what
+any of it means.
 Rule: a finding that rests on claims shows the first and the last sighting of each, and counts all of them, unless its
 check states otherwise.
 """

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from wirecheck.decode.peer import Conversation
-from wirecheck.judge.claims.kinds import KINDS, TRAFFIC, Subject
+from wirecheck.judge.claims import kinds
+from wirecheck.judge.claims.kinds import Subject
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
@@ -121,7 +122,7 @@ class Claim:
                 members.append(name)
             elif known < value:
                 peak[name] = value
-                news = news or is_other(name, known, value, KINDS[self.kind].growing)
+                news = news or is_other(name, known, value, kinds.KINDS[self.kind].growing)
         if grown:
             self.bound()
         if other.runs:
@@ -146,7 +147,7 @@ class Claim:
         return copied
 
     def __getitem__(self, field: str) -> Any:
-        return self.key[KINDS[self.kind].at[field]]
+        return self.key[kinds.KINDS[self.kind].at[field]]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Claim) and self.state() == other.state()
@@ -171,7 +172,7 @@ class Claim:
     @property
     def flows(self) -> bool:
         """Whether it merely shows that traffic goes on."""
-        return self.kind in TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
+        return self.kind in kinds.TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
 
     @property
     def last_word(self) -> Sighting:
@@ -184,18 +185,18 @@ class Claim:
 
     def server(self) -> str:
         """The endpoint whose cluster the claim belongs to."""
-        at = KINDS[self.kind].at.get("endpoint")
+        at = kinds.KINDS[self.kind].at.get("endpoint")
         return (self.key[at] if at is not None else None) or self.first.server
 
     def sentence(self) -> str:
-        fields = zip(KINDS[self.kind].fields, self.key, strict=True)
+        fields = zip(kinds.KINDS[self.kind].fields, self.key, strict=True)
         said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
-        return " ".join(KINDS[self.kind].sentence.format(**said).split())
+        return " ".join(kinds.KINDS[self.kind].sentence.format(**said).split())
 
     def subjects(self) -> list[Subject]:
         """The subjects of the ledger it is filed in; none for a subject it leaves open."""
         key, found = self.key, list[Subject]()
-        for space, named, places in KINDS[self.kind].filed:
+        for space, named, places in kinds.KINDS[self.kind].filed:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):
                 continue  # a name may read like a reserved id
             if len(places) == 1:

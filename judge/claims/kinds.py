@@ -300,7 +300,7 @@ STATED: Mapping[str, Kind] = {
     "stray": kind(
         "host endpoint client started_ns what", "connection:endpoint:client:started_ns", "{endpoint}: {what}"
     ),
-    # what connections add to the sums of their endpoint (`connection_account.py`); of those that have settled, client
+    # what connections add to the sums of their endpoint (`life_cycle.py`); of those that have settled, client
     # and started_ns are null
     "midway": kind("host endpoint client started_ns", "link:endpoint", "the capture joined the connection midway"),
     "encrypted": kind("host endpoint client started_ns", "link:endpoint", "the connection speaks TLS"),

@@ -6,7 +6,7 @@ costs what it touches. Sightings shared by many claims of a shard are written on
 make, so it may be kept in their place (`kept_shards.py`).
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -20,8 +20,8 @@ FIRST, LAST = 2, 3
 """Where a stored claim has the numbers of its sightings."""
 
 
-class Shard(MutableMapping[Subject, Claims]):
-    """What it is asked for with every claim is its own: a mapping's `get` and `setdefault` raise and catch."""
+class Shard:
+    """Subjects to their claims, like a dict."""
 
     def __init__(self, blob: bytes = b"[[],[]]") -> None:
         self.sightings, stored = orjson.loads(blob)

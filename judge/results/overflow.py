@@ -1,7 +1,7 @@
 """What is beyond the bounds: counted, and said in one row `others` per table, and per check of findings.
 
 Knows: how many findings of each check stand, for which there is room, and how many different topics, clients and
-findings were not kept (`distinct_count.py`). Does not know why something was not kept (`bounds.py`).
+findings were not kept (`distinct_count.py`). Does not know why something was not kept (`subject_eviction.py`).
 Rule: a finding that stands makes no room; one that comes when there is none is counted. Findings about what was never
 answered without error take at most half of the room of a check. What was counted stays counted for the run.
 """

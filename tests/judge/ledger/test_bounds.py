@@ -10,8 +10,8 @@ from tests.judge.lab import B1, Lab, open_rows
 from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster, runs
 from wirecheck.judge.claims.claim import MOST_MEMBERS
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger.bounds import CLIENT_IDS, FOLLOWERS
 from wirecheck.judge.results.distinct_count import Distinct, K
+from wirecheck.judge.subject_eviction import CLIENT_IDS, FOLLOWERS
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.whole_connections import seen_whole
 
