@@ -27,7 +27,7 @@ from wirecheck.judge.checks.evaluate import ROWS, UNHURRIED, codes_of
 from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.failures import SETTLING, Failures, failure
-from wirecheck.judge.ledger.connection_sums import ADDED, CUT, connection_of, nameless, united
+from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
 from wirecheck.judge.ledger.emitted_rows import EmittedRows, Revision, table_of
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.results.result_table import ResultRow
@@ -85,8 +85,6 @@ def shard_at(due_ns: int) -> int:
     return due_ns // SHARD_NS % SHARDS
 
 
-BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection goes on with a session"
-"""Why not all that was said on a connection is known."""
 MINUTE_NS = 60_000_000_000
 INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
 Advertised = Mapping[tuple[str, str], Ranges]

@@ -6,7 +6,7 @@ beginning that was not seen, and nothing is known to be missing.
 """
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.life_cycle import BROKEN, CONTINUED
+from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.topology.clusters import Group
 
 
