@@ -31,8 +31,8 @@ from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT
 from wirecheck.judge.ledger.emitted_rows import EmittedRows, Revision, table_of
 from wirecheck.judge.ledger.ledger import Ledger, in_order
 from wirecheck.judge.results.result_table import ResultRow
-from wirecheck.judge.topology.host_activity import IDENTITY, beyond, is_unread, protocol_of
 from wirecheck.judge.topology.releases import Ranges, digest, read
+from wirecheck.judge.topology.strangers import IDENTITY, beyond, is_unread, protocol_of
 
 SHARDS, SHARD_NS = 8, 16_000_000_000
 

@@ -1,4 +1,5 @@
-"""What checks have in common: claims that make one finding, findings that rest on claims alone, errors that last.
+"""What checks have in common: claims that make one finding, findings that rest on claims alone, errors that last, who
+asked, and whether all of it was seen.
 
 Knows: how claims are gathered, what they show together, and which of them hold a streak of errors. Does not know what
 any of it means.
@@ -6,12 +7,14 @@ Rule: a finding that rests on claims shows the first and the last sighting of ea
 check states otherwise.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.error_streaks import Streak, stuck
 from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.ledger.connection_sums import BROKEN, CONTINUED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
@@ -60,3 +63,40 @@ def lasting(
     for claim in claims:
         if claim["api"] in apis and (streak := stuck(claim, errors, context)) is not None:
             yield claim, streak
+
+
+OWN = re.compile(r"(?:broker-(?=\d+-fetcher-))?(\d{1,10})(?:-fetcher-\d+)?", re.ASCII)
+"""Client IDs of brokers' own requests (ReplicaFetcherManager, NodeToControllerChannelManager)."""
+
+
+def requesters(claims: Iterable[Claim], group: Group, context: CheckContext) -> str:
+    """The brokers among those who asked, by number, as a word of a finding. A client ID proves nothing: it counts only
+    from a host that acts as that broker.
+    """
+    found = ((OWN.fullmatch(claim["client_id"] or ""), claim["host"]) for claim in claims)
+    brokers = {(int(match[1]), host) for match, host in found if match}
+    return ",".join(map(str, sorted({broker for broker, host in brokers if context.acts_as(broker, host, group)})))
+
+
+def seen_whole(client_id: str | None, host: str, endpoints: set[str], group: Group, context: CheckContext) -> bool:
+    """Whether everything a client asked of these endpoints, and was answered, is in the capture. After one gap, one
+    message that could not be read, or a beginning that was not seen, nothing is known to be missing. A connection on
+    which nobody was recognised may be anybody's.
+    """
+    return not any(BROKEN in partly(client_id, host, endpoint, group, context) for endpoint in sorted(endpoints))
+
+
+def all_begun(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> bool:
+    """Whether every connection of a client began its fetch session anew: one that goes on with a session brings along
+    what was asked on another, perhaps before the capture.
+    """
+    return CONTINUED not in partly(client_id, host, endpoint, group, context)
+
+
+def partly(client_id: str | None, host: str, endpoint: str, group: Group, context: CheckContext) -> set[str]:
+    """Why not all is known of the connections that are a client's, or may be."""
+    return {
+        claim["what"]
+        for claim in context.claims("partial", group, "link", endpoint)
+        if claim["host"] == host and (claim["anybodys"] or claim["client_id"] == client_id)
+    }

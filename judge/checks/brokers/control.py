@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.requesters import requesters
-from wirecheck.judge.checks.shapes import clients_of, gathered, lasting, of_id, resting_on
+from wirecheck.judge.checks.shapes import clients_of, gathered, lasting, of_id, requesters, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL

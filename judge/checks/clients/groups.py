@@ -14,7 +14,7 @@ import numpy as np
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.shapes import gathered, resting_on
+from wirecheck.judge.checks.shapes import gathered, resting_on, seen_whole
 from wirecheck.judge.checks.topics.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
@@ -22,7 +22,6 @@ from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.whole_connections import seen_whole
 
 
 def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:

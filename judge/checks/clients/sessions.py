@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.shapes import lasting, resting_on
+from wirecheck.judge.checks.shapes import all_begun, lasting, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.extract.sessions import UNASKED
 from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.whole_connections import all_begun, seen_whole
 
 SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 70, 71
 WITH_IDS = 13
