@@ -20,7 +20,7 @@ class Refuses:
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002 - importlib's shape
         if fullname == LEFT_OUT:
-            raise ModuleNotFoundError(f"{LEFT_OUT} is left out", name=LEFT_OUT)
+            raise ModuleNotFoundError(f"{LEFT_OUT} is missing", name=LEFT_OUT)
 
 
 @contextmanager

@@ -29,28 +29,28 @@ SPOOL_BYTES = 10 << 30
 OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
 
 
-@click.command(short_help="The agent: packets of interfaces or pcaps into frames.")
-@options.interfaces("Listen to this interface (repeatable).")
+@click.command(short_help="Run the capture agent, or convert captures to frames.")
+@options.interfaces("Capture on this interface (repeatable).")
 @click.option(
     "-r", "first", multiple=True, metavar="FILE...", shell_complete=completion.path,
-    help="Read these pcaps (pcapng, compressed ones, - too).",
+    help="Read these captures: pcap or pcapng, also compressed, or - for standard input.",
 )  # fmt: skip
 @click.argument("more", nargs=-1, metavar="", shell_complete=completion.path)
-@click.option("--out", required=True, type=options.TARGET, help="Folder for the frames (Parquet).")
+@click.option("--out", required=True, type=options.TARGET, help="Directory for the frames files.")
 @options.cluster()
 @options.keylog()
-@click.option("--agent", metavar="NAME", help="Name of this agent, and of its files.  [default: the host's name]")
+@click.option("--agent", metavar="NAME", help="Name of this agent and its files.  [default: the host's name]")
 @options.ports()
-@click.option("--filter", "bpf", metavar="BPF", help="As tcpdump has it, instead of --port; needs libpcap.")
+@click.option("--filter", "bpf", metavar="BPF", help="tcpdump filter, instead of --port; needs libpcap.")
 @options.strict()
 @options.quiet()
-@click.option("--keep-records", is_flag=True, help="Write records and secrets too, and what is no Kafka traffic.")
+@click.option("--keep-records", is_flag=True, help="Do not redact records, secrets and unrecognized data.")
 @click.option(
     "--roll-mb",
     type=click.FloatRange(0.1, 512),
     default=64,
     show_default=True,
-    help="Begin a new file at this size (MiB).",
+    help="Start a new file at this size (MiB).",
 )
 @click.option(
     "--roll-s",
@@ -58,34 +58,35 @@ OF_FILES = {"first", "more", "out", "cluster", "keep_records", "strict"}
     metavar="DURATION",
     default=2,
     show_default=True,
-    help="Begin a new file after so long (s).",
+    help="Start a new file after this time (s).",
 )
 @click.option(
-    "--max-disk", type=size, metavar="SIZE", help="Stop writing while this agent's files hold so much, as in 10G."
+    "--max-disk", type=size, metavar="SIZE", help="Stop writing while this agent's files have this size, such as 10G."
 )
 @click.option(
-    "--retain", type=duration, metavar="DURATION", help="Remove this agent's files when they are older, as in 24h."
+    "--retain", type=duration, metavar="DURATION", help="Remove this agent's files after this time, such as 24h."
 )
 @click.option(
     "--ship",
     metavar="URI",
     shell_complete=completion.path,
-    help="Send complete files on, as to s3://bucket/frames or a folder; --out is then a spool, of 10G if not said.",
+    help="Send complete files to a URI (s3://bucket/frames) or directory. --out is then the spool (10G by default).",
 )
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve Prometheus metrics on this port.")
-@click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Address to serve them on.")
+@click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Address for the metrics server.")
 @click.option(
     "--buffer-mb", type=click.IntRange(2), default=128, show_default=True, help="Ring buffer per interface (MiB)."
 )
-@click.option("--duration", type=duration, metavar="DURATION", help="Stop after so long, as in 30s.  [default: never]")
-@click.option("--promiscuous", is_flag=True, help="See packets of other hosts too.")
+@click.option(
+    "--duration", type=duration, metavar="DURATION", help="Stop after this time, such as 30s.  [default: never]"
+)
+@click.option("--promiscuous", is_flag=True, help="Also capture packets of other hosts.")
 @click.pass_context
 def capture(ctx: click.Context, /, interfaces: tuple[str, ...], **choices: Any) -> None:
-    """Write TCP frames as the Parquet table that replay and monitor read.
+    """Capture Kafka traffic as frames files (Parquet), for replay and monitor.
 
-    With -i the agent runs until SIGTERM, Ctrl-C or --duration; SIGHUP begins a new file. It needs CAP_NET_RAW and
-    nothing else; `wirecheck doctor` says what is missing. What it lost is in its last line, in its metrics and in
-    its files.
+    With -i, the capture agent runs until SIGTERM, Ctrl-C or --duration; SIGHUP starts a new file. It needs CAP_NET_RAW
+    and nothing else; `wirecheck doctor` shows what is missing. Its last line, metrics and files show lost packets.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wirecheck.decode.show.change import Change
 
 
-@click.command(short_help="Who changed topics, configurations, ACLs, quotas, groups.")
+@click.command(short_help="List changes to topics, configurations, ACLs and groups.")
 @inputs_argument()
 @click.option("--object", "name", metavar="NAME", help="Only changes of this topic, group, user or broker.")
 @click.option("--failed", is_flag=True, help="Only requests that were refused or not answered.")

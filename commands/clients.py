@@ -19,7 +19,7 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 Row = dict[str, Any]
 
 
-@click.command(short_help="Who speaks which versions; the gate before an upgrade.")
+@click.command(short_help="List clients and those that an upgrade breaks.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 @options.tables()
 @click.option(

@@ -36,45 +36,48 @@ LARGEST_VERSION = 0x7FFF
 OF_FRAME = "Only messages that packet N of a capture, as Wireshark numbers it, carries some of (repeatable)."
 
 
-@click.command(short_help="Every Kafka message of pcaps or frames, or one in hex.")
+@click.command(short_help="Print Kafka messages of captures, or decode one in hex.")
 @click.argument("files", nargs=-1, metavar="[FILE|DIR]...", shell_complete=completion.path)
 @click.option(
     "--api", "apis", multiple=True, metavar="NAME", shell_complete=completion.api,
     help="Only this API, by name or key (repeatable).",
 )  # fmt: skip
-@click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version of it.")
+@click.option("--version", "version", type=click.IntRange(0, LARGEST_VERSION), help="Only this version.")
 @click.option("--side", type=click.Choice(["request", "response"]), help="Only requests, or responses.")
-@click.option("--connection", metavar="IP[:PORT]", help="Only connections with this end, or IP:PORT>IP:PORT.")
+@click.option("--connection", metavar="IP[:PORT]", help="Only connections with this endpoint, or IP:PORT>IP:PORT.")
 @options.ports()
-@click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or id.")
-@click.option("--client", metavar="ID", help="Only messages of this client id, and answers to it; * is anything.")
-@click.option("--since", type=time, metavar="TIME", help="Only what was captured then or later, as 00:20:03.5.")
-@click.option("--until", type=time, metavar="TIME", help="Only what was captured then or before.")
+@click.option("--topic", metavar="NAME|ID", help="Only messages that carry this topic's name or ID.")
+@click.option(
+    "--client", metavar="ID", help="Only messages of this client ID, and responses to it; * matches anything."
+)
+@click.option("--since", type=time, metavar="TIME", help="Only messages captured at or after TIME, such as 00:20:03.5.")
+@click.option("--until", type=time, metavar="TIME", help="Only messages captured at or before TIME.")
 @click.option("--error", is_flag=True, help="Only messages with an error code, and malformed ones.")
 @click.option("--frame", "frames", type=click.IntRange(1), multiple=True, metavar="N", help=OF_FRAME)
-@click.option("--limit", type=click.IntRange(1), help="Stop after so many messages.")
-@click.option("--follow", is_flag=True, help="Go on as the capture, or the folder of frames, grows.")
-@click.option("-V", "--tree", is_flag=True, help="Print the whole value of every message, as a tree.")
+@click.option("--limit", type=click.IntRange(1), help="Stop after this number of messages.")
+@click.option("--follow", is_flag=True, help="Keep reading while the capture or directory grows.")
+@click.option("-V", "--tree", is_flag=True, help="Print all fields of each message, as a tree.")
 @click.option("--keep-records", "contents", is_flag=True, help="Show records and secrets, not only their lengths.")
 @options.dialect()
 @options.keylog()
 @options.form("json")
 @options.strict()
 @options.quiet()
-@click.option("--hex", "digits", metavar="HEX", help="Decode this one message instead of files; - reads it from stdin.")
+@click.option("--hex", "digits", metavar="HEX", help="Decode this message instead of files; - reads it from stdin.")
 def decode(files: tuple[str, ...], digits: str | None, **choices: Any) -> None:
-    """Print the Kafka messages of pcaps or of folders of an agent's frames, one a line, or one message in hex.
+    """Print the Kafka messages of captures or frames directories, one per line, or decode one message in hex.
 
-    A line says when, from whom to whom, API and version, topics (or group), errors, of a response how long it took, and
-    the frame it begins in: `--frame N -V` shows all of that message. With --follow a line comes as soon as the answer
-    to it is known.
+    A line has the time (UTC), the sender and the receiver, the API and its version, topics (or the group), errors, the
+    latency of a response, and #N, the frame in which the message begins: `--frame N -V` prints all of it. Clients and
+    brokers have their names; those without one, their addresses. With --follow a line is printed when its answer is
+    known.
 
-    Files may be compressed; - is standard input. A topic is found by its name and by its id too, once a message has
-    both. A message in hex is a header and a body, with or without its size. A request has its API and version; of a
-    response, give --side, --api and --version.
+    Files may be compressed; - is standard input. --topic also finds messages with the topic's ID, once a message has
+    both. With --follow, a message is printed when its response is known. A message in hex has a header and a body, and
+    may have its size. For a response in hex, also give --side, --api and --version.
 
-    Exit codes: 0 decoded, 1 the message in hex is malformed, 2 wrong use, no Kafka message, or (with --strict)
-    something that could not be read.
+    Exit status: 0 if decoded, 1 if the message in hex is malformed, 2 on usage errors, if there is no Kafka message,
+    or (with --strict) if part of the input is unreadable.
 
     \b
     Examples:
@@ -165,7 +168,7 @@ def lines_of_input(
 
 def without_summary(line: dict[str, Any]) -> dict[str, Any]:
     """The same line as it is where nobody asked for errors only."""
-    bare = {name: value for name, value in line.items() if name not in {"summary", "latency_ns"}}
+    bare = {name: value for name, value in line.items() if name not in {"summary", "latency_ns", "broker"}}
     return bare | {"enveloped": without_summary(line["enveloped"])} if "enveloped" in line else bare
 
 

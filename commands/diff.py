@@ -37,7 +37,7 @@ OF_GATE = {
 """Kinds of differences that fail each gate, beside the first three."""
 
 
-@click.command(short_help="What differs between two captures; a gate for CI.")
+@click.command(short_help="Compare two captures; a gate for CI.")
 @click.argument("before", shell_complete=completion.path)
 @click.argument("after", shell_complete=completion.path)
 @click.option(

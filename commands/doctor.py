@@ -17,9 +17,9 @@ Line = tuple[str, str, str, str]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-@click.command(short_help="Check what this machine lacks, and how to fix it.")
-@options.interfaces("Look at this interface (repeatable).")
-@click.option("--out", type=options.PATH, help="Look at this folder, where frames will go.")
+@click.command(short_help="Show what this machine lacks, and how to fix it.")
+@options.interfaces("Check this interface (repeatable).")
+@click.option("--out", type=options.PATH, help="Check this directory for frames.")
 @click.option("--remove-class-archive", is_flag=True, help="Remove the archive of Java classes that Spark starts from.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the details of what is fine.")
 def doctor(interfaces: tuple[str, ...], out: Path | None, *, remove_class_archive: bool, verbose: bool) -> None:

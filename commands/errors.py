@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NS_PER_S = 1_000_000_000
 
 
-@click.command(short_help="Errors, throttling, failed logins by client.")
+@click.command(short_help="List errors, throttling and failed logins by client.")
 @inputs_argument()
 @click.option("--client", metavar="ID", help="Only errors of this client ID.")
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only errors about this topic.")
@@ -34,7 +34,7 @@ def errors(
     """List errors by client, API and topic, worst first: how often, from when to when, and whether they continue.
 
     Throttling (throttle_time_ms), failed logins and connections that a broker closed without a response are rows too.
-    Errors that are part of the protocol's normal course are left out of the text, unless --all is given.
+    Errors that are part of the protocol's normal course are printed with --all only.
 
     INPUT is one or more pcaps, or folders of frames.
 

@@ -37,27 +37,29 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-@click.command(short_help="The frames behind a finding, as a pcapng that proves it.")
+@click.command(short_help="Write the frames behind a finding as pcapng.")
 @click.argument("finding", shell_complete=completion.code)
 @click.argument("inputs", nargs=-1, metavar="[INPUT]...", shell_complete=completion.path)
 @options.tables()
 @click.option("-o", "--output", "target", type=options.TARGET, required=True, metavar="FILE", help="Write this pcapng.")
 @options.cluster()
 @options.keylog()
-@click.option("--keep-records", is_flag=True, help="Do not put zeros for records and secrets, where INPUT has them.")
-@click.option("--with-keys", is_flag=True, help="Put the keys of its TLS connections into the file, and no others.")
+@click.option("--keep-records", is_flag=True, help="Do not redact records and secrets, if INPUT has them.")
+@click.option("--with-keys", is_flag=True, help="Add the keys of its TLS connections to the file.")
 def evidence(
     finding: str, inputs: tuple[str, ...], out: Path | None, target: Path, *, with_keys: bool, **reading: Any
 ) -> None:
-    """Write the frames behind a finding as pcapng, and prove that they are enough.
+    """Write the frames behind a finding as pcapng.
 
-    FINDING is a finding ID (a unique prefix is enough) or a check code that has exactly one finding.
-    INPUT is the pcaps or folders of frames it was found in. With --from it is looked up there, and without INPUT the
-    pcaps that it names are read. The file opens in Wireshark, its comments name the finding, and `replay FILE`
-    finds it again: that was tried before this command says so.
+    FINDING is a finding ID (a unique prefix is enough) or a check code that has exactly one finding. INPUT is the
+    captures or frames directories with the finding. With --from, the finding is read from a result directory; without
+    INPUT, the captures that it names are read.
 
-    Frames inside TLS are written as they are in the pcaps, encrypted, and nobody reads them without the keys;
-    --with-keys puts in those that they need. Of an agent's frames there is only what was kept of the plaintext.
+    Wireshark opens the file, and its comments name the finding. The command verifies that `wirecheck replay` finds the
+    same finding in the file.
+
+    TLS frames of captures stay encrypted; --with-keys adds the keys that they need. An agent's frames contain only
+    the plaintext that was not redacted.
 
     \b
     Examples:
@@ -69,7 +71,7 @@ def evidence(
 
     folders_of_tables = [name for name in inputs if holds_tables(Path(name))]
     if folders_of_tables:
-        raise click.UsageError(f"{folders_of_tables[0]} holds tables: say --from {folders_of_tables[0]}")
+        raise click.UsageError(f"{folders_of_tables[0]} holds result tables: use --from {folders_of_tables[0]}")
     with TemporaryDirectory(prefix="wirecheck-") as scratch:
         room = Path(scratch)
         found: Row | None = None
@@ -77,7 +79,7 @@ def evidence(
             found = chosen(answers((), out, reading["cluster"]), finding)
             inputs = inputs or sources_of(found)
         elif not inputs:
-            raise click.UsageError("say where it was found: pcaps, folders of frames, or --from OUT")
+            raise click.UsageError("name the input: captures, frames directories, or --from OUT")
         with frames_of(inputs, room / "frames", **reading) as coming:
             if found is None:
                 result = judged_locally(coming, Settings()).result()
@@ -93,7 +95,7 @@ def evidence(
         click.echo(f"wirecheck: {line}", err=True)
     click.echo(
         f"{found['code']} {found['id']}: {frames:,} frames of {connections} connections in {target}; "
-        "judged alone, they give the same finding",
+        "a replay of them gives the same finding",
         err=True,
     )
 
@@ -143,7 +145,6 @@ class Search:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
         from wirecheck.capture import pcapng_export as capture
         from wirecheck.capture.minimal_subset import enough
-        from wirecheck.capture.plain_places import as_plain
         from wirecheck.decode.peer import Conversation
 
         every = capture.connections(self.files, self.finding["label"])
@@ -157,7 +158,7 @@ class Search:
         table = self.frames(found)
         try:
             table, keys = self.as_captured(table)
-            capture.write(target, as_plain(table), self.title(), self.comments(), keys)
+            capture.write(target, table, self.title(), self.comments(), keys)
         except OSError as error:
             raise Stop(f"{target}: {error.strerror}; choose another -o") from error
         return table.num_rows, len(found)
@@ -166,7 +167,7 @@ class Search:
         """The frames with those inside TLS encrypted, and the keys they need; as they are where that proves nothing."""
         from wirecheck.capture.original_frames import encrypted, key_lines
 
-        if not any(table["overhead"].to_pylist()):
+        if not any(table["decrypted"].to_pylist()):
             return table, b""
         found = encrypted(table, self.captures)
         if found is not None:
@@ -175,7 +176,9 @@ class Search:
                 if not self.with_keys:
                     self.notes.append("frames inside TLS are encrypted in it: give --keylog to read them again")
                 return found, keys
-        self.notes.append("TLS is undone in it: what was kept of the plaintext stands there, at places of its own")
+        self.notes.append(
+            "TLS is decrypted in it: it has the plaintext that is not redacted, and its own sequence numbers"
+        )
         return table, b""
 
     def frames(self, connections: "set[Pair]") -> "pa.Table":
@@ -185,9 +188,7 @@ class Search:
 
     def proves(self, connections: "set[Pair]") -> bool:
         """Whether these connections alone, written and read again as a user would, give the same finding."""
-        from wirecheck.capture.plain_places import as_plain
-
-        return self.gives_it(as_plain(self.frames(connections)))
+        return self.gives_it(self.frames(connections))
 
     def gives_it(self, table: "pa.Table", keys: bytes = b"") -> bool:
         """Whether a capture of these frames gives the finding."""

@@ -21,7 +21,7 @@ POLL_S = 1.0
 """How often the tables are looked at for what came since."""
 
 
-@click.command(short_help="What a monitor holds open: a list, or one in full.")
+@click.command(short_help="List the open findings of a monitor or replay.")
 @click.argument("out", metavar="VERDICTS", type=options.PATH)
 @click.argument("wanted", metavar="[ID]", required=False, shell_complete=completion.finding)
 @options.choice()
@@ -33,8 +33,8 @@ def findings(
     """List the open findings in the --out folder of a monitor or a replay. With ID, print one finding in full: ID is a
     finding ID (a unique prefix is enough) or a check code that has exactly one open finding.
 
-    A row says when it was first and last seen, its kind, code and id, how often, and what it is. What follows from
-    another finding stands as `cause CODE ID` behind it. With --format json one object a row.
+    A row has the first and last time, kind, code, ID, count and sentence. A finding that follows from another one ends
+    with `cause CODE ID`. With --format json, each row is one object.
 
     \b
     Examples:

@@ -4,6 +4,8 @@ Knows: the options of the job, and that a flag goes before the file given with -
 Refuses to know how the job runs: that is `streaming.run.monitor`.
 """
 
+import json
+import time
 import tomllib
 from collections.abc import Iterable
 from dataclasses import fields
@@ -52,10 +54,10 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     return path
 
 
-@click.command(short_help="Judge frames as agents write them, all the time.")
+@click.command(short_help="Continuously check frames from agents.")
 @click.option(
     "--frames", required=True, metavar="DIR", shell_complete=completion.path,
-    help="Folder the agents write to; a path or a URI.",
+    help="Directory that the agents write to: a path or a URI.",
 )  # fmt: skip
 @click.option(
     "--out",
@@ -64,32 +66,55 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
     metavar="DIR",
     callback=options.place_or_uri,
     shell_complete=completion.path,
-    help="Folder of the result tables; a path or a URI.",
+    help="Directory of the result tables: a path or a URI.",
 )
 @click.option(
     "--checkpoint", metavar="DIR", callback=options.place_or_uri, shell_complete=completion.path,
-    help="What is remembered between starts.  [default: OUT/_checkpoint]",
+    help="Directory for the state between starts.  [default: OUT/_checkpoint]",
 )  # fmt: skip
-@click.option("--once", is_flag=True, help="Judge what is there and end.")
-@click.option("--interval", type=duration, default="2s", show_default=True, help="A batch at most this often.")
-@click.option("--max-batch-bytes", type=size, default="32M", show_default=True, help="Frames files of one batch.")
-@click.option("--retain", type=duration, default="1h", show_default=True, help="Keep superseded revisions so long.")
-@click.option("--retain-results", type=duration, metavar="AGE", help="Remove results this old.  [default: keep all]")
-@click.option("--heap", type=size, default="1G", show_default=True, help="The most that Java's heap may take.")
-@click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
-@click.option("--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="Address to listen on.")
+@click.option("--once", is_flag=True, help="Check the existing frames, then exit.")
+@click.option("--interval", type=duration, default="2s", show_default=True, help="Minimum time between batches.")
 @click.option(
-    "--page", is_flag=True, help="Show the page of findings (/) at an address that other hosts reach; see SECURITY.md."
+    "--max-batch-bytes",
+    type=size,
+    default="32M",
+    show_default=True,
+    help="Maximum size of the frames files in one batch.",
+)
+@click.option("--retain", type=duration, default="1h", show_default=True, help="How long to keep superseded revisions.")
+@click.option(
+    "--retain-results", type=duration, metavar="AGE", help="Remove results after this time.  [default: keep all]"
+)
+@click.option("--heap", type=size, default="1G", show_default=True, help="Maximum size of the Java heap.")
+@click.option("--metrics-port", type=click.IntRange(1, 65535), metavar="P", help="Serve /metrics on this port.")
+@click.option(
+    "--metrics-address", default="127.0.0.1", show_default=True, metavar="A", help="Address for the metrics server."
+)
+@click.option(
+    "--page", is_flag=True, help="Serve the report (/) also at addresses that other hosts reach; see SECURITY.md."
 )
 @click.option(
     "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME",
-    help="Show the page of findings under this host name, too (repeatable).",
+    help="Also serve the report under this host name (repeatable).",
+)  # fmt: skip
+@click.option(
+    "--external-url", default="", metavar="URL",
+    help="Address of this monitor in alerts, as http://monitor:9108.  [default: the metrics address and port]",
+)  # fmt: skip
+@click.option(
+    "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Format of log lines.",
 )  # fmt: skip
 @options.ports()
 @options.dialect()
-@click.option("--buckets", type=click.IntRange(1, 1024), default=8, show_default=True, help="Parts of the connections.")
+@click.option(
+    "--buckets",
+    type=click.IntRange(1, 1024),
+    default=8,
+    show_default=True,
+    help="Number of partitions of the connections.",
+)
 @options.principals()
-@click.option("--judge", multiple=True, metavar="NAME=N", help="A grace period or threshold of the judge.")
+@click.option("--judge", multiple=True, metavar="NAME=N", help="Set a grace period or threshold of the checks.")
 @click.option(
     "--tables", type=click.Choice(("parquet", "delta")),
     help="Format of the result tables.  [default: parquet on disk, delta on object stores]",
@@ -97,14 +122,14 @@ def from_file(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path
 @click.option("--exchanges", is_flag=True, help="Also write one row per exchange.")
 @click.option(
     "--config", type=options.PATH, is_eager=True, expose_value=False, callback=from_file, metavar="FILE.toml",
-    help="Settings under the names of these flags; a flag goes first.",
+    help="Read settings with the names of these options; options override the file.",
 )  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Let Spark speak on the terminal.")
+@click.option("-v", "--verbose", is_flag=True, help="Show Spark's log output.")
 @click.pass_context
 def monitor(
     ctx: click.Context, /, frames: str, out: str, checkpoint: str | None, interval: float, **choices: Any
 ) -> None:
-    """Judge frames as agents write them; SIGTERM ends it in good order, the next start goes on.
+    """Continuously check frames from agents. Stops cleanly on SIGTERM and resumes on restart.
 
     \b
     Examples:
@@ -117,9 +142,10 @@ def monitor(
     from wirecheck.streaming.run.plan import MonitorError, Plan
     from wirecheck.streaming.steps.settings import Settings
 
-    if choices.pop("no_principals"):
-        ctx.meta["judge"] = [*ctx.meta.get("judge", ()), "principals=0"]
     words = {**dict(map(pair, ctx.meta.get("judge", ()))), **dict(map(pair, choices.pop("judge")))}
+    choices["principals"] = not choices.pop("no_principals")
+    words |= {} if choices["principals"] else {"principals": "0"}
+    log = LOGS[choices.pop("log_format")]
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
     settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
@@ -127,9 +153,30 @@ def monitor(
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)
     try:
         with for_its_user_alone():
-            job.run(plan, settings, lambda line: click.echo(f"wirecheck: {line}", err=True), partial(front, plan))
+            job.run(plan, settings, log, partial(front, plan), runbooks())
     except MonitorError as error:
         raise Stop(str(error)) from error
+
+
+def in_text(line: str) -> None:
+    click.echo(f"wirecheck: {legible(line)}", err=True)
+
+
+def in_json(line: str) -> None:
+    now = datetime.fromtimestamp(time.time(), UTC)  # noqa: TID251 - of the log line, not of what was captured
+    fields = {"time": now.isoformat(timespec="milliseconds"), "message": str(line)}
+    click.echo(json.dumps(fields | getattr(line, "fields", {})), err=True)
+
+
+LOGS = {"text": in_text, "json": in_json}
+
+
+def runbooks() -> dict[str, str]:
+    """By file name."""
+    import wirecheck.dashboards
+
+    folder = Path(wirecheck.dashboards.__path__[0]) / "runbooks"
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
 
 
 def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
@@ -143,7 +190,7 @@ def front(plan: "Plan", agents: "list[JudgedAgent]") -> str:
     if run is None or checkpoint.committed(plan.checkpoint) < 0:
         raise LookupError("no batch is written")
     found = Result.read(plan.out, run)
-    result = found.json()
+    result = found.json(principals=plan.principals)
     result |= {"agents": [{"cluster": a.cluster, "agent": a.name, "judged": moment(a.judged_ns)} for a in agents]}
     explanations = catalogue.explanations(finding["code"] for finding in result["findings"])
     return page(legible(result), Attached(statements=legible(found.statements()), explanations=explanations))

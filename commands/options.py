@@ -62,7 +62,7 @@ def cluster() -> Decorator:
         default="default",
         show_default=True,
         metavar="LABEL",
-        help="Label of the cluster that the captures are of.",
+        help="Label of the captured cluster.",
     )
 
 
@@ -115,7 +115,7 @@ def dialect() -> Decorator:
         type=click.Choice(DIALECTS),
         default="kafka",
         show_default=True,
-        help="Protocol dialect: a draft is tried on messages that the shipped layouts do not read.",
+        help="Protocol dialect; a draft is used for messages that released layouts cannot decode.",
     )
 
 

@@ -72,6 +72,7 @@ def replay(
     *,
     strict: bool,
     allow_missing_topic: bool,
+    no_principals: bool,
     **choices: Any,
 ) -> None:
     """Check capture files for topic-ID and protocol-version problems.
@@ -96,12 +97,14 @@ def replay(
     choice = options.choice_of(choices)
     engine = engine_for(engine, inputs)
     with for_its_user_alone(), report_at(report, inputs) as write:
-        found, captured, ports, beside = judged(inputs, engine, looked_into=report is not None, **choices)
+        found, captured, ports, beside = judged(
+            inputs, engine, looked_into=report is not None, principals=not no_principals, **choices
+        )
         from wirecheck.dashboards.verdict import sentence, suggestions
 
         if not allow_missing_topic and choice.topics and found_kafka((every := found.json())["coverage"]):
             options.need_topics(choice.topics, every)
-        result = found.json(choice, inputs, list(map(str, options.key_logs())))
+        result = found.json(choice, inputs, list(map(str, options.key_logs())), principals=not no_principals)
         result |= {"verdict": sentence(result), "engine": engine, "captured": captured, **about(inputs)}
         if form != "text":
             result |= for_programs(result, inputs)
@@ -166,7 +169,7 @@ def judged(
     cluster: str,
     ports: tuple[int, ...],
     keep_records: bool,
-    no_principals: bool,
+    principals: bool,
     looked_into: bool,
     **switches: Any,
 ) -> "tuple[Result, Row | None, str, Row]":
@@ -176,8 +179,7 @@ def judged(
     from wirecheck.judge.thresholds import Settings as JudgeSettings
     from wirecheck.streaming.steps.settings import Settings
 
-    judge = JudgeSettings(principals=not no_principals)
-    settings = Settings(ports=frozenset(ports), judge=judge, **switches)
+    settings = Settings(ports=frozenset(ports), judge=JudgeSettings(principals=principals), **switches)
     # Spark may still be ending in this folder while the verdict is printed
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="wirecheck-"))
     query = spark_query(Path(folder) / "work", settings) if engine == SPARK else None

@@ -38,14 +38,14 @@ ESCAPES = {"\x1b[A": "up", "\x1b[B": "down", "\x1bOA": "up", "\x1bOB": "down", "
 PLAIN = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 
 
-@click.command(short_help="A live view: open findings, who talks, the last errors.")
+@click.command(short_help="Show open findings, busy clients and recent errors live.")
 @click.argument("inputs", nargs=-1, metavar="[INPUT...]", shell_complete=completion.path)
 @options.interfaces("Listen on this interface (repeatable); needs CAP_NET_RAW.")
 @click.option("--port", "ports", multiple=True, type=click.IntRange(1, 65535), help="Only this port (repeatable).")
 @click.option(
-    "--window", type=click.IntRange(1, 3600), default=10, show_default=True, help="Seconds that rates are over."
+    "--window", type=click.IntRange(1, 3600), default=10, show_default=True, help="Interval for rates, in seconds."
 )
-@click.option("--once", is_flag=True, help="Print once and end, as without a terminal.")
+@click.option("--once", is_flag=True, help="Print once, then exit (default without a terminal).")
 @options.keylog()
 @options.quiet()
 def top(

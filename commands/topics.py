@@ -18,7 +18,7 @@ from wirecheck.commands.screen import as_json, console, legible, warn_of
 Row = dict[str, Any]
 
 
-@click.command(short_help="Topics as observed: ids, partitions, leaders, ISR.")
+@click.command(short_help="List topics with IDs, partitions, leaders and ISR.")
 @click.argument("inputs", nargs=-1, metavar="INPUT...", shell_complete=completion.path)
 @options.tables()
 @click.option("--topic", metavar="NAME", shell_complete=completion.topic, help="Only this topic, with its partitions.")
@@ -27,7 +27,7 @@ Row = dict[str, Any]
     "--topic_id",
     "topic_id",
     metavar="ID",
-    help="The same by id: Kafka's base64 (may begin with -) or hex.",
+    help="Only the topic with this ID: Kafka's base64 (may begin with -) or hex.",
 )
 @click.option("--at", type=options.TimeOption(), help="As it was known then, not at the end: 2026-11-21T00:20:03Z.")
 @click.option("--ids", is_flag=True, help="Only a map from topic IDs to names, replaced and deleted IDs too.")
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 @options.quiet()
 @options.form("json", "csv")
 def topics(inputs: tuple[str, ...], out: Path | None, cluster: str, form: str, *, strict: bool, **wanted: Any) -> None:
-    """Describe topics as they were observed: ids, partitions, leaders, replicas, ISR, each with time and source.
+    """Describe topics as they were observed: IDs, partitions, leaders, replicas, ISR, each with time and source.
 
     INPUT is one or more pcaps or folders of frames, or the --out folder of a replay or a monitor.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KINDS = ("topic", "group", "broker", "client")
 
 
-@click.command(short_help="One screen about one topic, client, group or broker.")
+@click.command(short_help="Show one topic, client, group or broker.")
 @click.argument("name", metavar="NAME")
 @inputs_argument()
 @click.option("--type", "kind", type=click.Choice(KINDS), help="What NAME is, if it is several things.")

@@ -191,10 +191,10 @@ def endpoint_text(endpoint: Any) -> str:
 def topics_table(topics: Iterable[Row], axis: Axis, *, many: bool, wide: bool) -> Table:
     """One row per id, so that a name's earlier ids stand above the current one."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in [*(["cluster"] if many else []), "topic", "topic id", "state", "first seen"]:
-        table.add_column(column, no_wrap=column in {"topic id", "state", "first seen"}, overflow="fold")
+    for column in [*(["cluster"] if many else []), "topic", "topic ID", "state", "first seen"]:
+        table.add_column(column, no_wrap=column in {"topic ID", "state", "first seen"}, overflow="fold")
     for topic in topics:
-        both = (topic["topic_id"] or "(no id)", hex_id(topic["topic_id"]))
+        both = (topic["topic_id"] or "(no ID)", hex_id(topic["topic_id"]))
         cells = [named_cluster(topic["cluster"])] if many else []
         cells += [topic["name"] or "(not named)", ("  " if wide else "\n").join(both).strip()]
         cells += [
@@ -291,7 +291,7 @@ def also(entry: Row) -> Iterator[str]:
     for what, names in (("topics", entry["topics"]), ("clients", entry["client_ids"]), ("brokers", brokers)):
         if entry["count"] > 1 and len(names) > 1:
             left = len(names) - NAMES_SHOWN
-            shown = ", ".join(name or "(no client id)" for name in names[:NAMES_SHOWN])
+            shown = ", ".join(name or "(no client ID)" for name in names[:NAMES_SHOWN])
             yield f"{len(names):,} {what}: {shown}{f' and {left:,} more (--format json)' if left > 0 else ''}"
 
 

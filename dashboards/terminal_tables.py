@@ -23,12 +23,12 @@ WIDEST = 1000
 FOLDING = {
     "cluster": 8,
     "topic": 12,
-    "client id": 12,
+    "client ID": 12,
     "software": 8,
     "API versions": 16,
     "remarks": 8,
     "refused": 12,
-    "said by": 10,
+    "reported by": 10,
 }
 """Columns that fold on narrow terminals, and from where; all others stay whole: whoever copies an id wants it so."""
 
@@ -87,14 +87,14 @@ def list_topics(topics: list[Row], console: Console) -> None:
 
 def topics_table(topics: list[Row], day: str = "") -> Table:
     many = several(topics)
-    made = table(*many, "topic", "topic id", "state", "parts", "last seen", "remarks")
+    made = table(*many, "topic", "topic ID", "state", "parts", "last seen", "remarks")
     for column in made.columns if day else ():
         column.header = f"{column.header}\n{day if column.header == 'last seen' else ''}"
     for topic in topics:
         cells = (
             *(topic[column] for column in many),
             topic["name"] or "(not named)",
-            topic["topic_id"] or "(no id)",
+            topic["topic_id"] or "(no ID)",
             topic["state"],
             str(len(topic["partitions"]) or ""),
             clock(topic["last_seen"]).removeprefix(f"{day} "),
@@ -158,7 +158,7 @@ def heading(topic: Row) -> Iterable[tuple[str, Text]]:
     )
     yield "id", Text(f"{topic['topic_id']}  {topic['topic_id_hex']}" if topic["topic_id"] else "none seen")
     if topic["earlier_ids"]:
-        yield "earlier ids", Text(" ".join(topic["earlier_ids"]))
+        yield "earlier IDs", Text(" ".join(topic["earlier_ids"]))
     yield "seen", Text(f"{topic['first_seen']} to {topic['last_seen']}")
     yield "internal", Text(f"{word(topic['internal'])}{by(topic['internal_claim'])}")
     operations = topic["authorized_operations"]
@@ -171,7 +171,7 @@ def cluster_of(topic: Row) -> str:
 
 
 def word(value: bool | None) -> str:
-    return "not said" if value is None else "yes" if value else "no"
+    return "not sent" if value is None else "yes" if value else "no"
 
 
 def by(claim: Row | None) -> str:
@@ -189,7 +189,7 @@ def partitions_table(partitions: list[Row]) -> Table:
         "isr",
         *(["offline"] if offline else []),
         "since",
-        "said by",
+        "reported by",
     ]
     made = table(*headings)
     for row in partitions:
@@ -211,7 +211,7 @@ def list_clients(every: list[Row], console: Console, *, brokers: bool = False) -
     """As a table where there is room for it; else what each did stands below it, in words that wrap."""
     many = several(every)
     clients = [client for client in every if brokers or not client["between_brokers"]]
-    headings = (*many, "client id", "address", "software", "requests", "last seen", "API versions")
+    headings = (*many, "client ID", "address", "software", "requests", "last seen", "API versions")
     rows = [(*(client[column] for column in many), *client_cells(client)) for client in clients]
     styles = ["dim" if client["between_brokers"] else "" for client in clients]
     made = table(*headings)
@@ -275,7 +275,7 @@ def show_gate(refused: list[Row], every: list[Row], target: str, console: Consol
 
 
 def gate_table(refused: list[Row], many: list[str]) -> Table:
-    made = table(*many, "client id", "address", "software", "refused", "last seen")
+    made = table(*many, "client ID", "address", "software", "refused", "last seen")
     for client in refused:
         words = (*(named_cluster(client[column]) for column in many), name(client), client["address"], software(client))
         made.add_row(*map(Text, words), Items(versions_of(client)), Text(clock(client["last_seen"])))
@@ -300,13 +300,13 @@ def versions_of(client: Row) -> list[str]:
 
 
 def name(client: Row) -> str:
-    return client["client_id"] or "(no client id)"
+    return client["client_id"] or "(no client ID)"
 
 
 def software(client: Row) -> str:
     said = (client["software_name"], client["software_version"])
     return " ".join(part for part in said if part) or (
-        f"like {client['looks_like']}" if client.get("looks_like") else "not said"
+        f"like {client['looks_like']}" if client.get("looks_like") else "not sent"
     )
 
 

@@ -67,7 +67,7 @@ def tally_sentence(result: Row) -> str:
     if result.get("not_listed"):
         return f"Only some findings are listed; {basis(result)}."
     limit = " in what could be read" if blind(result) else ""
-    return f"No contradiction about topic ids or versions was found{limit}; {basis(result)}."
+    return f"No contradiction about topic IDs or versions was found{limit}; {basis(result)}."
 
 
 def nothing_of_kafka(coverage: Row) -> str:
@@ -216,4 +216,4 @@ def heading(cluster: Row, clusters: Iterable[Row]) -> str:
     if cluster["cluster_id"]:
         return str(cluster["cluster_id"])
     told = any(other["cluster_id"] for other in clusters if other["label"] == cluster["label"])
-    return UNKNOWN_CLUSTER if told else "(id not seen)"
+    return UNKNOWN_CLUSTER if told else "(ID not captured)"

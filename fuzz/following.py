@@ -97,7 +97,7 @@ def batch(rows: list[Row]) -> pa.RecordBatch:
 def base(path: Path) -> Base:
     rows: list[Row] = []
     for table in offline_agent.read_frames([path]):
-        rows += [row for row in table.to_pylist() if row["kind"] == frames.FRAME and not row["overhead"]]
+        rows += [row for row in table.to_pylist() if row["kind"] == frames.FRAME and not row["decrypted"]]
         if len(rows) >= FIRST_FRAMES:
             break
     rows = rows[:FIRST_FRAMES]

@@ -57,6 +57,8 @@ class CardContext:
     """Whether times need their day."""
     inputs: Sequence[str] = ()
     keylogs: Sequence[str] = field(default_factory=tuple)
+    hosts: bool = True
+    """Whether clients' addresses are named."""
 
     @property
     def files(self) -> str:
@@ -65,6 +67,8 @@ class CardContext:
 
 def with_cards(entries: Sequence[Row], harms: Sequence[Row], context: CardContext) -> list[dict[str, Any]]:
     """Entries with their cards, in the order in which people read them: those that hurt somebody first."""
+    if not context.hosts:
+        harms = [{**one, "address": ""} for one in harms]
     found = harm.by_entry(entries, context.findings, harms)
     every = [one for attached in found.values() for one in attached]
     made = [
@@ -83,7 +87,7 @@ def hurt(entry: Row) -> int:
 def closing(entry: Row, context: CardContext) -> list[harm.Attached]:
     rows = [context.findings[name] for one in (entry, *entry["consequences"]) for name in one["findings"]]
     closed = (one for row in rows if row["code"] == harm.CLOSES for one in harm.closed_connections(row))
-    return [harm.Attached(one, sure=True) for one in closed]
+    return [harm.Attached(one if context.hosts else {**one, "address": ""}, sure=True) for one in closed]
 
 
 def card(
@@ -205,7 +209,8 @@ def client(fact: Row) -> tuple[Any, Any]:
 
 
 def who(fact: Row) -> str:
-    return f"{fact['client_id'] or 'a client without an ID'} ({fact['address']})"
+    address = f" ({fact['address']})" if fact["address"] else ""
+    return f"{fact['client_id'] or 'a client without an ID'}{address}"
 
 
 def does_not(fact: Row) -> str:
@@ -326,7 +331,7 @@ def by_of(facts: CardFacts) -> dict[str, Any] | None:
         return one
     names = row["client_ids"] if sentence("by", facts) else []
     hosts = {Conversation.of(side["connection"]).client.host for side in row["sides"] if side["connection"]}
-    host = hosts.pop() if len(hosts) == 1 else None
+    host = hosts.pop() if len(hosts) == 1 and facts.context.hosts else None
     return {"principal": None, "client_id": names[0] or None, "host": host} if len(names) == 1 else None
 
 
@@ -485,7 +490,7 @@ def affected(entry: Row, of: Row, context: CardContext) -> str:
     names = []
     for name in entry["client_ids"]:
         match = FETCHER.fullmatch(name)
-        shown = f"{name} ({address[name]})" if name in address else name or "the client without an ID"
+        shown = f"{name} ({address[name]})" if address.get(name) else name or "the client without an ID"
         names.append(f"broker {match[1]}" if match and int(match[1]) in brokers else shown)
     return listed(names)
 

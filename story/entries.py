@@ -27,8 +27,8 @@ def fields(names: str) -> frozenset[str]:
 ERRORS = fields("actual check dialect error errors predicted reason rule tolerance why")
 """Fields of summaries that a crowd is compared by."""
 STATES = ERRORS | fields(
-    "after agent before bound created endpoint former group holder host latter one other ours said server servers side"
-    " theirs went what who whose"
+    "after agent before bound created does endpoint former group holder host latter one other ours said server servers"
+    " side theirs went what who whose"
 )
 """Fields that make two findings different statements, whichever topic and client they are about."""
 SPEAKS = fields(
@@ -169,7 +169,7 @@ def words(row: Row, *, dated: bool) -> dict[str, str]:
         "topic": row["topic"] or "(not named)",
         "id": (row["topic_ids"] or [""])[0],
         "brokers": ", ".join(map(str, row["brokers"])),
-        "clients": ", ".join(client or "(no client id)" for client in row["client_ids"]),
+        "clients": ", ".join(client or "(no client ID)" for client in row["client_ids"]),
         "requests": ", ".join(f"{api} v{version}" for api, version in sorted(requests)),
         "first": clock(row["first_seen"], dated=dated),
         "last": clock(row["last_seen"], dated=dated),

@@ -3,7 +3,7 @@
 Knows: which of two findings is worse, and how a topic or broker becomes the value of a label. Refuses to know
 Prometheus, and how a finding was made.
 Rule: at most MOST, whatever is on the wire: what traffic chose (names of topics) appears in a label nowhere else, is
-cut at LONGEST characters, and holds nothing that cannot be printed. Client ids are in none.
+cut at LONGEST characters, and holds nothing that cannot be printed. Clients are in sentences only.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from wirecheck.judge.checks import catalogue
 from wirecheck.story.causes import Linked
 from wirecheck.story.entries import cause_sentences
 
-MOST, LONGEST = 50, 200
+MOST, LONGEST, LONGEST_SENTENCE = 50, 200, 500
 NOW_S = 120
 """Findings that were seen within so long of the newest are alike: of one that goes on the last time is told once a
 minute (`life_cycle.py`), and which are named does not change with whose turn it is.
@@ -40,7 +40,7 @@ class Named(NamedTuple):
     """Numbers, where it is about several."""
     id: str
     sentence: str
-    """What happened. Never empty, and names no client."""
+    """The headline of the card that it belongs to; never empty."""
 
 
 class Open(NamedTuple):
@@ -79,9 +79,15 @@ def templates() -> Mapping[str, str]:
     }
 
 
-def label(text: str) -> str:
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[: LONGEST + 1])
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "\u2026"
+def under(headlines: Mapping[str, str], named: Named) -> Named:
+    """With the headline of its card, by label and ID, where it has one."""
+    headline = headlines.get(f"{named.cluster}|{named.id}")
+    return named if headline is None else named._replace(sentence=label(headline, LONGEST_SENTENCE))
+
+
+def label(text: str, most: int = LONGEST) -> str:
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[: most + 1])
+    return shown if len(shown) <= most else shown[: most - 1] + "\u2026"
 
 
 def worst(

@@ -36,7 +36,7 @@ def test_there_is_a_page_for_each_code_and_none_else():
 def test_a_check_says_what_it_finds_and_what_its_status_means(code):
     page = PAGES[f"checks/{code}.md"]
     assert page.startswith(f"# {code} {CHECKS[code].name}\n")
-    assert "**Finds.**" in page
+    assert "**Detects.**" in page
     assert f"*{CHECKS[code].status}*: {STATUSES[CHECKS[code].status]}" in page
     assert f"](../checks/{code}.md)" not in page
 

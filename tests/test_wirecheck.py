@@ -71,7 +71,7 @@ def test_explaining_a_check_that_does_not_exist_names_where_to_look():
 def test_a_check_is_explained_with_its_four_headings(code):
     told = run("explain", code)
     assert told.exit_code == 0
-    assert all(heading in told.stdout for heading in ("Finds", "Why it matters", "When it is innocent", "Source"))
+    assert all(heading in told.stdout for heading in ("Detects", "Why it matters", "False positives", "Source"))
 
 
 def test_one_message_in_hex_is_decoded():
@@ -281,7 +281,7 @@ def test_a_check_is_found_by_its_name_and_listed_without_one():
 
 
 def test_the_list_of_commands_has_no_sentence_cut_off():
-    help_text = run("--help").stdout.partition("Look at captures:")[2]
+    help_text = run("--help").stdout.partition("Check captures:")[2]
     lines = [line for line in help_text.splitlines() if line.strip() and not line.endswith(":")]
     assert [line.split()[0] for line in lines] == list(COMMANDS)
     assert [group for group in GROUPS if f"{group}:\n" not in run("--help").stdout] == []

@@ -37,8 +37,8 @@ INSTEAD = {
 }
 PRIVATE = re.compile("|".join(rf"\b(?:{words})\b" for words in INSTEAD))
 KNOWN = re.compile(
-    r"side by side|(?:client|server|broker|other|each|both|either|one)[- ]sides?|[\w.-]+[._-]ids?\b|\bids?[._=:/-]\w+"
-    r"|\w+:ids?\b|\bids? = "
+    r"side\s+by\s+side|(?:client|server|broker|other|each|both|either|one)[- ]sides?"
+    r"|[\w.-]+[._-]ids?\b|\bids?[._=:/-]\w+|\w+:ids?\b|\bids? = "
 )
 """Common phrases, and names of Kafka, columns and options."""
 OLD_NAME = re.compile(
@@ -51,7 +51,7 @@ TYPED = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>]*>|\{\{.*?\}\}|\{%.*?%\}|\{[^}\n
 """What is typed, printed or an address: not a text's own words."""
 PROMQL = re.compile(r"wirecheck_\w+[{\[(]|\bby ?\(|SELECT ")
 PAGES = ("*.md", "docs/**/*.md", "deploy/**/*.md", "dashboards/**/*.md", "examples/**/*.md", "[a-z]*/README.md")
-TABLES = ("story/*.tsv", "judge/checks/*.tsv", "dashboards/client_upgrades.tsv")
+TABLES = ("story/*.tsv", "judge/checks/*.tsv", "judge/claims/*.tsv", "dashboards/client_upgrades.tsv")
 PRODUCT = ("capture", "commands", "dashboards", "decode", "judge", "story", "streaming", "wirecheck")
 
 
@@ -60,7 +60,8 @@ def texts() -> Iterator[tuple[Path, str]]:
     for path in pages():
         yield path, TYPED.sub(" ", FENCED.sub(" ", path.read_text("utf-8")))
     for path in (path for pattern in TABLES for path in sorted(ROOT.glob(pattern))):
-        yield path, TYPED.sub(" ", path.read_text("utf-8"))
+        sentences = (line.rpartition("\t")[2] for line in path.read_text("utf-8").splitlines())
+        yield path, TYPED.sub(" ", "\n".join(sentences))
     for path in sorted(ROOT.glob("dashboards/report/*.j2")):
         yield path, TYPED.sub(" ", path.read_text("utf-8"))
     alerts = ROOT / "dashboards/prometheus/alerts.yml"
@@ -112,7 +113,7 @@ def old_names() -> list[str]:
 def wide_lines(text: str) -> list[str]:
     """Lines of text beyond 100 columns; tables, headings, output and pictures aside."""
     lines = FENCED.sub("", text).splitlines()
-    return [line for line in lines if len(line) > 100 and not re.match(r"\s*(\||!\[|<|#|\[.*\]: )", line)]
+    return [line for line in lines if len(line) > 100 and not re.match(r"\s*(\||!\[|<|#)|.*https://", line)]
 
 
 def sentence_lengths(text: str) -> list[int]:

@@ -139,7 +139,7 @@ def check_index() -> str:
     lines = [(ROOT / INDEX).read_text("utf-8").partition("\n| code |")[0], "By what brokers answer:"]
     lines += ["[Kafka's error names](checks/errors.md).", ""]
     for family, (name, _) in catalogue.FAMILIES.items():
-        lines += [f"## {name}", "", "| check | kind | finds |", "|---|---|---|"]
+        lines += [f"## {name}", "", "| check | kind | detects |", "|---|---|---|"]
         lines += [row(check) for check in catalogue.CHECKS.values() if check.code.startswith(family)]
         lines += [""]
     return "\n".join(lines)

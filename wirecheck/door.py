@@ -15,9 +15,9 @@ from wirecheck import extension_modules
 from wirecheck.commands.ending import in_one_line, orderly
 
 GROUPS = {
-    "Look at captures": ("replay", "decode", "topics", "clients", "why", "errors", "changes", "diff", "explain"),
-    "Prove a finding": ("evidence",),
-    "Watch a cluster": ("top", "capture", "monitor", "findings"),
+    "Check captures": ("replay", "decode", "topics", "clients", "why", "errors", "changes", "diff", "explain"),
+    "Get evidence": ("evidence",),
+    "Monitor a cluster": ("top", "capture", "monitor", "findings"),
     "Set up": ("demo", "doctor", "completion"),
 }
 """Subcommands by what they are for, in the order people need them."""
@@ -71,7 +71,7 @@ class Rooms(click.Group):
 @click.group(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="wirecheck", message=f"wirecheck %(version)s, {extension_modules.running()}")
 def main() -> None:
-    """Do all brokers and clients of a Kafka cluster agree on which topic is which? Answered from captured bytes.
+    """Find disagreements between Kafka brokers and clients in captured traffic: topic IDs, metadata, versions.
 
     \b
     Examples:

@@ -327,16 +327,16 @@ def replay(
             judge = JudgeSettings(principals=principals)
             result = judged_locally(frames, Settings(ports=frozenset(ports), dialect=dialect, judge=judge)).result()
             captured = captured_of(files_of(frames))
-        return verdict(result, tuple(named), captured, [str(path) for path in several(keylog)])
+        told = result.json(inputs=named, keylogs=[str(path) for path in several(keylog)], principals=principals)
+        return verdict(result, told, tuple(named), captured)
 
 
 def verdict(
-    result: Result, inputs: tuple[str, ...], captured: Mapping[str, Any] | None, keylogs: Sequence[str]
+    result: Result, told: dict[str, Any], inputs: tuple[str, ...], captured: Mapping[str, Any] | None
 ) -> Verdict:
     from wirecheck.commands.replay import about, for_programs
     from wirecheck.dashboards.verdict import sentence
 
-    told = result.json(inputs=inputs, keylogs=keylogs)
     told |= {"verdict": sentence(told), "engine": "local", "captured": captured, **about(inputs)}
     told |= for_programs(told, inputs)
     warn_of(told["coverage"])

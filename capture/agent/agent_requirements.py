@@ -135,7 +135,7 @@ def _disk(out: Path) -> Line:
         return "disk", WARN, f"{where}: {error.strerror}", ""
     said = f"{free / 2**30:.1f} GiB free under {where}"
     if free < _LOW_BYTES:
-        return "disk", WARN, said, "make room, or bound the agent with --max-disk and --retain"
+        return "disk", WARN, said, "free disk space, or limit the agent with --max-disk and --retain"
     return "disk", OK, said, ""
 
 

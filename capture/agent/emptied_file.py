@@ -21,7 +21,7 @@ from wirecheck.capture.agent.frames_writer import FramesWriter
 if TYPE_CHECKING:
     from pathlib import Path
 
-REASON = "no room in the spool before it was shipped"
+REASON = "the spool was full before it was shipped"
 _SAID = "wirecheck.emptied"
 
 

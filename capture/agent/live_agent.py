@@ -266,7 +266,7 @@ class _Loop:
         for interface in self._interfaces.values():
             dropped = interface.dropped()
             if dropped:
-                reason = "no room in the ring"
+                reason = "the ring was full"
                 self._counts.lost[interface.name, KERNEL] += dropped
                 self._mark(frames.Mark(frames.DROPPED, time.time_ns(), interface.name, dropped, reason))
             for mark in interface.rows.skipped_marks(interface.name, time.time_ns()):

@@ -180,7 +180,7 @@ class CaptureFile:
         marks = self.rows.skipped_marks(self.source, now)
         dropped = min(int(self.rows.headers.dropped), frames.MOST_COUNT)
         if dropped:
-            marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "said by the capture file"))
+            marks.append(frames.Mark(frames.DROPPED, now, self.source, dropped, "reported by the capture file"))
         cut, longest = self.rows.headers.cut, self.rows.headers.cut_bytes
         if cut:
             reason = f"{cut} packets are cut, to {longest} bytes at most (snap length); capture whole packets"

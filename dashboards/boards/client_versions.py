@@ -78,7 +78,7 @@ CLIENTS = (
     ),
     Panel(
         "Versions of the chosen API",
-        "Which versions are spoken, and does the old one fade? Choose APIs above.",
+        "Which versions do clients use, and does the old one fade? Choose APIs above.",
         "reqps",
         (
             Query(
@@ -116,8 +116,8 @@ BROKERS = (
         wide=12,
     ),
     Panel(
-        "Version findings told, per hour",
-        "When did brokers change? VER008 is told when a broker's versions change, VER003 when a mix lasts.",
+        "New and changed version findings per hour",
+        "When did brokers change? VER008 reports that a broker's versions changed, VER003 that versions stay mixed.",
         "short",
         (
             Query(

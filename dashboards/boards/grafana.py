@@ -33,8 +33,8 @@ from wirecheck.dashboards.boards.panel import Board, Event, Link, Panel, Query, 
 BOARDS = (overview.BOARD, topic_identity.BOARD, client_versions.BOARD, health.BOARD)
 FOLDER = Path(__file__).resolve().parent.parent / "grafana" / "wirecheck"
 SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
-RUNBOOKS = "dashboards/runbooks"
-"""Where the runbooks are, until the board's variable says another place."""
+RUNBOOKS = "http://127.0.0.1:9108/runbooks"
+"""Where a monitor serves them, until the variable of the dashboard says another place."""
 KIND_COLOURS = {"violation": "red", "anomaly": "orange", "information": "blue", "visibility": "purple"}
 """The same as in the report, wherever a series is a kind of finding."""
 

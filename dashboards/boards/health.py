@@ -137,7 +137,7 @@ LOSS = (
     ),
     Panel(
         "Bytes never captured",
-        "How large are the gaps inside connections? What lies in a gap is judged by nobody and blamed on nobody.",
+        "How large are the gaps inside connections? Nothing in a gap is checked, and gaps cause no findings.",
         "bytes",
         (Query(gained("wirecheck_unseen_bytes_total", "cluster", "$__rate_interval"), "{{cluster}}"),),
         steps=LOSS_STEPS,
@@ -161,7 +161,7 @@ LOSS = (
     ),
     Panel(
         "Checks that failed, by check",
-        "Did a check end with an exception? It is our mistake (VIS006); what it had told stands, the rest is judged.",
+        "Did a check raise an exception? It is a bug (VIS006). Earlier findings remain; the rest is checked.",
         "short",
         (Query(gained("wirecheck_check_failures_total", "check", "$__rate_interval"), "{{check}}"),),
         "bars-over-time",

@@ -32,7 +32,7 @@ VERDICT = (
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, kind="violation"}})'),
         steps=BAD,
-        links=(onto("wirecheck-topic-identity", "Which ids contradict each other"),),
+        links=(onto("wirecheck-topic-identity", "Which IDs contradict each other"),),
         runbook="WirecheckTopicIdViolation",
     ),
     number(
@@ -87,11 +87,11 @@ FINDINGS = (
         "Findings over time, by code",
         "Since when is each open, and did it come back? A bar lasts while a check of that code has something open.",
         high=9,
-        links=(onto("wirecheck-topic-identity", "Which ids contradict each other"),),
+        links=(onto("wirecheck-topic-identity", "Which IDs contradict each other"),),
     ),
     Panel(
         "Open findings by kind",
-        "Since when is something wrong? Violations first; information and visibility need nobody at night.",
+        "Since when is something wrong? Violations first; information and visibility can wait until morning.",
         "short",
         (Query(f"sum by (kind) (wirecheck_findings{{{ON}}})", "{{kind}}"),),
         "stacked",
@@ -99,7 +99,7 @@ FINDINGS = (
     ),
     Panel(
         "Open findings by code",
-        "What exactly is open? `wirecheck explain CODE` says what a code means and when it is innocent.",
+        "What exactly is open? `wirecheck explain CODE` explains a code and its false positives.",
         "short",
         (
             Query(
@@ -111,14 +111,14 @@ FINDINGS = (
         "bars",
     ),
     Panel(
-        "Findings told, per hour",
+        "New and changed findings per hour",
         "Is it getting worse? Every new finding and every change of one counts once.",
         "short",
         (Query(gained("wirecheck_finding_revisions_total", "code", "1h") + " > 0", "{{code}}"),),
     ),
     Panel(
         "Topics recreated, per hour",
-        "Did somebody delete and recreate topics? That is when old ids stay in use.",
+        "Were topics deleted and recreated? Then old IDs may stay in use.",
         "short",
         (Query(gained("wirecheck_topics_recreated_total", "cluster", "1h"), "{{cluster}}"),),
     ),

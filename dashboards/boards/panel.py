@@ -139,13 +139,13 @@ RECREATED = Event(
 MONITOR_RESTARTED = Event(
     "Monitor restarts",
     "sum by (instance) (resets(wirecheck_batch_duration_seconds_count[2m])) > 0",
-    "monitor {{instance}} started anew",
+    "monitor {{instance}} restarted",
     "purple",
 )
 AGENT_RESTARTED = Event(
     "Agent restarts",
     "sum by (instance) (resets(wirecheck_agent_frames_total[2m])) > 0",
-    "agent {{instance}} started anew",
+    "agent {{instance}} restarted",
     "purple",
 )
 ALERTED = Event(

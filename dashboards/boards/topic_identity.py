@@ -25,43 +25,43 @@ STALE = 'code=~"TID005|TID017|GRP.+"'
 STATE = (
     number(
         "Contradictions open",
-        "Do two sources name different ids for one topic, or does a broker refuse an id? Each one is broken now.",
+        "Do two sources use different IDs for one topic, or does a broker reject an ID? Each one is broken now.",
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, {IDENTITY}, kind="violation"}})'),
         steps=((1, "red"),),
         runbook="WirecheckTopicIdViolation",
     ),
     number(
-        "Stuck on an id",
-        "Does a consumer or follower fetch nothing because its id is refused (FET001)? It stands still until repaired.",
+        "Stuck on an ID",
+        "Does a consumer or follower fetch nothing because its ID is rejected (FET001)? It needs a restart.",
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, code="FET001"}})'),
         steps=((1, "red"),),
         runbook="WirecheckReplicationStuck",
     ),
     number(
-        "Old ids still in use",
-        "Does anybody work on a topic that ended? Brokers that replicate it (TID017) are worse than clients (TID005).",
+        "Old IDs still in use",
+        "Does any client or broker use a topic that ended? Brokers (TID017) are worse than clients (TID005).",
         "short",
         or_zero(f"sum(wirecheck_findings{{{ON}, {STALE}}})"),
         steps=((1, "orange"),),
     ),
     number(
         "Current topics",
-        "How many names have one current id?",
+        "How many names have one current ID?",
         "short",
         or_zero(f'sum(wirecheck_topics{{{ON}, state="current"}})'),
     ),
     number(
         "Ids without a name",
-        "Is an id used that nothing named yet? Normal just after the capture began; later, Metadata was not captured.",
+        "Is an ID used that nothing named yet? Normal just after the capture began; later, Metadata was not captured.",
         "short",
         or_zero(f'sum(wirecheck_topics{{{ON}, state="unresolved"}})'),
         steps=((1, "purple"),),
     ),
     number(
         "Recreated, in this range",
-        "How many topics were deleted and made anew? Expect stale clients for five minutes after each.",
+        "How many topics were deleted and recreated? Expect stale clients for five minutes after each.",
         "short",
         f"sum({gained('wirecheck_topics_recreated_total', 'cluster', '$__range')})",
         decimals=0,
@@ -70,7 +70,7 @@ STATE = (
 HISTORY = (
     worst(
         "Which topics, which brokers",
-        "Whose ids contradict each other? A click opens the monitor's page with the orders and answers it rests on.",
+        "Whose IDs contradict each other? A click opens the monitor's report with the evidence.",
         f", {IDENTITY}",
     ),
     by_code(
@@ -80,7 +80,7 @@ HISTORY = (
     ),
     Panel(
         "Contradictions by code",
-        "Which rule is broken, and since when? TID002: a broker's disk holds another id; TID006, TID007: requests or "
+        "Which rule is broken, and since when? TID002: a broker's disk has another ID; TID006, TID007: requests or "
         "brokers disagree; LOG001: a broker disagrees with the metadata log.",
         "short",
         (Query(f'sum by (code) (wirecheck_findings{{{ON}, {IDENTITY}, kind="violation"}})', "{{code}}"),),
@@ -94,14 +94,14 @@ HISTORY = (
         "bars-over-time",
     ),
     Panel(
-        "Old ids still in use, by code",
+        "Old IDs still in use, by code",
         "Who has not noticed a recreation? It should fall to zero within the clients' metadata.max.age (5 minutes).",
         "short",
         (Query(f"sum by (code) (wirecheck_findings{{{ON}, {STALE}}})", "{{code}}"),),
     ),
     Panel(
         "Topics by state",
-        "Is the set of topics steady? Replaced and deleted ids are remembered for a day of capture time.",
+        "Is the set of topics steady? Replaced and deleted IDs are kept for a day of capture time.",
         "short",
         (Query(f"sum by (state) (wirecheck_topics{{{ON}}})", "{{state}}"),),
     ),
@@ -115,7 +115,7 @@ HISTORY = (
     ),
     Panel(
         "Stuck and refused fetches",
-        "Whose data stands still? FET001 is stuck on an id; the others cost time and heal by themselves.",
+        "Who reads nothing? FET001 is stuck on an ID; the others cost time and recover by themselves.",
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"FET.+"}})', "{{code}} {{kind}}"),),
         wide=12,

@@ -151,7 +151,7 @@ def called(row: Row) -> str:
         return f"broker {row['broker']}" if row["broker"] is not None else str(row["who"])
     if row["speaker"] == "controller":
         return f"controller {row['who']}"
-    return "metadata log" if row["speaker"] == "metadata-log" else row["who"] or "(no client id)"
+    return "metadata log" if row["speaker"] == "metadata-log" else row["who"] or "(no client ID)"
 
 
 def bar(first: str, last: str, finding: Row | None, axis: Axis) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def who(client: Row) -> tuple[str, ...]:
     """Software with its version where it was said, the client id otherwise."""
     if client["software_name"]:
         return ("software", client["software_name"], client["software_version"] or "")
-    return ("unsaid", client["client_id"] or "(empty client id)")
+    return ("unsaid", client["client_id"] or "(empty client ID)")
 
 
 def line(key: tuple[str, ...], clients: list[Row], apis: Iterable[str], marks: Mapping[Any, str]) -> dict[str, Any]:

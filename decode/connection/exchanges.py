@@ -70,8 +70,8 @@ class Connection:
     close_ns: int
     out_of_order: int
     limits_hit: int
-    overhead_bytes: int = 0
-    """That were none of the stream's: more than none where TLS was undone."""
+    decrypted: bool = False
+    """An agent shows it without its TLS, by sequence numbers of its own; what other agents show is not followed."""
     over: bool = False
     """It has left the follower: nothing more is said of it."""
     cut_bytes: int = 0

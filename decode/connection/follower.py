@@ -21,14 +21,14 @@ from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
 from wirecheck.decode.connection.framing.structure import without_records
+from wirecheck.decode.connection.handout import Placed
 from wirecheck.decode.connection.lifetime import decided, due, expire, flush
 from wirecheck.decode.connection.limits import Limits
-from wirecheck.decode.connection.places import Placed
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.state import checkpoint
 from wirecheck.decode.connection.state.parked import Parked
-from wirecheck.decode.connection.stream.frame import NEVER, WIDTH, Columns
+from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, WIDTH, Columns
 from wirecheck.decode.connection.stream.modes import OPEN, RELEASED
 from wirecheck.decode.connection.tracker import follow
 from wirecheck.decode.wire import known
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.connection import connection as followed
-    from wirecheck.decode.connection.stream.in_order import InOrder
+    from wirecheck.decode.connection.handout import InOrder
 
     Ints = NDArray[np.int64]
 
@@ -205,13 +205,12 @@ class Follower:
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
             names[segments.source], names[agents], segments.seq, segments.ack, segments.flags, segments.payload_len,
             segments.payload_at[:-1], segments.payload_at[1:], segments.left_at[:-1], segments.left_at[1:],
-            segments.cut,
+            segments.cut, np.where(segments.renumbered, names[agents], THE_WIRES),
         )  # fmt: skip
         for row, column in zip(rows, columns, strict=True):
             row[:] = column
         rows[10:12] -= begin
-        absent = (segments.left_offset, segments.left_length, segments.left_kind)
-        left = np.stack(absent, axis=1).astype(np.int64, copy=False)
+        left = np.stack((segments.left_offset, segments.left_length), axis=1).astype(np.int64, copy=False)
         return keys, Columns(len(segments), rows.tobytes(), payload, left.tobytes())
 
     def _hand_out(self) -> Exchanges:

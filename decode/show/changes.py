@@ -24,9 +24,10 @@ from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
 from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.change import Change, Frame
+from wirecheck.decode.show.learned_names import learn_brokers
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
-from wirecheck.decode.show.traffic import BROKERS, learn_brokers
+from wirecheck.decode.show.traffic import BROKERS
 from wirecheck.decode.wire import REQUEST, client_id
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ CLOCKS_NS = 5_000_000_000
 METADATA = 3
 LIST_OF_TYPES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 """ConfigResource.Type of Kafka's clients."""
-ACL_TYPES = {1: "any", 2: "topic", 3: "group", 4: "cluster", 5: "transactional id", 6: "delegation token", 7: "user"}
+ACL_TYPES = {1: "any", 2: "topic", 3: "group", 4: "cluster", 5: "transactional ID", 6: "delegation token", 7: "user"}
 OPERATIONS = (
     "UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION",
     "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT",

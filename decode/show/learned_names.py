@@ -29,14 +29,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from wirecheck.decode.columns import Table
     from wirecheck.decode.message import Decoded
 
-__all__ = ["Names", "Packet", "Places", "TopicNames", "noting"]
+__all__ = ["Brokers", "Names", "Packet", "Places", "TopicNames", "learn_brokers", "noting"]
 
 CALLED = ("name", "topic_name", "topic")  # what Kafka calls the field that stands beside a topic_id
 FIXED_IDS = {"__cluster_metadata": "AAAAAAAAAAAAAAAAAAAAAQ"}  # Uuid.METADATA_TOPIC_ID: no message says its name
 NO_ID = "A" * 22
 MOST_NAMES = 200_000  # of ids that are given a name beside Kafka's own: whoever invents more has them shown as ids
+
+
+METADATA, RESPONSE = 3, 1
 
 
 class Packet(NamedTuple):
@@ -80,6 +84,22 @@ class TopicNames(dict[bytes, str]):
             for topic_id, code in pairs.tolist():
                 if texts[code] and len(self) <= MOST_NAMES:
                     self[unique[topic_id].tobytes()] = texts[code]
+
+
+class Brokers(dict[str, int]):
+    """Broker IDs by address, as Metadata answers named them so far."""
+
+    def learn(self, decoded: Decoded) -> None:
+        if (METADATA, RESPONSE) in kinds(decoded):
+            learn_brokers(tables(decoded, METADATA, SIDES[RESPONSE])["brokers"], self)
+
+
+def learn_brokers(brokers: Table, nodes: dict[str, int]) -> None:
+    """Which broker is behind which address, by the `brokers` of Metadata answers."""
+    hosts, texts = brokers["host"].codes()
+    for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
+        if len(nodes) < MOST_NAMES:
+            nodes[str(Peer(texts[host], port))] = node
 
 
 def named(decoded: Decoded) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32], list[str]]]:

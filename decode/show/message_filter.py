@@ -77,7 +77,7 @@ class Filter:
     def __post_init__(self) -> None:
         _ = self.keys, self.ends  # so that what is wrong is said at once
         if self.topic == "":
-            raise ValueError("a topic has a name or an id")
+            raise ValueError("a topic has a name or an ID")
 
     @cached_property
     def keys(self) -> frozenset[int]:

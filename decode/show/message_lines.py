@@ -27,12 +27,12 @@ from wirecheck.decode.layouts.program import programs
 from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
 from wirecheck.decode.principal import client_host, principal
-from wirecheck.decode.show.learned_names import Names, TopicNames, noting
+from wirecheck.decode.show.learned_names import Brokers, Names, TopicNames, noting
 from wirecheck.decode.show.message_filter import Filter
 from wirecheck.decode.show.message_head import Heads, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries
 from wirecheck.decode.show.waiting_lines import Waiting
-from wirecheck.decode.wire import REQUEST, client_id
+from wirecheck.decode.wire import REQUEST, SIDES, client_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -78,7 +78,8 @@ class Reading:
     bodies: bool = True
     """Lines have a `body`, the whole value of the message."""
     summary: bool = False
-    """Lines have a `summary` of what the message says, and of a response the `latency_ns` behind its request."""
+    """Lines have a `summary` of what the message says, of a response the `latency_ns` behind its request, and
+    the ID of the `broker`, where it is known."""
     at_once: bool = False
     """Lines come with the frames that make them known, and do not wait for what may be older."""
 
@@ -128,6 +129,7 @@ def timed_lines(
             found = head(i, clients.get(i)) | details_of(i)
             if reading.summary:
                 found["latency_ns"] = times[i] - times[asked[i]] if asked[i] >= 0 else None
+                found["broker"] = batch.brokers.get(found["dst" if found["side"] == SIDES[REQUEST] else "src"])
             if i in inside:
                 found["enveloped"] = inside[i] | forwarded_for(found.get("body", {}))
             kept = wanted.keeps(found, batch.names.said, noticed.frames)
@@ -145,6 +147,7 @@ class DecodedBatch:
     decoded: Decoded
     names: Names
     topic_names: TopicNames
+    brokers: Brokers
 
     @cached_property
     def answered(self) -> Ints:
@@ -158,14 +161,15 @@ class DecodedBatch:
 def batches(tables: Iterable[pa.Table], wanted: Filter, reading: Reading, noticed: Noticed) -> Iterator[DecodedBatch]:
     """Messages of frames tables, as they become known."""
     names = Names(wanted.topics)
-    topic_names = TopicNames()
+    topic_names, brokers = TopicNames(), Brokers()
     for exchanges in followed(noting(within(tables, wanted), wanted.frames, noticed.frames), wanted.ports):
         noticed.encrypted.update(each.name for each in exchanges.connections if each.protocol == "tls")
         decoded = read(exchanges.messages, reading.dialect)
         names.learn(decoded)
         if reading.summary:
             topic_names.learn(decoded)
-        yield DecodedBatch(exchanges, decoded, names, topic_names)
+            brokers.learn(decoded)
+        yield DecodedBatch(exchanges, decoded, names, topic_names, brokers)
 
 
 def within(tables: Iterable[pa.Table], wanted: Filter) -> Iterator[pa.Table]:

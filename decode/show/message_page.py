@@ -108,7 +108,7 @@ def is_list(value: Any) -> bool:
 
 def scalar(name: str, value: Any) -> str:
     if isinstance(value, dict):
-        return f"({value['left_out']} bytes left out)"
+        return f"({value['left_out']} bytes redacted)"
     if isinstance(value, list):
         return "[" + ", ".join(scalar(name, inner) for inner in value) + "]"
     if name in uuid_names() and isinstance(value, str):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Rows"]
 
 Line = dict[str, Any]
-WIDEST = {"ends": 45, "api": 32}
-"""Columns that are as wide as their widest text so far, up to this: two IPv4 addresses with ports, two API names."""
+WIDEST = {"ends": 30, "api": 24}
+"""Columns that are as wide as their widest text so far, up to this."""
 DAY = 10
 NS_PER_MS = 1_000_000
 
@@ -44,7 +44,7 @@ class Rows:
         """`line` has a summary, and is one of a capture."""
         found = [
             Cell(self._clock(line["time"]), "time"),
-            self._padded("ends", f"{line['src']} > {line['dst']}"),
+            self._padded("ends", ends(line)),
             self._padded("api", api(line)),
             *content_cells(line),
         ]
@@ -52,7 +52,7 @@ class Rows:
             found.append(Cell(duration(line["latency_ns"]), "latency"))
         frame = line["frame"]
         of = f" of {frame['source']}" if self._several else ""
-        return [*found, Cell(f"frame {frame['first']}{of}", "frame")]
+        return [*found, Cell(f"#{frame['first']}{of}", "frame")]
 
     def _padded(self, role: str, text: str) -> Cell:
         self._widths[role] = max(self._widths[role], min(len(text), WIDEST[role]))
@@ -62,15 +62,26 @@ class Rows:
         """The time of day with milliseconds; on another day than the first row's, its month and day, too."""
         self._day = self._day or time[:DAY]
         date = "" if time[:DAY] == self._day else f"{time[5:DAY]} "
-        return f"{date}{time[DAY + 1 : DAY + 13]}Z"
+        return f"{date}{time[DAY + 1 : DAY + 13]}"
+
+
+def ends(line: Line) -> str:
+    """`broker 2 \u2192 p-lost`: the sender and the receiver by name, by address where a name was not seen."""
+    request = line["side"] == "request"
+    client, server = (line["src"], line["dst"]) if request else (line["dst"], line["src"])
+    if name := line["client_id"]:
+        client = f"node {name}" if name.isdecimal() else name
+    if line["broker"] is not None:
+        server = f"broker {line['broker']}"
+    return " \u2192 ".join((client, server) if request else (server, client))
 
 
 def api(line: Line) -> str:
-    """`Fetch v13 response`; of an Envelope also what it carries."""
+    """`Fetch v13`; of an Envelope also what it carries."""
     version = "v?" if line["version"] is None else f"v{line['version']}"
     name = line["api"] or ("unknown" if line["key"] is None else f"key {line['key']}")
-    carried = f" [{api(line['enveloped']).rpartition(' ')[0]}]" if "enveloped" in line else ""
-    return f"{name} {version}{carried} {line['side']}"
+    carried = f" [{api(line['enveloped'])}]" if "enveloped" in line else ""
+    return f"{name} {version}{carried}"
 
 
 def content_cells(line: Line) -> Iterator[Cell]:
@@ -108,8 +119,8 @@ def error(code: int) -> str:
 
 
 def duration(ns: int) -> str:
-    """With three digits: 0.43 ms, 4.31 ms, 203 ms, 1.20 s."""
+    """With two or three digits: 0.43 ms, 4.3 ms, 203 ms, 1.20 s."""
     ms = ns / NS_PER_MS
     if ms >= 1000:
         return f"{ms / 1000:,.2f} s"
-    return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.2f} ms"
+    return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.1f} ms" if ms >= 1 else f"{ms:.2f} ms"

@@ -23,8 +23,7 @@ from wirecheck.decode.columns import tables as columns_of
 from wirecheck.decode.connection.exchanges import CLOSED_BY_SERVER
 from wirecheck.decode.layouts.program import form
 from wirecheck.decode.message import Status, decode, only
-from wirecheck.decode.peer import Peer
-from wirecheck.decode.show.learned_names import TopicNames, naming
+from wirecheck.decode.show.learned_names import TopicNames, learn_brokers, naming
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name
 from wirecheck.decode.show.message_summary import columns, errors_of, topic_codes
@@ -445,14 +444,6 @@ assert short_header(CONTROLLED_SHUTDOWN, 0)
 BROKERS = ("brokers.node_id", "brokers.host", "brokers.port")
 ALSO = {(FETCH, REQUEST): REPLICA, (API_VERSIONS, REQUEST): SOFTWARE, (METADATA, RESPONSE): BROKERS}
 """Columns besides topics and errors."""
-
-
-def learn_brokers(brokers: Table, nodes: dict[str, int]) -> None:
-    """Which broker is behind which address, by the `brokers` of Metadata answers."""
-    hosts, texts = brokers["host"].codes()
-    for node, host, port in zip(brokers["node_id"].tolist(), hosts.tolist(), brokers["port"].tolist(), strict=True):
-        if len(nodes) < MOST_ROWS:
-            nodes[str(Peer(texts[host], port))] = node
 
 
 @cache

@@ -43,7 +43,7 @@ def measures(claim: Claim) -> Iterator[tuple[str, str | None, int]]:
     protocol = protocol_of(claim)
     yield "connections", protocol, 1
     yield "encrypted_connections", None, int(protocol == "tls")
-    yield "decrypted_connections", None, int(protocol != "tls" and claim.peak.get("overhead_bytes", 0) > 0)
+    yield "decrypted_connections", None, int(protocol != "tls" and "decrypted" in claim.peak)
     yield "foreign_bytes", None, claim.peak.get("payload_bytes", 0) if is_unread(claim) else 0
     for measure in CUMULATIVE:
         yield measure, None, 0 if protocol == "other" and measure in LOSSES else claim.peak.get(measure, 0)

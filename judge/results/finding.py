@@ -148,7 +148,7 @@ def words_of(evidence: Evidence, brokers: list[int]) -> dict[str, object]:
     words = {
         "topic": evidence.topic or "(not named)",
         "topic_id": evidence.topic_ids[0] if evidence.topic_ids else "",
-        "client": ", ".join(client or "(no client id)" for client in evidence.client_ids),
+        "client": ", ".join(client or "(no client ID)" for client in evidence.client_ids),
         "brokers": ", ".join(map(str, brokers)),
         "count": evidence.count,
         **evidence.words,

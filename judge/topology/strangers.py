@@ -140,7 +140,7 @@ class Servers:
 
 MOST_SUBJECTS = 10_000
 """So many subjects are remembered per host; one that has more is looked for everywhere."""
-UNREAD, OUTSIDE = "bytes that are no Kafka", "versions outside the range it was just told"
+UNREAD, OUTSIDE = "bytes of another protocol", "versions outside the advertised range"
 ANYWHERE: Subject = ("*",)
 NAMING = {"binding", "creation", "partition"}
 

@@ -75,7 +75,7 @@ def worker_died(text: str) -> bool:
 def in_one_line(text: str, plan: Plan) -> str:
     """`text`: all that Spark says of the failure."""
     if full := next((words for words in FULL if words in text), None):
-        return f"the query failed: {full}; make room for {plan.out} and {plan.checkpoint}, and start again"
+        return f"the query failed: {full}; free space for {plan.out} and {plan.checkpoint}, and start again"
     of_store = OF_STORE.search(text)
     if worker_died(text):
         names = newest_files(plan.checkpoint)
@@ -85,4 +85,4 @@ def in_one_line(text: str, plan: Plan) -> str:
     said = NOISE.sub("", of_store[1] if of_store else reason(text)).strip().rstrip(".")
     if not said or any(words in text for words in STATE):  # Java has no words for a file that ends too soon
         return f"{plan.checkpoint}: Spark cannot use it ({said or 'no reason given'}); {NEW}"
-    return f"the query failed: {said}; fix that and start again: it goes on where it stopped"
+    return f"the query failed: {said}; fix that and restart: it continues where it stopped"

@@ -6,6 +6,7 @@ Rule: labels come from closed sets, never from traffic; counters are totals comm
 of a batch twice, or a restart, changes nothing.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +34,8 @@ from wirecheck.story import worst_findings
 from wirecheck.story.causes import OpenFinding, links_of
 from wirecheck.story.worst_findings import ALONE, role_of
 from wirecheck.streaming.run.metric_catalogue import METRICS, PREFIX, Histogram, Labels, Named
+from wirecheck.streaming.run.open_cards import OpenCards
+from wirecheck.streaming.run.plan import Line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,8 +80,11 @@ class JudgedAgent(NamedTuple):
 class Page(Collector):
     """All of it, from batches told by `take` and words of the query by `hear`. Threads may scrape meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str = "", *, principals: bool = True) -> None:
         self.lock = Lock()
+        self.url = url
+        """Under which address others reach the monitor."""
+        self.cards = OpenCards(principals=principals)
         self.totals: dict[tuple[str, str, str], int] = {}
         """(label, measure, detail) to count."""
         self.counted: dict[str, int] = {}
@@ -122,6 +128,7 @@ class Page(Collector):
     def take(self, told: Mapping[str, pa.Table], now_ns: int | None = None) -> None:
         """The tables of one batch; without a time, of an earlier one, read back."""
         with self.lock:
+            self.cards.take(told)
             for table, known in self.open.items():
                 for row in open_rows.rows(table, told[table]) if table in told else ():
                     self.stand(table, known, row)
@@ -138,6 +145,7 @@ class Page(Collector):
     def forget(self) -> None:
         """What batches have told; what was counted once stays on the page."""
         with self.lock:
+            self.cards.forget()
             self.totals.clear()
             self.counted.clear()
             self.others.clear()
@@ -193,6 +201,19 @@ class Page(Collector):
                 self.alive()
                 self.batches.observe(batch_s)
 
+    def news(self, *, last: bool = False) -> list[Line]:
+        """Lines about findings: what opened, got worse, ended or was withdrawn. The last ones wait for no pace."""
+        with self.lock:
+            if last:
+                self.cards.made_s = -math.inf
+            return list(self.cards.news())
+
+    def starting(self) -> str:
+        """What goes on before the first batch is written."""
+        running_s, files = time.monotonic() - self.alive_s, self.query.backlog_files
+        what = "the first batch has run" if self.ready else "Spark has been starting"
+        return f"Starting: {what} for {running_s:.0f} s, {files:,} file{' waits' if files == 1 else 's wait'}"
+
     def followed(self) -> dict[str, int]:
         """The last file followed of each agent."""
         with self.lock:
@@ -211,7 +232,7 @@ class Page(Collector):
                 if named.kind == "histogram":
                     yield from self.histograms(named)
                 elif named.kind == "info":
-                    yield InfoMetricFamily(PREFIX + "build", named.meaning, {"version": installed()})
+                    yield InfoMetricFamily(PREFIX + "build", named.meaning, {"version": installed(), "url": self.url})
                 else:
                     yield family(named, samples[named.name])
 
@@ -228,7 +249,9 @@ class Page(Collector):
         }
         found["findings"] = self.findings()
         worst = worst_findings.worst(self.shown, self.roles or {}, self.follow)
-        found["finding_info"] = {tuple(named): 1.0 for named in worst}
+        self.cards.refresh()
+        headlines = self.cards.headlines
+        found["finding_info"] = {tuple(worst_findings.under(headlines, named)): 1.0 for named in worst}
         found["topics"] = {**dict.fromkeys(self.once["topics"], 0.0), **Counter(self.open["topics"].values())}
         clients = Counter(self.open["clients"].values())
         for label in {label for label, _ in self.once["clients"]}:

@@ -9,7 +9,7 @@ read back from the tables that were written.
 import datetime as dt
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,7 +35,7 @@ from wirecheck.streaming.run.housekeeping import house_kept
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.resources import exclusive, served, stop_signals, workplace
-from wirecheck.streaming.run.web_server import Front
+from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front
 from wirecheck.streaming.spark.java import JavaMissing
 from wirecheck.streaming.spark.pipeline import Job, start
 from wirecheck.streaming.spark.session import Session, SparkDidNotStart, close_session, open_session
@@ -58,15 +58,28 @@ STEPS = ("judge", "follow")
 OF_SPARK = (PySparkException, SparkDidNotStart, Py4JError, ConnectionError)
 """How its failures come; the last two where its Java stops or has gone."""
 MOST_SUGGESTED = 1000
-SHOWN = ("findings", "topics", "clients", "totals")
+SHOWN = ("findings", "harms", "topics", "clients", "totals")
 """Tables the metrics are made of."""
 
 
-def run(plan: Plan, settings: Settings, say: Say, front: Front | None = None) -> None:
-    """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people. Raises MonitorError."""
+def run(
+    plan: Plan,
+    settings: Settings,
+    say: Say,
+    front: Front | None = None,
+    runbooks: Mapping[str, str] = NO_RUNBOOKS,
+) -> None:
+    """Until the end (`once`), SIGTERM or SIGINT; `front` makes the page for people, `runbooks` are served by name.
+
+    Raises MonitorError.
+    """
     try:
         need_folder(plan.frames)
-        with exclusive(plan.checkpoint, say) as lease, stop_signals() as stopping, served(plan, front) as page:
+        with (
+            exclusive(plan.checkpoint, say) as lease,
+            stop_signals() as stopping,
+            served(plan, front, runbooks) as page,
+        ):
             begin(settings, Watch(plan, page, stopping, say, lease))
     except (CheckpointRefused, JavaMissing, LeaseLost, LeaseRefused, SparkDidNotStart) as failure:
         raise MonitorError(str(failure)) from failure
@@ -145,7 +158,7 @@ def writable(out: str, wanted: str | None) -> str:
     except (OSError, ValueError) as wrong:
         raise MonitorError(f"{out}: {why(wrong)}; let this user write there, or name another --out") from wrong
     if there not in {None, kind}:
-        raise MonitorError(f"{out}: holds {there} tables; go on with --tables {there}, or name another --out")
+        raise MonitorError(f"{out}: holds {there} tables; continue with --tables {there}, or name another --out")
     result_folder.loaded(kind)
     return kind
 
@@ -222,12 +235,18 @@ class Watch:
                 "a batch was repeated and says something else: a frames file had gone, or an agent come, meanwhile"
             )
         self.page.take(tables, time.time_ns())
+        self.report()
         self.page.loads = most_loaded(loads)
         for row in tables["coverage"].to_pylist() if "coverage" in tables else ():
             if row["measure"] == "quarantined_files" and not row["withdrawn"]:
                 self.say(f"set aside: {row['detail']}")
             elif row["measure"] == "draft_messages" and not row["withdrawn"]:
                 self.suggest(str(Conversation.of(row["connection"]).server), row["count"], row["detail"])
+
+    def report(self, *, last: bool = False) -> None:
+        """What is new about findings."""
+        for line in self.page.news(last=last):
+            self.say(line)
 
     def suggest(self, endpoint: str, count: int, draft: str) -> None:
         """Once per endpoint."""
@@ -247,6 +266,7 @@ def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> S
         watched(query, feed, watch)
     finally:
         feed.ending.set()
+        watch.report(last=True)
     return query
 
 

@@ -4,11 +4,25 @@ Knows: where frames come from, where tables and memory go, how often and how muc
 Rule: one value, made once by whoever asks; a monitor that cannot go on says so in one line for a person.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Self
 
 Say = Callable[[str], None]
 """Whoever is told, in lines for a person."""
+
+
+class Line(str):  # noqa: SLOT000 - few
+    """A line for a person, with the same as fields for a program."""
+
+    fields: Mapping[str, str] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, text: str, fields: Mapping[str, str]) -> Self:
+        made = cls(text)
+        made.fields = fields
+        return made
 
 
 class MonitorError(Exception):
@@ -38,6 +52,10 @@ class Plan:
     metrics_address: str = "127.0.0.1"
     allowed_hosts: tuple[str, ...] = ()
     """Further names in `Host` to which the page of findings is shown."""
+    external_url: str = ""
+    """Under which address others reach this monitor; empty for the metrics' own."""
+    principals: bool = True
+    """Whether cards name the addresses of clients."""
     page: bool = False
     """Show the page for people at an address that is not this machine's own, too."""
     tables: str | None = None

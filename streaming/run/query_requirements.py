@@ -115,7 +115,7 @@ def memory() -> Iterator[Seen]:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         free_mb = int(re.findall(r"^MemAvailable: +(\d+)", text, re.MULTILINE)[0]) // 1000
     except (OSError, IndexError):
-        yield Seen("memory", "warn", "cannot be told on this system", fix)
+        yield Seen("memory", "warn", "unknown on this system", fix)
         return
     state = "ok" if free_mb >= ENOUGH_MB else "warn" if free_mb >= HELD_MB else "fail"
     yield Seen("memory", state, f"{free_mb:,} MB free", "" if state == "ok" else fix)
@@ -125,7 +125,7 @@ def disk() -> Iterator[Seen]:
     folder = tempfile.gettempdir()
     free_mb = shutil.disk_usage(folder).free // 1_000_000
     enough = free_mb >= ROOM_MB
-    fix = "" if enough else "make room, or set TMPDIR to a folder with 2 GB"
+    fix = "" if enough else "free disk space, or set TMPDIR to a directory with 2 GB"
     yield Seen("disk", "ok" if enough else "warn", f"{free_mb:,} MB free in {folder}", fix)
 
 

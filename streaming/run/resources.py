@@ -10,7 +10,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
@@ -20,7 +20,7 @@ from wirecheck.http_server import serving
 from wirecheck.streaming.checkpoint import lock
 from wirecheck.streaming.run.metrics_page import Page
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
-from wirecheck.streaming.run.web_server import Front, is_this_machine, routes
+from wirecheck.streaming.run.web_server import NO_RUNBOOKS, Front, is_this_machine, routes
 from wirecheck.streaming.store.lease import Lease, leased
 from wirecheck.streaming.store.storage import is_local, local, why
 
@@ -43,22 +43,22 @@ def exclusive(checkpoint: str, say: Say) -> Iterator[Lease | None]:
 
 
 @contextmanager
-def served(plan: Plan, front: Front | None = None) -> Iterator[Page]:
+def served(plan: Plan, front: Front | None = None, runbooks: Mapping[str, str] = NO_RUNBOOKS) -> Iterator[Page]:
     """Metrics, at the plan's port if it has one, and the page for people where it may be shown. Raises MonitorError
     where that cannot be had.
     """
-    page = Page()
+    where = f"{plan.metrics_address}:{plan.metrics_port}"
+    page = Page(plan.external_url.rstrip("/") or f"http://{where}", principals=plan.principals)
     places = {"frames": plan.frames, "out": plan.out, "checkpoint": plan.checkpoint}
     page.places = {name: local(place) for name, place in places.items() if is_local(place)}
     if plan.metrics_port is None:
         yield page
         return
-    where = f"{plan.metrics_address}:{plan.metrics_port}"
     shown = front if plan.page or is_this_machine(plan.metrics_address) else None
     with ExitStack() as stack:
         try:
             stack.enter_context(
-                serving(routes(page, shown), plan.metrics_address, plan.metrics_port, plan.allowed_hosts)
+                serving(routes(page, shown, runbooks), plan.metrics_address, plan.metrics_port, plan.allowed_hosts)
             )
         except OSError as wrong:
             fix = "choose another --metrics-port, or another --metrics-address"

@@ -8,8 +8,9 @@ Rule: it only answers. By default the page is shown to this machine alone; `--pa
 import ipaddress
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry
 
@@ -18,6 +19,7 @@ from wirecheck.streaming.run.metrics_page import JudgedAgent, Page
 
 Front = Callable[[list[JudgedAgent]], str]
 """The page for people, as HTML. Raises OSError or LookupError where there is nothing to show."""
+NO_RUNBOOKS: Mapping[str, str] = MappingProxyType({})
 FRESH_S = 5.0
 """Seconds for which a page is reused; making it reads the tables."""
 HTML = (
@@ -27,6 +29,9 @@ HTML = (
     ("X-Frame-Options", "DENY"),
     ("Referrer-Policy", "no-referrer"),
 )
+
+
+PLAIN = (("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store"))
 
 
 class Cached:
@@ -43,19 +48,25 @@ class Cached:
         return self.body
 
 
-def routes(page: Page, front: Front | None = None) -> dict[str, Route]:
-    """/metrics, /-/healthy, /-/ready and, where there is a `front`, the page of findings at /."""
+def routes(page: Page, front: Front | None = None, runbooks: Mapping[str, str] = NO_RUNBOOKS) -> dict[str, Route]:
+    """/metrics, /-/healthy, /-/ready, /runbooks/NAME and, where there is a `front`, the page of findings at /."""
     registry = CollectorRegistry()
     registry.register(page)
     shown: dict[str, Route] = {}
     if front:
         cached = Cached(front)
         shown = {"/": Route(lambda _: people(cached, page), guarded=True)}
+    shown |= {f"/runbooks/{name}": page_of(text) for name, text in runbooks.items()}
     return shown | {
         "/metrics": metrics(registry),
         "/-/healthy": Route(lambda _: state(healthy(page)), slow=False),
         "/-/ready": Route(lambda _: state(ready(page)), slow=False),
     }
+
+
+def page_of(runbook: str) -> Route:
+    answer = Answer(runbook.encode(), headers=PLAIN)
+    return Route(lambda _: answer, slow=False)
 
 
 def state(wrong: str) -> Answer:
@@ -65,7 +76,9 @@ def state(wrong: str) -> Answer:
 def people(shown: Cached, page: Page) -> Answer:
     try:
         return Answer(shown(page), headers=HTML)
-    except (OSError, LookupError) as wrong:  # no batch is written yet, or the tables are away
+    except LookupError:  # no batch is written yet
+        return Answer(f"{page.starting()}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE, (*PLAIN, ("Refresh", "5")))
+    except OSError as wrong:  # the tables are away
         return text(f"nothing to show yet: {wrong}", HTTPStatus.SERVICE_UNAVAILABLE)
 
 

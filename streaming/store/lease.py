@@ -92,7 +92,7 @@ class Lease:
         found = self._get()
         if found is None or found.said["released"]:
             return found
-        say(f"{self.checkpoint}: {found.said['holder']} holds the lease; it is taken over if nobody renews it")
+        say(f"{self.checkpoint}: {found.said['holder']} holds the lease; it is taken over if it is not renewed")
         until_s = time.monotonic() + self.terms.stale_s
         while time.monotonic() < until_s:
             time.sleep(self.terms.look_s)

@@ -81,9 +81,12 @@ class Result:
         choice: Choice = EVERYTHING,
         inputs: Sequence[str] = (),
         keylogs: Sequence[str] = (),
+        *,
+        principals: bool = True,
     ) -> Row:
         """Coverage comes first: what a verdict rests on. `others` is there only where bounds were reached, and
-        `not_listed` where not all findings are asked for. `inputs` and `keylogs` are for the commands of cards.
+        `not_listed` where not all findings are asked for. `inputs` and `keylogs` are for the commands of cards;
+        without `principals` these name no client's address.
         """
         tables = {table.name: listed(table, self.rows[table.name]) for table in SHOWN}
         every = with_causes(tables["findings"], self.rows["findings"])
@@ -97,6 +100,7 @@ class Result:
             dated=len({row[column][:10] for row in every for column in ("first_seen", "last_seen")}) > 1,
             inputs=inputs,
             keylogs=keylogs,
+            hosts=principals,
         )
         return {
             "coverage": coverage(self.rows["coverage"]),

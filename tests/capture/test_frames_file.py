@@ -188,6 +188,7 @@ def many(path, rows, payload=b""):
     columns = {}
     for field in frames.FRAMES:
         value = 1 if pa.types.is_integer(field.type) else "10.0.0.1" if pa.types.is_string(field.type) else []
+        value = False if pa.types.is_boolean(field.type) else value
         columns[field.name] = repeated if field.name == "payload" else pa.repeat(pa.scalar(value, field.type), rows)
     frame_files.write(pa.table(columns), path)
     return path

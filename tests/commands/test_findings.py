@@ -21,7 +21,7 @@ def test_a_finding_is_a_row(run, verdict):
     when, *cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
     assert when == "11-21 00:20:03Z to 11-21 00:20:10Z"
     assert cells[:4] == ["violation", "TID002", ID, "x2"]
-    assert cells[4].startswith("Broker 3 refuses LeaderAndIsr for shipments partition 1: ")
+    assert cells[4].startswith("Broker 3 rejects LeaderAndIsr for shipments partition 1: ")
 
 
 def test_json_is_the_finding_of_a_replay(run, verdict):
@@ -37,7 +37,7 @@ def test_json_is_the_finding_of_a_replay(run, verdict):
 def test_one_is_shown_in_full_with_what_to_do(run, verdict):
     told = run("findings", verdict, ID[:6]).stdout
     assert "\n    00:20:03.950Z  127.0.1.3:19093 answers INCONSISTENT_TOPIC_ID" in told
-    assert "\n  Next  On that broker compare topic_id" in told
+    assert "\n  Next  On that broker, compare topic_id" in told
 
 
 @pytest.mark.parametrize(

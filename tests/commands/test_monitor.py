@@ -26,7 +26,7 @@ broker_grace_s = 60
 @pytest.fixture
 def told(monkeypatch):
     found = []
-    monkeypatch.setattr(monitor, "run", lambda plan, settings, _say, _front: found.append((plan, settings)))
+    monkeypatch.setattr(monitor, "run", lambda plan, settings, *_: found.append((plan, settings)))
     return found
 
 

@@ -33,7 +33,7 @@ QUIET = {
         ({'{code="FET001", kind="violation"}': 2, '{code="FET003", kind="anomaly"}': 1},),
         {finding("TID002", "violation"): "1x180"},
     ),
-    "Old ids still in use, by code": Quiet(
+    "Old IDs still in use, by code": Quiet(
         "clients noticed each recreation in time",
         {finding("TID005", "anomaly"): "3x180", finding("GRP001", "violation"): "1x180"},
         ({'{code="TID005"}': 3, '{code="GRP001"}': 1},),

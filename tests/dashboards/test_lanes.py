@@ -148,14 +148,14 @@ def whole(**attached):
         "statements": STATEMENTS,
         "traffic": {"first": at(0), "last": at(100), "payload_bytes": (1, 2)},
         "exchanges": {finding["id"]: [{**exchange, "request": ["topics: null"], "response": None}]},
-        "explanations": {"TID007": {"Finds": "Brokers that disagree."}},
+        "explanations": {"TID007": {"Detects": "Brokers that disagree."}},
     }
     return report.page(result, report.Attached(**(given | attached)))
 
 
 def test_the_page_has_the_picture_the_matrix_the_messages_the_commands_the_codes_and_the_ticket():
     document = Document(whole())
-    for text in ("broker 3", "Who says which id", "topics: null", "not captured", "decode a.pcap --frame 3", "9.9"):
+    for text in ("broker 3", "Who uses which ID", "topics: null", "not captured", "decode a.pcap --frame 3", "9.9"):
         assert text in document.text
     assert "Brokers that disagree." in document.text
     assert "Restart it." in document.text
@@ -188,6 +188,6 @@ def test_what_is_attached_stays_text():
 def test_many_topics_are_folded_and_counted():
     rows = [{**row, "name": f"topic-{n:04}"} for n in range(200) for row in STATEMENTS]
     text = " ".join(Document(whole(statements=rows)).texts)
-    assert f"{200 - lanes.DRAWN} more topics with several ids" in text
+    assert f"{200 - lanes.DRAWN} more topics with several IDs" in text
     assert f"and {200 - lanes.DRAWN - lanes.FOLDED} more, in the table of statements" in text
     assert f"and {200 - who_says.ROWS} more topics, in the table of statements" in text

@@ -56,7 +56,7 @@ GAINED = {
 def test_what_a_counter_is_born_with_is_gained_once(tmp_path, what):
     series, gain = GAINED[what]
     said = {} if gain is None else {'{code="TID002"}': gain}
-    promtool(tmp_path, [asked(PANELS["Findings told, per hour"].queries, series, [said])])
+    promtool(tmp_path, [asked(PANELS["New and changed findings per hour"].queries, series, [said])])
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (Debian: prometheus)")

@@ -93,7 +93,7 @@ def test_no_finding_is_said_in_words():
 def test_a_topic_without_an_id_or_a_name_is_shown_as_such():
     rows = [{**TOPIC, "topic_id": None}, {**TOPIC, "name": None, "state": "unresolved"}]
     lines = page(RESULT | {"topics": rows})
-    assert any("(no id)" in line for line in lines)
+    assert any("(no ID)" in line for line in lines)
     assert any("(not named)" in line and "unresolved" in line for line in lines)
 
 
@@ -110,7 +110,7 @@ def test_a_violation_says_how_to_see_its_frames_and_what_to_do():
         "wirecheck decode capture.pcap --frame 8123"
     ]
     assert not any("tshark -r" in line for line in lines)  # it reads no LeaderAndIsr v7
-    assert sum(line.startswith("  Next  On that broker compare topic_id") for line in lines) == 1
+    assert sum(line.startswith("  Next  On that broker, compare topic_id") for line in lines) == 1
     assert lines[-3].endswith("  wirecheck explain CODE")
 
 
@@ -202,7 +202,7 @@ def test_what_follows_is_indented_under_its_cause_and_needs_nothing_of_its_own()
 def test_what_follows_and_has_work_of_its_own_says_it():
     cause = {**CAUSE, "code": "TID001", "kind": "information", "topic": "t"}
     lines = page(RESULT | {"findings": [{**UNDER[0], "code": "FET001"}, cause]})
-    assert sum(line.startswith("      Next  A client: restart it") for line in lines) == 1
+    assert sum(line.startswith("      Next  Restart the client") for line in lines) == 1
 
 
 def test_what_may_follow_from_several_names_them_and_what_is_not_listed_is_said():

@@ -11,7 +11,7 @@ def fronts(*parts):
 
 
 def test_a_message_is_structure_up_to_its_first_array():
-    """A Produce of one topic, its transactional id null, cut off behind, inside and in front of the array's count."""
+    """A Produce of one topic, its transactional ID null, cut off behind, inside and in front of the array's count."""
     data = build(case("Produce", "request", 3)[1], 3, Still(), {"topicData": [{"name": "t"}]}).data
     array = data.index(b"\0\0\0\1\0\1t")
     parts = [data[:-1], data[: array + 2], data[:array], data[: array - 1]]

@@ -292,6 +292,12 @@ def ctl011_near_miss(lab):
     followed(lab, [ID_1, ID_2])
 
 
+def ctl011_near_miss__deleted_while_the_broker_was_paused(lab):
+    """It goes on with the partitions that there are."""
+    followed(lab, [ID_2])
+    lab.deleted(120, "letters", ID_1)
+
+
 def ctl011_cannot_know(lab):
     """The session's beginning was not seen: it may imply the partition."""
     followed(lab, [ID_2], session_epoch=40)

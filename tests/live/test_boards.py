@@ -231,7 +231,23 @@ def test_an_alert_names_topic_and_broker_and_its_link_opens_the_page_with_that_f
     assert any(all(name in text for name in PLANTED[cluster]) for text in told)
     links = {link for text in told for link in re.findall(r"http://127\.0\.0\.1:\d+/#(f-\w+)", text)}
     assert links
+    headlines = {entry["card"]["headline"] for entry in verdict(cluster)["entries"]}
+    until(
+        "summaries are headlines", lambda: {one.removeprefix(f"{cluster}: ") for one in summaries(cluster)} <= headlines
+    )
     until("the page has the findings", lambda: not [x for x in links if f'id="{x}"' not in get("monitor", "/")])
+
+
+def summaries(cluster):
+    """Of its alerts about violations, without how many there are of the check."""
+    alerts = json.loads(get("prometheus", "/api/v1/alerts"))["data"]["alerts"]
+    of_it = [alert for alert in alerts if alert["labels"].get("cluster") == cluster and "code" in alert["labels"]]
+    return [re.sub(r" \((\d+ open \w+|open for an hour)\)$", "", alert["annotations"]["summary"]) for alert in of_it]
+
+
+def verdict(cluster):
+    command = wirecheck("replay", ROOT / f"examples/{cluster}/capture.pcap.gz", "--engine", "local", "--format", "json")
+    return json.loads(subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, check=False).stdout)
 
 
 @pytest.mark.parametrize("port", ["monitor", "agent"])

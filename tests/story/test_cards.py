@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -18,8 +19,11 @@ from wirecheck.story import harm
 from wirecheck.story.cards import NOT_AFFECTED, CardContext, impact, sentences, state, with_cards
 from wirecheck.story.causes import linked
 from wirecheck.story.entries import entries
+from wirecheck.streaming.run.metrics_page import Page
+from wirecheck.streaming.store.result_folder import latest_run, read
 from wirecheck.streaming.store.run_result import plain
 
+HURT = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
 EVIL = "$(reboot); `id` '\"\n\x1b[2J"
 STALE = found("LOG001", topic="t", topic_ids=[OLD, NEW], brokers=[4])
 
@@ -219,10 +223,8 @@ def test_the_tables_name_checks_and_relations_that_there_are():
 
 
 def test_no_principals_leaves_the_client_id():
-    capture = EXAMPLE.parent.parent / "kraft4-stale-broker/capture.pcap.gz"
-
     def by(*form):
-        arguments = ["replay", str(capture), "--engine", "local", "--format", "json", *form]
+        arguments = ["replay", str(HURT), "--engine", "local", "--format", "json", *form]
         printed = CliRunner().invoke(door.main, arguments).stdout
         assert ("User:ANONYMOUS" in printed) == (not form)
         return [entry["card"]["cause"]["by"] for entry in json.loads(printed)["entries"] if entry["code"] == "TID001"]
@@ -233,20 +235,28 @@ def test_no_principals_leaves_the_client_id():
 
 
 @pytest.mark.parametrize("width", ["80", "200"])
-def test_terminal_json_and_library_have_one_card(width):
+def test_terminal_json_metrics_ticket_and_library_have_one_card(width, tmp_path):
+    """An alert has the words of `/metrics`: tests/live/test_boards.py shows it with a Prometheus."""
+
     def printed(*form):
-        arguments = ["replay", str(EXAMPLE), "--engine", "local", *form]
+        arguments = ["replay", str(HURT), "--engine", "local", *form]
         return CliRunner(env={"COLUMNS": width}).invoke(door.main, arguments).stdout
 
-    result = json.loads(printed("--format", "json"))
+    result = json.loads(printed("--format", "json", "--out", str(tmp_path / "out")))
     card = result["entries"][0]["card"]
-    assert wirecheck.replay(EXAMPLE).json["entries"][0]["card"] == card
+    assert wirecheck.replay(HURT).json["entries"][0]["card"] == card
     assert result["verdict"] == card["headline"]
     screen = printed()
     words = (card["headline"], card["cause"]["sentence"], card["action"]["sentence"], *card["action"]["commands"])
     for text in (*words, card["evidence"]["command"]):
         assert " ".join(text.split()) in " ".join(screen.split())
     assert card["headline"] in " ".join(printed("--format", "markdown").replace("\\", "").split())
+    page, run = Page(), latest_run(tmp_path / "out")
+    page.take({table: pa.concat_tables(read(tmp_path / "out", table, run)) for table in ("findings", "harms")})
+    samples = [sample for family in page.collect() for sample in family.samples]
+    named = {one.labels["id"]: one.labels["sentence"] for one in samples if one.name == "wirecheck_finding_info"}
+    assert all(named[entry["findings"][0]] == entry["card"]["headline"] for entry in result["entries"])
+    assert card["harm"]["clients"]
 
 
 def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
@@ -259,6 +269,6 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     coverage["decoded_messages"] = coverage["messages"]
     show_first_screen({**RESULT, "coverage": coverage, "findings": [], "entries": []}, Console(width=200))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(" ✓ No contradiction about topic ids or versions was found")
+    assert lines[0].startswith(" ✓ No contradiction about topic IDs or versions was found")
     assert lines[1].startswith("   no findings · 4,200 messages, all decoded")
     assert len(lines) == 2

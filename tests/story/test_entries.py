@@ -108,7 +108,7 @@ def test_few_that_differ_in_topic_and_client_stay_apart_and_a_crowd_does_not():
 def test_a_crowd_that_differs_in_hosts_and_brokers_is_one_entry():
     def stranger(n):
         host = f"10.0.{n // 250}.{n % 250}"
-        words = {"who": f"Host {host}", "why": "nobody names it", "what": f"topic ids in vain {n} times, at [::{n}]:1"}
+        words = {"who": f"Host {host}", "why": "nobody names it", "what": f"unknown topic IDs {n} times, at [::{n}]:1"}
         return found("CLU002", f"h{n:03}", brokers=[n % 5], words=words)
 
     assert len(read(map(stranger, range(3)))) == 3

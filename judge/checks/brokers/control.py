@@ -20,14 +20,14 @@ ADMINISTRATION = ("CreateTopics", "DeleteTopics", "CreatePartitions")
 
 
 def two_controllers(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A controller whose order is answered STALE_CONTROLLER_EPOCH (11) at the top level, or that goes on giving
-    orders of a lower epoch later than the grace after a higher one was accepted; two controllers of one epoch.
+    """Detects. A controller keeps sending requests with an old epoch after brokers accepted a newer controller, or gets
+    STALE_CONTROLLER_EPOCH (11) at the top level. Or two controllers use the same epoch.
 
-    Why it matters. Two brokers think that they are the controller. The older one's orders are refused, but what it
-    believes it hands out to clients all the same.
+    Why it matters. Two brokers believe that they are the controller. Brokers reject the older one's requests, but it
+    still passes its view to clients.
 
-    When it is innocent. A new controller's second full LeaderAndIsr gets 11 per partition everywhere: that is normal
-    and does not count. So is the hand-over from ZooKeeper to KRaft.
+    False positives. None known. The hand-over from ZooKeeper to KRaft does not count. Neither does error 11 per
+    partition, which every new controller's second full LeaderAndIsr gets.
 
     Source. KafkaApis and ReplicaManager of Kafka 2.8 to 3.9; KIP-631.
     """
@@ -70,11 +70,11 @@ def two_controllers(subject: Subject, group: Group, context: CheckContext) -> It
 
 
 def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Two different leaders said of one partition in one leader epoch.
+    """Detects. Two different leaders are reported for one partition in one leader epoch.
 
-    Why it matters. An epoch has one leader, by construction; two of them write two histories under one number.
+    Why it matters. An epoch has one leader. Two leaders write two histories under one number.
 
-    When it is innocent. Never under one topic id: a recreated topic starts its epochs again under another one.
+    False positives. None under one topic ID. A recreated topic has a new ID, and its epochs start again.
 
     Source. KIP-101; KIP-320.
     """
@@ -94,12 +94,13 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
 
 
 def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A leader whose AlterPartition for a partition is answered UNKNOWN_TOPIC_ID (100), or
-    UNKNOWN_TOPIC_OR_PARTITION (3), at least 10 times over at least 30 s without a success.
+    """Detects. A leader's AlterPartition requests for a partition fail with UNKNOWN_TOPIC_ID (100) or
+    UNKNOWN_TOPIC_OR_PARTITION (3) at least 10 times over 30 s without a success.
 
-    Why it matters. The ISR cannot change: a replica that caught up stays out of it, one that fell behind stays in.
+    Why it matters. The ISR cannot change. A replica that caught up stays out of it, and one that fell behind stays in
+    it.
 
-    When it is innocent. Single answers while a topic is created or deleted.
+    False positives. None known. Single errors are normal while a topic is created or deleted.
 
     Source. KIP-497; KIP-841; ReplicationControlManager of Kafka 4.3.
     """
@@ -113,13 +114,12 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
 
 def directory_assignment_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker whose AssignReplicasToDirs for a topic is answered with an error at least 10 times over at least
-    30 s.
+    """Detects. A broker's AssignReplicasToDirs requests for a topic fail at least 10 times over 30 s.
 
-    Why it matters. The controller does not know on which disk these replicas are: if the disk fails it will not move
+    Why it matters. The controller does not know which disk has these replicas. If the disk fails, it does not move
     their leadership.
 
-    When it is innocent. Single errors while a topic is deleted or moved.
+    False positives. None known. Single errors are normal while a topic is deleted or moved.
 
     Source. KIP-858; AssignmentsManager of Kafka 3.9.
     """
@@ -140,13 +140,13 @@ def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> boo
 
 
 def replica_set_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A partition state of a controller, or of the metadata log, that contradicts itself: an ISR that is no part
-    of the replicas, a leader outside the ISR, a replica listed twice.
+    """Detects. A partition state from a controller or the metadata log contradicts itself. The ISR is not part of the
+    replicas, the leader is not in the ISR, or a replica is listed twice.
 
-    Why it matters. Such a state cannot come from Kafka's controller; metadata is corrupt, or a tool wrote it.
+    Why it matters. Kafka's controller cannot produce such a state. The metadata is corrupt, or a tool wrote it.
 
-    When it is innocent. For moments while a partition is reassigned: only a state that stands for 30 s counts. Metadata
-    answers leave brokers out and do not count.
+    False positives. None known. States that last less than 30 s do not count, because reassignments cause them.
+    Metadata responses omit brokers and do not count.
 
     Source. PartitionRegistration of Kafka 4.3; KIP-497.
     """
@@ -187,12 +187,12 @@ def broken_rules(claim: Claim) -> Iterator[str]:
 
 
 def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client whose topic administration is answered NOT_CONTROLLER (41) by the same broker at least 10 times
-    over at least 30 s.
+    """Detects. A client's topic administration requests get NOT_CONTROLLER (41) from the same broker at least 10 times
+    over 30 s.
 
-    Why it matters. It never finds the controller: it does not refresh its metadata, or a proxy sends it astray.
+    Why it matters. The client never finds the controller. It does not refresh its metadata, or a proxy misdirects it.
 
-    When it is innocent. Single answers after the controller moved; KRaft brokers forward instead.
+    False positives. Single errors after the controller moved. KRaft brokers forward such requests instead.
 
     Source. KIP-4; KIP-590.
     """

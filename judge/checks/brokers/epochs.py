@@ -22,12 +22,12 @@ ORDERS = {"LeaderAndIsr", "UpdateMetadata", "StopReplica"}
 
 
 def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker that is ordered a lower leader epoch for a partition later than the grace after a higher one.
+    """Detects. A broker receives a lower leader epoch for a partition later than the grace period after a higher one.
 
-    Why it matters. Leader epochs only grow: a controller works from old state, or state was restored from a backup.
+    Why it matters. Leader epochs only increase. A controller works from old state, or state was restored from a backup.
 
-    When it is innocent. Orders that crossed each other within the grace, or wait in the queue of one broker while
-    another's is empty; orders of a controller that brokers turned away. Clients' Metadata may lag and does not count.
+    False positives. None known. Requests that overtake each other within the grace period, or wait in one broker's
+    queue, do not count. Neither do rejected requests and clients' Metadata responses, which may lag.
 
     Source. KIP-101; PartitionStateMachine and ControllerChannelManager of Kafka 3.9.
     """
@@ -60,12 +60,13 @@ def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Cl
 
 
 def stale_broker_epoch_loop(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker that is answered, or answers, STALE_BROKER_EPOCH (77) at least 10 times over at least 30 s.
+    """Detects. A broker gets or returns STALE_BROKER_EPOCH (77) at least 10 times over 30 s.
 
-    Why it matters. Controller and broker disagree which life of the broker is the current one; until one restarts,
-    nothing the other says is taken.
+    Why it matters. Controller and broker disagree on the broker's current registration. Until one of them restarts,
+    neither accepts the other's requests.
 
-    When it is innocent. One or two around a restart. Broker epochs go down when a KRaft controller takes over.
+    False positives. None known. One or two errors around a restart are normal. Broker epochs decrease when a KRaft
+    controller takes over.
 
     Source. KIP-380; BrokerLifecycleManager of Kafka 3.9; KafkaApis.isBrokerEpochStale.
     """

@@ -31,7 +31,7 @@ LEVELS: tuple[Level, ...] = (
     (7, (8,), 4, range(12, 18)),
 )
 """LeaderAndIsr, UpdateMetadata, StopReplica and followers' Fetch versions of one inter-broker protocol, oldest first. A
-follower falls back to Fetch v12 where a topic has no id.
+follower falls back to Fetch v12 where a topic has no ID.
 """
 WITH_IDS = 13
 """The first Fetch version that carries topic ids."""
@@ -42,13 +42,14 @@ SHOWN = 3
 
 
 def version_outside_advertised_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Requests in a version outside everything that their server advertised on the same connection.
+    """Detects. A client sends requests in a version outside the range that the server advertised on the same
+    connection.
 
-    Why it matters. The client does not negotiate, or does not heed the answer: the server will close the connection or
-    misread the request.
+    Why it matters. The client does not negotiate versions, or ignores the answer. The server closes the connection or
+    misreads the request.
 
-    When it is innocent. ApiVersions itself. A connection whose ranges were not seen is not judged: what the server says
-    elsewhere may be another listener's, or another release's after a restart.
+    False positives. None known. ApiVersions itself does not count, nor connections whose range is not in the capture.
+    The range of another connection may be that of another listener or release.
 
     Source. KIP-35; KIP-511.
     """
@@ -83,15 +84,15 @@ def advert(told: Claim, api: str) -> Side:
 
 
 def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A controller whose LeaderAndIsr, UpdateMetadata, StopReplica and, as a follower, Fetch versions no
-    inter-broker protocol level sends together; or brokers that still send those of different levels, as controllers or
-    as followers, later than the roll window (1 h).
+    """Detects. The request versions of a controller (LeaderAndIsr, UpdateMetadata, StopReplica, and Fetch as a
+    follower) match no inter-broker protocol level. Or brokers still use different levels an hour after the upgrade
+    began.
 
-    Why it matters. The first is no released Kafka. The second is an upgrade that stopped half-way: topic ids appear and
-    vanish with the controller.
+    Why it matters. The first case is no released Kafka. The second is an incomplete upgrade: topic IDs appear and
+    disappear with the controller.
 
-    When it is innocent. During a roll, for an hour. A controller of which only one kind of request was seen says too
-    little.
+    False positives. A rolling upgrade, for an hour. A controller of which the capture has only one kind of request does
+    not count.
 
     Source. MetadataVersion and ControllerChannelManager of Kafka 2.0 to 3.9.
     """
@@ -201,14 +202,14 @@ def half_rolled(claims: list[Claim], context: CheckContext) -> Iterator[Evidence
 
 
 def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker that follows partitions by name (Fetch v12) later than the grace after it followed by id (v13+),
-    while it still follows others by id, or while brokers name some topics without an id and others with one. Those
-    named without one are listed: the topic that drags the fetch down is one of them.
+    """Detects. A broker fetches by name again (Fetch v12) later than the grace period after it fetched by ID (v13 or
+    newer). Meanwhile it still fetches other topics by ID, or brokers name some topics without an ID. Those topics are
+    listed.
 
-    Why it matters. One topic without an id drags the whole fetch back to names: look for the topic whose id was lost.
+    Why it matters. One topic without an ID forces the whole fetch back to names. Look for the topic that lost its ID.
 
-    When it is innocent. Before the inter-broker protocol reaches 3.1, and after it is rolled back, v12 is right: then a
-    broker follows everything by name, and no topic has lost its id. Seconds around a deletion.
+    False positives. None known. Before the inter-broker protocol reaches 3.1, and after it is rolled back, a broker
+    fetches all topics by name; this does not count. Neither do the seconds around a deletion.
 
     Source. RemoteLeaderEndPoint.buildFetch of Kafka 3.9.
     """
@@ -233,7 +234,7 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
             topics = ", ".join(name for name, _ in bare[:SHOWN])
             yield Evidence(
                 (broker,),
-                ends(mine) + tuple(Side(seen, f"{name} has no id") for name, seen in bare[:SHOWN]),
+                ends(mine) + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN]),
                 topic=bare[0][0] if len(bare) == 1 else None,
                 brokers=(broker,),
                 count=len(late),
@@ -258,12 +259,12 @@ def ids_since(since_ns: int, group: Group, context: CheckContext) -> bool:
 
 
 def legacy_control_request_after_kraft(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. LeaderAndIsr, UpdateMetadata or StopReplica of a ZooKeeper controller that a broker accepts, later than
-    the grace after a KRaft controller took over.
+    """Detects. A broker accepts LeaderAndIsr, UpdateMetadata or StopReplica from a ZooKeeper controller later than the
+    grace period after a KRaft controller took over.
 
-    Why it matters. Two controllers of two kinds give orders: the migration did not end cleanly.
+    Why it matters. Two controllers of different kinds send requests: the migration did not complete.
 
-    When it is innocent. The hand-over itself; a rollback of the migration, which gives a new, higher epoch.
+    False positives. The hand-over, and a rollback of the migration, which has a new, higher epoch. Both do not count.
 
     Source. KIP-866.
     """

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -16,14 +17,15 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def leader_denies_leadership(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker that metadata names as the leader of a partition, in the highest epoch known, and that answers
-    NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) for it at least 10 times for longer than the grace,
-    without serving it once.
+    """Detects. Metadata names a broker as the leader of a partition in the highest known epoch, and the broker rejects
+    requests for it. It answers NOT_LEADER_OR_FOLLOWER (6) or UNKNOWN_LEADER_EPOCH (75) at least 10 times for longer
+    than the grace period, without a success.
 
-    Why it matters. Nobody can write to or read from the partition. In KRaft this is how a replica whose disk carries
-    another topic's id shows on the wire.
+    Why it matters. No client can write to or read from the partition. In KRaft, this is how a replica with another
+    topic ID on its disk shows on the wire.
 
-    When it is innocent. For seconds after every election; when a later epoch is known, the broker is only behind.
+    False positives. None known. Errors for some seconds after an election are normal. If a later epoch is known, the
+    broker is only behind.
 
     Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent ids in KRaft.
     """
@@ -58,7 +60,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
                     "partition": partition,
                     "broker": broker,
                     "epoch": state[0]["leader_epoch"],
-                    "errors": ", ".join(sorted({f"{c['api']} with {c['error']}" for c in late})),
+                    "errors": ", ".join(sorted({f"{c['api']} {error_name(c['error'])}" for c in late})),
                     "since": clock(early),
                 },
             )
@@ -81,19 +83,21 @@ def latest(states: list[Claim]) -> dict[int, list[Claim]]:
 
 
 def replica_never_fetches(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A replica that fetches other partitions from a leader and never asks for this one, in sessions seen from
-    their full fetch, for longer than the grace, and that stays out of the ISR.
+    """Detects. A replica fetches other partitions from a leader but never this one, for longer than the grace period,
+    and stays out of the ISR. Only sessions that were captured from their full fetch count.
 
-    Why it matters. The partition is one replica short and nothing else says so: the broker refuses the replica on its
-    own disk, which carries another topic's id.
+    Why it matters. The partition lacks a replica, and nothing else shows it. The broker rejects the replica on its own
+    disk, which has another topic ID.
 
-    When it is innocent. A session whose beginning was not seen is not judged; a moved or removed replica is none.
+    False positives. None known. Replicas that moved or were removed do not count, nor sessions whose beginning is not
+    in the capture. A deleted topic is not judged, because the replica may have been paused until the deletion.
 
     Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent ids in KRaft.
     """
     states = latest(context.claims("partition", group, *subject))
     if not states:
         return
+    deleted_ns = min((claim.first.ts_ns for claim in context.claims("deletion", group, *subject)), default=1 << 63)
     asked = context.claims("follows", group, *subject)
     for partition, state in sorted(states.items()):
         newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
@@ -112,7 +116,7 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
             here = [session for session in sessions if leads(session, newest, context)]
             context.watch()
             since, session = silent_at(newest, mine, here, context)
-            if since is not None and session is not None:
+            if since is not None and session is not None and session.last.ts_ns < deleted_ns:
                 name = name_of(subject, group, context)
                 yield silent(name, newest, int(replica), (since, session))
 

@@ -18,13 +18,15 @@ from wirecheck.judge.topology.log_lives import Life
 
 
 def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker that answers Metadata for a name with an earlier id, later than the grace after the metadata log
-    bound the name to a newer one.
+    """Detects. A broker answers Metadata requests for a name with an earlier ID, later than the grace period after the
+    metadata log bound a newer one.
 
-    Why it matters. The broker does not follow the log: every client that asks it works on a dead topic.
+    Why it matters. The broker does not follow the metadata log. Every client that asks it works on a topic that no
+    longer exists.
 
-    When it is innocent. Within the grace. Where only part of the log was seen, what it does not bind is not judged. A
-    broker that was paused answers what waited by what it knew before: only answers that go on for the grace count.
+    False positives. None known. If the capture has only part of the log, names that it does not bind do not count. A
+    broker that was paused answers old requests from old metadata; only responses that continue for the grace period
+    count.
 
     Source. KIP-500; KIP-595; MetadataLoader of Kafka 4.3.
     """
@@ -50,16 +52,16 @@ def metadata_log_disagrees_with_broker(subject: Subject, group: Group, context: 
 
 
 def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Committed records of the metadata log that cannot follow each other: a topic id that is created twice, or
-    again after it was removed, or removed twice, that gets a partition before it is created or after it was removed, or
-    that is given the name of an id that is removed only later.
+    """Detects. Committed records of the metadata log contradict each other. A topic ID is created twice, recreated or
+    removed after its removal, gets a partition before its creation or after its removal, or gets the name of an ID that
+    is removed only later.
 
-    Why it matters. An id is given once. The log is corrupt, or two logs were mixed up, as after a restore: every broker
-    builds its metadata from it.
+    Why it matters. A topic ID is assigned once. The log is corrupt, or two logs were mixed, for example by a restore.
+    Every broker builds its metadata from this log.
 
-    When it is innocent. Never in a committed log. Records above the high watermark may be taken back and do not count;
-    a log that is read again says the same records at the same offsets, and a snapshot has no offsets of its own. A name
-    that is bound again without a removal is not judged: the removal may not have been captured.
+    False positives. None in a committed log. Records above the high watermark may be truncated and do not count. A log
+    that is read again has the same records at the same offsets, and a snapshot has no offsets. A name that is bound
+    again without a removal does not count, because the removal may not have been captured.
 
     Source. KIP-500; TopicsDelta and ReplicationControlManager of Kafka 4.3.
     """
@@ -79,7 +81,7 @@ def metadata_log_integrity(subject: Subject, group: Group, context: CheckContext
     if before:
         found["given a partition before it was created"] = [*before, created[0]]
     if created and (alive := lives_on(subject, created[0], group, context)):
-        found["given the name of an id that was removed only later"] = alive
+        found["under the name of an ID that was removed only later"] = alive
     for rule, claims in found.items():
         names = sorted({claim["name"] for claim in created})
         yield Evidence(
@@ -121,13 +123,14 @@ def logged(kind: str, subject: Subject, group: Group, context: CheckContext) -> 
 
 
 def metadata_offset_stands_still(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker whose heartbeats keep one CurrentMetadataOffset for longer than the grace while the metadata log,
-    or other brokers, move on, and that the controller does not fence.
+    """Detects. A broker's heartbeats repeat one CurrentMetadataOffset for longer than the grace period, while the
+    metadata log or other brokers advance. The controller does not fence the broker.
 
-    Why it matters. The broker is alive and works from old metadata: it serves deleted topics and does not know new
-    ones. The controller sees its heartbeats and does nothing.
+    Why it matters. The broker works from old metadata: it serves deleted topics and does not know new ones. The
+    controller receives its heartbeats and does nothing.
 
-    When it is innocent. A fenced broker is catching up. An idle log still moves: the controller writes no-op records.
+    False positives. None known. A fenced broker is catching up and does not count. An idle log still advances, because
+    the controller writes no-op records.
 
     Source. KIP-631; BrokerHeartbeatManager of Kafka 4.3.
     """
@@ -156,14 +159,14 @@ def still(broker: int, mine: list[Claim], since: int) -> Evidence:
 
 
 def metadata_log_lost_committed_records(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A leader of the metadata log that tells a follower to truncate below a high watermark that was announced
-    before: records that were committed are gone.
+    """Detects. A leader of the metadata log makes a follower truncate below a high watermark that was announced before.
+    Committed records are gone.
 
-    Why it matters. Topics, partitions and configurations that the lost records created or changed no longer exist for
-    the controller. Brokers that had read further stop with a fatal error.
+    Why it matters. For the controller, topics, partitions and configurations of the lost records no longer exist.
+    Brokers that had read further stop with a fatal error.
 
-    When it is innocent. A follower that truncates records above the high watermark loses nothing. A log that was
-    formatted again starts over and takes nothing back from a follower (LOG005).
+    False positives. None known. A follower that truncates records above the high watermark loses nothing. A log that
+    was formatted again starts over and truncates nothing on a follower (LOG005).
 
     Source. KIP-595, KIP-866; KafkaRaftClient and LeaderState of Kafka 4.3.
     """
@@ -215,13 +218,14 @@ def committed(announced: Claim, life: Life) -> Side:
 
 
 def metadata_log_started_over(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. The metadata log of a cluster ID begins again, or goes on from an earlier offset, and no follower has to
+    """Detects. The metadata log of a cluster ID begins again, or continues from an earlier offset, and no follower must
     truncate committed records.
 
-    Why it matters. The nodes were formatted again with the same cluster ID, or all of them were restored together: the
-    topics of before are gone or were created again with other IDs. Nothing is compared between the two logs.
+    Why it matters. The nodes were formatted again with the same cluster ID, or all of them were restored together.
+    Earlier topics are gone, or were recreated with other IDs. wirecheck compares nothing between the two logs.
 
-    When it is innocent. Always by itself. Clients that keep the IDs of the former log have findings of their own.
+    False positives. Normal if the cluster was formatted again on purpose. Clients that keep the IDs of the former log
+    have findings of their own.
 
     Source. KIP-595; StorageTool of Kafka 4.3.
     """

@@ -38,16 +38,16 @@ class Process:
 
 
 def node_id_used_twice(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Two processes that act under one node ID beside each other for longer than the session timeout: heartbeats
-    of an older broker epoch that go on after those of a newer one began, or registrations that are refused with
-    DUPLICATE_BROKER_REGISTRATION (101) for that long while the registered process goes on.
+    """Detects. Two processes use one node ID at the same time for longer than the session timeout. Heartbeats of an
+    older broker epoch continue after a newer one began. Or registrations fail with DUPLICATE_BROKER_REGISTRATION (101)
+    while the registered process is active.
 
-    Why it matters. The registration goes to whoever asks while the other is silent. Both take writes and follow leaders
-    as the same replica: a leader counts what one of them has as what the other has, and records are lost. A restart of
-    one while the other lives moves the registration and solves nothing.
+    Why it matters. Each process can take over the registration while the other is silent. Both accept writes and follow
+    leaders as the same replica. A leader counts what one has as what the other has, and records are lost. Restarting
+    one while the other runs only moves the registration.
 
-    When it is innocent. A restart, even one that is refused with 101 until the session of the killed process ends; a
-    pause of one process. A session timeout that was raised far above 9 s.
+    False positives. A session timeout that was raised far above 9 s. A restart does not count, even if it gets 101
+    until the killed process's session ends; nor does a pause of one process.
 
     Source. KIP-631; ClusterControlManager.registerBroker and BrokerLifecycleManager of Kafka 4.3.
     """

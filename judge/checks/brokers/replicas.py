@@ -18,13 +18,15 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def full_leader_and_isr_strays_replica(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A FULL LeaderAndIsr (of a KRaft controller in migration, or of KIP-516's draft) to a broker that leaves
-    out a partition the broker was told to have, or names it with another topic id, and no deletion or move was seen.
+    """Detects. A FULL LeaderAndIsr request omits a partition that the broker has, or names it with another topic ID,
+    and no deletion or move was seen. Such requests come from a KRaft controller during migration, or from the draft of
+    KIP-516.
 
-    Why it matters. The broker takes its replica for a stray and renames its directory: the data is off line, and gone
-    when somebody cleans up.
+    Why it matters. The broker treats its replica as stray and renames the directory. The data is offline, and is lost
+    if an operator deletes the `-stray` directory.
 
-    When it is innocent. After a deletion or a reassignment. A broker whose earlier orders were not seen is not judged.
+    False positives. None known. Deletions and reassignments do not count, nor brokers whose earlier requests are not in
+    the capture.
 
     Source. KIP-516; KIP-866; LogManager.findStrayReplicas of Kafka 3.9.
     """
@@ -73,15 +75,15 @@ def ends(deletion: Claim, full: Claim) -> bool:
 
 
 def stop_replica_contradiction(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A controller that has a broker delete a replica, and in the same leader epoch, later than the grace after
-    it, still names the broker as one of the partition's replicas.
+    """Detects. A controller makes a broker delete a replica. After the grace period, in the same leader epoch, it still
+    names the broker as a replica of that partition.
 
-    Why it matters. The broker has thrown its data away and everyone counts on it as a replica: the partition has one
-    copy less than it seems.
+    Why it matters. The broker deleted its data, and the cluster counts on it as a replica. The partition has one copy
+    less than it seems.
 
-    When it is innocent. A replica that is moved is named no more; a topic that is deleted has no epoch (-2).
-    StopReplica without deletion is how brokers stop: in 2.8 twice, answered 74. Before version 3 the order has no epoch
-    and is not judged.
+    False positives. None known. A replica that moved is no longer named, and a deleted topic has no epoch (-2).
+    StopReplica without deletion is part of a broker's shutdown. Before version 3 the request has no epoch and does not
+    count.
 
     Source. KIP-570; KafkaController.onPartitionReassignment of Kafka 3.9.
     """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import Streak, every_run, start_ns
+from wirecheck.judge.checks.error_streaks import Streak, error_name, every_run, start_ns
 from wirecheck.judge.checks.shapes import gathered, lasting, of_id, requesters, resting_on, servers_of
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -18,26 +18,26 @@ from wirecheck.judge.topology.clusters import Group
 
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 SESSION_TOPIC_ID, UNKNOWN_LEADER_EPOCH, NOT_LEADER = 106, 75, 6
-NAMES = {UNKNOWN_TOPIC_ID: "UNKNOWN_TOPIC_ID (100)", INCONSISTENT_TOPIC_ID: "INCONSISTENT_TOPIC_ID (103)"}
+STUCK = (UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID)
 
 
 def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client, or a following broker, whose fetches of one topic id are answered UNKNOWN_TOPIC_ID (100) or
-    INCONSISTENT_TOPIC_ID (103) at least 10 times over at least 30 s, without a success from that broker on the same
-    connection; or at least 1,000 times over at least 10 s on one connection, as long as that goes on.
+    """Detects. A client's or follower's fetches of one topic ID fail with UNKNOWN_TOPIC_ID (100) or
+    INCONSISTENT_TOPIC_ID (103). At least 10 failures over 30 s without a success from that broker on the connection
+    count. So do at least 1,000 over 10 s on one connection, while they continue.
 
-    Why it matters. The client reads nothing and most libraries do not say so: a silent stall. A follower in this state
-    is out of the ISR. Restart the client, or look for the broker whose disk or metadata is behind.
+    Why it matters. The client reads nothing, and most libraries do not report it. A follower in this state is out of
+    the ISR. Restart the client, or look for the broker whose disk or metadata is stale.
 
-    When it is innocent. Single answers of this kind, and bursts of some seconds, are normal after a creation, a
-    deletion or a restart; a success in between ends the count.
+    False positives. None known. Single errors and bursts of some seconds are normal after a creation, deletion or
+    restart. A success resets the count.
 
     Source. KIP-516; AbstractFetcherThread and FetchCollector of Kafka 3.9; franz-go issue 586.
     """
     if subject[1] in RESERVED:
         return
     refused: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
-    for claim, streak in lasting(context.claims("use", group, *subject), NAMES, {"Fetch", "ShareFetch"}, context):
+    for claim, streak in lasting(context.claims("use", group, *subject), STUCK, {"Fetch", "ShareFetch"}, context):
         refused.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
     name = (name_of(subject, group, context) or former_name_of(subject, group, context)) if refused else None
     for (client_id, host), found in sorted(refused.items(), key=str):
@@ -56,7 +56,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
             first_ns=first_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
-                "errors": " and ".join(NAMES[error] for error in errors),
+                "errors": " and ".join(map(error_name, errors)),
                 "requester": requesters(claims, group, context),
                 "since": clock(first_ns),
                 "servers": servers_of(claims),
@@ -65,7 +65,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
 
 
 def answered(streak: Streak) -> str:
-    return " and ".join(NAMES[error] for error in streak.errors)
+    return " and ".join(map(error_name, streak.errors))
 
 
 def known(name: str | None, topic_id: str, group: Group, context: CheckContext) -> tuple[Side, ...]:
@@ -78,13 +78,12 @@ def known(name: str | None, topic_id: str, group: Group, context: CheckContext) 
 
 
 def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client whose fetch sessions at one broker keep changing between topic ids and names: top-level
-    FETCH_SESSION_TOPIC_ID_ERROR (106) again and again over more than 300 s.
+    """Detects. A client's fetch sessions at one broker keep changing between topic IDs and names:
+    FETCH_SESSION_TOPIC_ID_ERROR (106), repeatedly for more than 300 s.
 
-    Why it matters. Some topic's id keeps appearing and disappearing for it; every change costs a full fetch.
+    Why it matters. A topic's ID keeps appearing and disappearing for this client. Every change costs a full fetch.
 
-    When it is innocent. Once per session in a rolling upgrade; while a topic is deleted and created again (a deleted
-    topic has no id), and up to 300 s after any deletion.
+    False positives. Once per session in a rolling upgrade, and for up to 300 s after a deletion. These do not count.
 
     Source. FetchSession.newContext of Kafka 3.9; KIP-516.
     """
@@ -119,15 +118,14 @@ def deletions_of(group: Group, context: CheckContext) -> list[int]:
 
 
 def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client whose requests for one partition are answered FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH
-    (75) again and again for more than 300 s; or for 30 s while the partition's leader epoch is known and stays the same
-    before, during and after.
+    """Detects. A client's requests for one partition fail with FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH (75),
+    repeatedly for more than 300 s. If the partition's leader epoch is known and does not change, 30 s are enough.
 
-    Why it matters. The client works with an old leader epoch and does not refresh its metadata, or the broker does not
-    follow the controller: the partition is not read.
+    Why it matters. The client uses an old leader epoch and does not refresh its metadata, or the broker does not follow
+    the controller. The partition is not read.
 
-    When it is innocent. Bursts of thousands while a broker stops or a leader moves. Raft's own fetches do not count. A
-    broker that answers 75 because it denies leading at all has a finding of its own (CTL010).
+    False positives. Bursts of thousands are normal while a broker stops or a leader moves. Raft's own fetches do not
+    count. A broker that denies leadership altogether has a finding of its own (CTL010).
 
     Source. KIP-320; FetchSessionHandler and Partition of Kafka 3.9.
     """
@@ -155,7 +153,7 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
             first_ns=streak.first_ns,
             words={
                 "partition": partition,
-                "errors": " and ".join(sorted({str(claim["error"]) for claim in claims})),
+                "errors": " and ".join(sorted({error_name(claim["error"]) for claim in claims})),
                 "since": clock(streak.first_ns),
             },
         )
@@ -200,12 +198,12 @@ def steady(topic_id: str | None, partition: int, streak: Streak, group: Group, c
 
 
 def partition_out_of_range(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client that fetches a partition number which the topic id never had, although brokers' Metadata was
-    refreshed later than the client's grace after it.
+    """Detects. A client fetches a partition number that the topic ID never had, although brokers' metadata was
+    refreshed since.
 
-    Why it matters. The client mixes two topics up: it took a recreated topic's partitions and kept the old id.
+    Why it matters. The client confuses two topics: it uses the partitions of a recreated topic with the old ID.
 
-    When it is innocent. Partitions were just added: a later Metadata answer shows them.
+    False positives. Partitions that were just added; a later Metadata response shows them.
 
     Source. KIP-516; franz-go issue 586.
     """

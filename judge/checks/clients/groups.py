@@ -25,14 +25,14 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A group that commits, by name and later than the grace after a topic was created again, an offset beyond
-    everything the new topic was seen to hold, while the new topic was still seen to end below it 30 s later.
+    """Detects. A group commits, by name, an offset beyond everything that a recreated topic contains, later than the
+    grace period. 30 s later the topic still ends below that offset.
 
-    Why it matters. The offset counts records of the deleted topic. The group skips what is written to the new one until
-    it has grown past that offset, or starts again wherever auto.offset.reset points.
+    Why it matters. The offset belongs to the deleted topic. The group skips new records until the topic has grown past
+    the offset, or restarts wherever auto.offset.reset points.
 
-    When it is innocent. Within the grace: consumers finish what they had read. A topic that was not seen to be created
-    again is not judged, nor one whose end was not seen: after an unclean election offsets may lie beyond it too.
+    False positives. None known. Topics whose recreation or end is not in the capture do not count: after an unclean
+    election, offsets may be beyond the end, too.
 
     Source. KIP-516, motivation; OffsetCommit to v9 names topics only.
     """
@@ -64,14 +64,14 @@ def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext
 
 
 def offset_invalidated_by_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A group that asks for its offsets of a topic id and is told that there are none, although it had committed
-    some under an earlier id of the same name.
+    """Detects. A group requests its offsets of a topic ID and gets none, although it committed offsets under an earlier
+    ID of the same name.
 
-    Why it matters. Its position is gone with the old topic: it starts wherever auto.offset.reset points, and reads
-    everything again or misses what was written meanwhile.
+    Why it matters. The group lost its position with the old topic. It restarts wherever auto.offset.reset points, and
+    reads everything again or skips records.
 
-    When it is innocent. Whoever creates a topic again on purpose expects it. A group that never committed under the
-    earlier id is new, not robbed; answers by name (before version 10) do not say which topic they mean.
+    False positives. A topic that was recreated on purpose. A group that never committed under the earlier ID does not
+    count, nor do responses by name (before version 10).
 
     Source. KIP-848; OffsetFetch v10; GroupMetadataManager of Kafka 4.1.
     """
@@ -119,15 +119,15 @@ class LastSeen:
 
 
 def producer_crosses_recreation(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A producer that goes on writing by name, 300 s and more after the topic was created again, while every
-    Metadata answer to it since the change still carries the earlier id.
+    """Detects. A producer writes by name 300 s or more after the topic was recreated, while every Metadata response to
+    it still has the earlier ID.
 
-    Why it matters. Its records land in the new topic and it does not know: what it believes to continue (sequence
-    numbers, partition counts, offsets it keeps) belongs to a topic that is gone. Brokers tell it wrongly, see TID007.
+    Why it matters. Its records go to the new topic, and it does not know. Its sequence numbers, partition counts and
+    stored offsets belong to the old topic. A broker gives it the wrong ID: see TID007.
 
-    When it is innocent. A producer that was told the new id, once at least, knows. Where one of its Metadata answers
-    may have been missed (a connection joined late, encrypted or with a gap, a broker whose traffic is not captured, a
-    Metadata version without ids, more than 128 topics), nothing is said.
+    False positives. None known. A producer that received the new ID at least once does not count. The check stays
+    silent if a Metadata response may be missing: a connection that was joined late, encrypted or has a gap; a broker
+    that is not captured; a Metadata version without IDs; more than 128 topics.
 
     Source. KIP-516; Produce to v12 names topics only; metadata.max.age.ms.
     """
@@ -170,7 +170,7 @@ def misled(client: Subject, wrote: LastSeen, topic: Topic, context: CheckContext
             (*client[1:], topic.name, new.topic_id),
             (
                 first_of(new.first),
-                Side(latest.seen, f"{topic.name} has id {latest.answer}"),
+                Side(latest.seen, f"{topic.name} has ID {latest.answer}"),
                 Side(wrote.seen, f"{client[1]} writes to {topic.name}"),
             ),
             topic=topic.name,
@@ -208,11 +208,12 @@ def all_seen(client: Subject, group: Group, context: CheckContext) -> bool:
 
 
 def group_assigns_dead_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A group whose coordinator hands out partitions of a topic id later than the grace after it was deleted.
+    """Detects. A group coordinator assigns partitions of a topic ID later than the grace period after the topic was
+    deleted.
 
-    Why it matters. The members are told to read a topic that no longer exists.
+    Why it matters. The members are asked to read a topic that no longer exists.
 
-    When it is innocent. Within the grace: the coordinator hears of a deletion some seconds later.
+    False positives. None known. A coordinator learns of a deletion some seconds later; the grace period covers this.
 
     Source. KIP-848; GroupMetadataManager of Kafka 4.3.
     """
@@ -229,11 +230,11 @@ def group_assigns_dead_id(subject: Subject, group: Group, context: CheckContext)
 
 
 def group_describe_contradicts_binding(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A group description that pairs a topic's id with another name than the one it is bound to.
+    """Detects. A group description names a topic's ID with another name than the one that it is bound to.
 
-    Why it matters. An id has one name for ever: the coordinator's image of the metadata is corrupt.
+    Why it matters. An ID always has one name. The coordinator's metadata is corrupt.
 
-    When it is innocent. Never inside one cluster.
+    False positives. None within one cluster.
 
     Source. KIP-848; KIP-516.
     """

@@ -19,14 +19,14 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client that goes on asking one broker for a partition, is answered NOT_LEADER_OR_FOLLOWER (6) at least
-    10 times for more than 30 s, and Metadata names another leader all that time, and that broker not once.
+    """Detects. A client keeps asking one broker for a partition and gets NOT_LEADER_OR_FOLLOWER (6) at least 10 times
+    for more than 30 s. All that time, Metadata responses name another leader and never that broker.
 
-    Why it matters. It writes or reads nothing of that partition, and most libraries do not say so. librdkafka 2.1 to
-    2.6 do this in a cluster that is rolled from before 2.4: they take a leader without an epoch for older news.
+    Why it matters. The client reads or writes nothing of the partition, and most libraries do not report it. librdkafka
+    2.1 to 2.6 does this in a cluster that is upgraded from before 2.4: it treats a leader without an epoch as outdated.
 
-    When it is innocent. Until a client's next refresh, and while brokers' Metadata answers differ, which may have told
-    it so. A broker that is named and denies leading has a finding of its own (CTL010).
+    False positives. Until the client's next metadata refresh, and while brokers' Metadata responses differ; both do not
+    count. A broker that is named and denies leadership has a finding of its own (CTL010).
 
     Source. KIP-320; librdkafka issue 4796.
     """

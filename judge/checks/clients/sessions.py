@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.checks.shapes import all_begun, lasting, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.extract.sessions import UNASKED
@@ -25,30 +26,29 @@ SHOWN = 3
 
 
 def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client whose fetches at one broker are answered FETCH_SESSION_ID_NOT_FOUND (70) or
-    INVALID_FETCH_SESSION_EPOCH (71) at least 10 times over at least 30 s without a success; a full fetch that is
-    answered without some of the partitions it asks for, or with others; an answer in a session with a partition that
-    the client never asked for.
+    """Detects. A client's fetches at one broker fail with FETCH_SESSION_ID_NOT_FOUND (70) or
+    INVALID_FETCH_SESSION_EPOCH (71) at least 10 times over 30 s without a success. Or the response to a full fetch
+    omits requested partitions or has others. Or a session's response has a partition that the client never requested.
 
-    Why it matters. Client and broker have lost count of each other: a proxy in between, two clients on one session, or
-    a broker whose session cache is far too small.
+    Why it matters. Client and broker disagree about the session. Possible causes are a proxy, two clients with one
+    session, or a session cache that is far too small.
 
-    When it is innocent. Single 70 and 71, and bursts after a broker's start, are normal. Answers that are throttled, or
-    an error as a whole, list nothing. What was asked where the capture did not see it is not missed: a connection that
-    it joined late, or with a gap, proves nothing, nor do sessions of more than 128 partitions beyond those kept.
+    False positives. None known. Single errors 70 and 71, and bursts after a broker's start, are normal. Throttled
+    responses list nothing. Connections that were joined late or have a gap do not count, nor what is beyond 128
+    partitions per session.
 
     Source. KIP-227; FetchSession.newContext of Kafka 3.9.
     """
     for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH):
         for claim, streak in lasting(context.claims("answer", group, *subject), {error}, {"Fetch"}, context):
-            told = disagreed(claim, error, f"error {error}", clock(streak.first_ns), context)
+            told = disagreed(claim, error, error_name(error), clock(streak.first_ns), context)
             yield replace(told, count=streak.count, first_ns=streak.first_ns)
     for claim in context.claims("fetch_odd", group, *subject):
         yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), context)
     for claim in context.claims("session_answers", group, *subject):
         odd = never_asked(claim, group, context)
         if odd:
-            what = f"partition {odd[0].partition} of {odd[0].topic} answered and never asked for"
+            what = f"partition {odd[0].partition} of {odd[0].topic} answered but never requested"
             told = disagreed(claim, UNASKED, what, clock(odd[0].seen.ts_ns), context)
             yield replace(told, sides=tuple(Side(m.seen, f"{claim['endpoint']} answers {m.text}") for m in odd))
 
@@ -103,15 +103,14 @@ def who(claim: Claim) -> tuple[str, str]:
 
 
 def forgets_unknown_partition(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client that takes a partition out of its fetch session which it never had in one with that broker.
+    """Detects. A client removes a partition from a fetch session that never contained it.
 
-    Why it matters. Client and broker do not mean the same session: what the client believes it fetches and what the
-    broker sends may differ from here on.
+    Why it matters. Client and broker do not mean the same session. What the client expects and what the broker sends
+    may differ from now on.
 
-    When it is innocent. Java clients group what they forget by name, and may file partitions of a topic that was
-    created again under one of its ids: topics with several ids, or without a known name, are not judged. Nor is a
-    client of which a connection was joined late, has a gap or goes on with a session begun elsewhere, or what lies
-    beyond the 128 partitions kept per session. Brokers' own fetches do not count.
+    False positives. None known. Java clients group removals by name, so topics with several IDs, or without a known
+    name, do not count. Neither do clients with a connection that was joined late or has a gap, what is beyond 128
+    partitions per session, and followers' fetches.
 
     Source. KIP-227; FetchSession.update and FetchRequest.Builder of Kafka 3.9.
     """

@@ -42,16 +42,17 @@ BROKERS_OWN = re.compile(r"broker-\d+-|raft-client-\d+$")
 
 
 def version_rejected(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker closes the connection within a second of a request without answering it, or answers
-    UNSUPPORTED_VERSION (35). Its own ApiVersions answers (or its release, which they show) do not include that version.
+    """Detects. A broker closes the connection within a second of a request without answering it, or answers
+    UNSUPPORTED_VERSION (35). Its own ApiVersions responses (or the release that they indicate) do not include that
+    version.
 
-    Why it matters. The client cannot work with this cluster at all, and sees nothing but a lost connection. After an
-    upgrade to 4.x these are the clients that were left behind.
+    Why it matters. The client cannot work with this cluster, and usually sees only a lost connection. After an upgrade
+    to 4.x, these are the clients that were not upgraded.
 
-    When it is innocent. A client that closes first was not refused, nor was one whose authentication failed. A broker
-    that shuts down or dies closes connections with requests open, in versions that it accepts. One closed connection is
-    not enough; one error is. A server whose ranges were not seen before is not judged. Neither is one that has answered
-    the version since, or that may have advertised other ranges in what the capture lacks.
+    False positives. None known. One closed connection is not enough; one error is. Clients that close first and failed
+    authentications do not count. A broker that shuts down closes connections with open requests, in versions that it
+    accepts. Servers whose version range is unknown, that answered the version later, or that may have advertised
+    another range in a gap do not count.
 
     Source. KIP-896; KIP-35; SocketServer.processCompletedReceives of Kafka 4.0; 4.x advertises Produce from 0 and
     refuses 0 to 2 all the same.
@@ -148,7 +149,9 @@ def shown(ranges: Ranges, key: int) -> str:
     if high < 0:
         return " (it does not advertise the API)"
     lowest = lowest_in_4().get(key, low) if is_4(ranges) else low
-    return f" (it advertises {low} to {high}{f', as every 4.x, and takes none below {lowest}' if lowest > low else ''})"
+    return (
+        f" (it advertises {low} to {high}{f', as every 4.x, and accepts none below {lowest}' if lowest > low else ''})"
+    )
 
 
 def advertised_side(ranges: Claim, api: str, low: int, high: int) -> Side:
@@ -173,13 +176,13 @@ def software(subject: Subject, group: Group, context: CheckContext) -> str:
 
 
 def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client that sends request versions which Kafka 4.0 no longer accepts.
+    """Detects. A client sends request versions that Kafka 4.0 no longer accepts.
 
-    Why it matters. It will lose its connection on every such request once the brokers run 4.x; it has to be upgraded
+    Why it matters. After the upgrade to 4.x, every such request closes the client's connection. Upgrade the client
     first.
 
-    When it is innocent. Until the cluster is upgraded nothing is wrong. Requests between brokers (LeaderAndIsr and its
-    kin) go with the brokers themselves and are not counted.
+    False positives. Nothing is wrong until the cluster is upgraded. Requests between brokers (such as LeaderAndIsr) are
+    upgraded with the brokers and do not count.
 
     Source. KIP-896; the versions of Kafka 4.0.
     """
@@ -196,13 +199,13 @@ def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) ->
 
 
 def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A server that advertises the versions of one release and later those of another.
+    """Detects. A server advertises the versions of one release and later those of another.
 
-    Why it matters. It was restarted with other software: the time from which its behaviour may differ, and, until all
-    brokers show the same, the reason for mixed versions.
+    Why it matters. The server was restarted with other software. Its behavior may differ from then on. Until all
+    brokers have the same release, versions are mixed.
 
-    When it is innocent. Always. Behind a load balancer several brokers share an address and may seem to change to and
-    fro.
+    False positives. Normal during an upgrade. Behind a load balancer, several brokers share an address and may seem to
+    change.
 
     Source. KIP-35; the ranges of every Kafka release since 2.4.
     """
@@ -305,15 +308,15 @@ def common(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def advertised_range_anomaly(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A server that goes back to the versions of an earlier release, that changes between two releases to and
-    fro, or that advertises ranges which no release of Kafka has.
+    """Detects. A server returns to the versions of an earlier release, alternates between two releases, or advertises
+    ranges that no Kafka release has.
 
-    Why it matters. A downgrade is rarely planned; to and fro means several brokers behind one address; ranges of no
-    release come from a proxy that narrows them, or from another server: what is known of releases does not hold there.
+    Why it matters. A downgrade is rarely planned. Alternating ranges mean several brokers behind one address. Ranges of
+    no release come from a proxy that narrows them, or from another server. wirecheck's knowledge of releases does not
+    apply there.
 
-    When it is innocent. A planned downgrade; a load balancer; a server that is not Apache Kafka. Ranges that reach
-    beyond the newest release known here, or that are older than the oldest, are not judged. Neither are two ranges of
-    an address that leads to two clusters, or may: bytes are missing between them.
+    False positives. A planned downgrade, a load balancer, or a server that is not Apache Kafka. Ranges newer or older
+    than all known releases do not count, nor those of an address that leads, or may lead, to two clusters.
 
     Source. KIP-35; the ranges of every Kafka release since 2.4.
     """

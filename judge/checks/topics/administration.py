@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.error_streaks import error_name
 from wirecheck.judge.checks.shapes import ends, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
@@ -17,24 +18,24 @@ from wirecheck.judge.topic_history import Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
 PREDICTED = {
-    DUPLICATE: "42",
-    UNAUTHORIZED: "29 (31 in version 0)",
-    BOTH: "42",
-    LATE: "7 and may create it later",
-    NO_TIMEOUT: "7",
-    PARTLY: "each topic by itself",
+    DUPLICATE: "INVALID_REQUEST (42)",
+    UNAUTHORIZED: "TOPIC_AUTHORIZATION_FAILED (29), in version 0 CLUSTER_AUTHORIZATION_FAILED (31)",
+    BOTH: "INVALID_REQUEST (42)",
+    LATE: "REQUEST_TIMED_OUT (7), and the topic may be created later",
+    NO_TIMEOUT: "REQUEST_TIMED_OUT (7)",
+    PARTLY: "one per topic",
 }
 """What Kafka answers to a CreateTopics request that meets a rule of KIP-4."""
-EXISTS = "36, as the topic exists and that is looked at first"
+EXISTS = "TOPIC_ALREADY_EXISTS (36), which it checks first"
 
 
 def metadata_by_id_misuse(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A Metadata request by topic id in version 10 or 11, or one that mixes ids and names.
+    """Detects. A Metadata request uses topic IDs in version 10 or 11, or mixes IDs and names.
 
-    Why it matters. The first is refused (INVALID_REQUEST); of the second brokers ignore the names: the client is told
-    nothing about topics it asked for.
+    Why it matters. Brokers reject the first with INVALID_REQUEST. For the second they ignore the names, and the client
+    gets nothing about these topics.
 
-    When it is innocent. Never; ask by id from version 12 on, and by one of both.
+    False positives. None. Request by ID from version 12 on, and by either IDs or names.
 
     Source. KIP-516; KafkaApis.handleTopicMetadataRequest of Kafka 3.9.
     """
@@ -45,18 +46,18 @@ def metadata_by_id_misuse(subject: Subject, group: Group, context: CheckContext)
 
 
 def create_topics_rule(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A CreateTopics request that meets a rule of KIP-4: a topic named twice (2), no authorization (3), an
-    assignment beside partition or replica counts (4), a timeout after which the topic was created all the same (5), a
-    timeout not above 0 (6), an answer that creates some topics and refuses others (7); with the answer Kafka gives to
-    it and the one it got. Rule 1, who is no controller, is CTL008.
+    """Detects. A CreateTopics request violates a rule of KIP-4. It names a topic twice (2), lacks authorization (3), or
+    has both an assignment and partition or replica counts (4). The topic was created despite a timeout (5), the timeout
+    is not above 0 (6), or only some topics were created (7). The finding shows the response that Kafka gives and the
+    one received. Rule 1 (not the controller) is CTL008.
 
-    Why it matters. The topic is not created; or it is, and the client was told otherwise (5; with a timeout of 0
-    ZooKeeper clusters go on and create it, KRaft clusters do not); or the request is only partly done (7).
+    Why it matters. The topic is not created. Or it is created and the client got an error (5). With a timeout of 0,
+    ZooKeeper clusters create the topic, and KRaft clusters do not. Or the request is only partly done (7).
 
-    When it is innocent. A client that does not wait on purpose sends a timeout of 0 and looks again later, as
-    librdkafka up to 1.4 does unless it is told how long to wait. A topic that existed already (36) is no failure, and
-    nothing is partly done for it; nor is it where this is not the controller (41). What was created after a timeout is
-    only known if something bound it later.
+    False positives. A client that does not wait on purpose sends a timeout of 0 and looks later, as librdkafka up to
+    1.4 does by default. A topic that already existed (36) is no failure and no partial result; nor is a request to a
+    broker that is not the controller (41). wirecheck knows of a topic created after a timeout only if a later message
+    binds it.
 
     Source. KIP-4, CreateTopics; ZkAdminManager and ReplicationControlManager of Kafka 3.9.
     """
@@ -78,7 +79,7 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
             words={
                 "rule": rule,
                 "predicted": EXISTS if rule == BOTH and existed(topic, claims[0].first.ts_ns) else PREDICTED[rule],
-                "actual": ", ".join("not seen" if error < 0 else str(error) for error in actual),
+                "actual": ", ".join("not captured" if error < 0 else error_name(error) for error in actual),
                 "then": f"; it was created at {clock(created.first.ts_ns)}" if created else "",
             },
         )

@@ -18,13 +18,13 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def topic_flips_between_ids(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A name whose earlier id is ordered again by a controller later than the grace after a newer id was bound.
+    """Detects. A controller requests an earlier ID of a topic later than the grace period after a newer ID was bound.
 
-    Why it matters. Ids are never reused: brokers are told to serve two topics under one name. Replicas split, and
-    either half may lose its data.
+    Why it matters. Topic IDs are never reused, so brokers are asked to serve two topics under one name. Replicas
+    diverge, and either part may lose its data.
 
-    When it is innocent. Clients' Metadata flips with the broker they ask, and does not count; neither does a log that
-    is read again. Within the grace both ids are on their way.
+    False positives. None known. Metadata responses do not count, because they change with the broker that a client
+    asks. A log that is read again does not count. During the grace period both IDs are in use.
 
     Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9; KAFKA-14190.
     """
@@ -58,16 +58,15 @@ def rejected(again: list[Claim], context: CheckContext, group: Group) -> bool:
 
 
 def requests_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. LeaderAndIsr and UpdateMetadata of one controller in one epoch that name different ids for one topic, each
-    of them again after the other; or a broker that was told an id and, later than the grace after it, still answers
-    Metadata with an earlier one.
+    """Detects. LeaderAndIsr and UpdateMetadata requests of one controller in one epoch name different IDs for one
+    topic, repeatedly. Or a broker that received an ID still answers Metadata requests with an earlier one after the
+    grace period.
 
-    Why it matters. Leaders work on one topic and clients are sent to another: the two halves of one order contradict
-    each other. This is what the project is named for.
+    Why it matters. Leaders work on one topic, and clients are sent to another.
 
-    When it is innocent. A topic deleted and created again within the epoch: there the older id is not said again.
-    Orders of a controller that brokers turned away. What a broker was told last may have been missed: only an id that
-    is known to have come before the one it was told counts against it.
+    False positives. A topic that was recreated within the epoch does not count, because its older ID is not repeated.
+    Rejected requests do not count. The capture may lack the latest update sent to a broker, so only IDs that are known
+    to be older count.
 
     Source. KIP-516; ControllerBrokerRequestBatch of Kafka 2.8 to 3.9.
     """
@@ -125,7 +124,7 @@ def unheeded(topic: Topic, orders: list[Claim], context: CheckContext) -> Iterat
             count=sum({id(answer): answer.count for answer, _, _ in still}.values()),
             words={
                 "one": f"{new.topic_id} in UpdateMetadata",
-                "other": f"{old.topic_id} in Metadata of a broker that was told",
+                "other": f"{old.topic_id} in Metadata of a broker that received it",
                 "by": ", ".join(sorted(by)).replace("@", ", epoch "),
             },
         )
@@ -148,14 +147,14 @@ def side_by_side(one: Claim, other: Claim, topic: Topic, context: CheckContext) 
 
 
 def brokers_disagree_on_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Brokers that answer Metadata for one name with different ids, or one with an id and one with
-    UNKNOWN_TOPIC_OR_PARTITION, both of them again later than the grace after the change.
+    """Detects. Brokers answer Metadata requests for one name with different IDs, repeatedly, after the grace period. Or
+    one broker answers with an ID and another with UNKNOWN_TOPIC_OR_PARTITION.
 
-    Why it matters. Which topic a client works on depends on the broker it happens to ask. A broker that is cut off
-    from its controller goes on like this for as long as it lasts.
+    Why it matters. Which topic a client works on depends on the broker that it asks. A broker that is cut off from its
+    controller stays in this state.
 
-    When it is innocent. For some seconds after every creation, deletion and recreation; while a broker starts: denials
-    a minute apart are two. A proxy that shows several brokers under one address.
+    False positives. A proxy that presents several brokers under one address. Differences of some seconds after a
+    creation, deletion or restart do not count.
 
     Source. KIP-516; MetadataCache of Kafka 3.9 and 4.3.
     """
@@ -238,7 +237,7 @@ def disagreement(
 
 
 def answering(nodes: list[str]) -> str:
-    return f"broker {nodes[0]} answers" if len(nodes) == 1 else f"brokers {', '.join(nodes)} answer"
+    return f"broker {nodes[0]} reports" if len(nodes) == 1 else f"brokers {', '.join(nodes)} report"
 
 
 def brokers_of(claims: list[Claim], context: CheckContext) -> tuple[int | None, ...]:
@@ -246,12 +245,12 @@ def brokers_of(claims: list[Claim], context: CheckContext) -> tuple[int | None, 
 
 
 def topic_id_has_two_names(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. One topic id bound to two names in one cluster.
+    """Detects. One topic ID is bound to two names in one cluster.
 
-    Why it matters. A topic is never renamed and an id never reused: metadata is corrupt, or two clusters are taken for
-    one.
+    Why it matters. A topic is never renamed, and an ID is never reused. Either the metadata is corrupt, or two clusters
+    were captured under one label.
 
-    When it is innocent. Never inside one cluster.
+    False positives. None within one cluster.
 
     Source. KIP-516.
     """

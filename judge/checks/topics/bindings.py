@@ -16,23 +16,23 @@ from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
-RENUMBERED = "its partitions go on with their leader epochs under another id"
-LOST = "the controller names it without an id"
+RENUMBERED = "its partitions continue with their leader epochs under another ID"
+LOST = "the controller names it without an ID"
 
 
 def topic_id_lost(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A topic that had an id and is named without one by the current controller for longer than the grace, or
-    that is given another id while its partitions go on: the replicas that the old id had, leader epochs that go on, and
-    no deletion.
+    """Detects. The current controller names a topic without an ID for longer than the grace period, although the topic
+    had one. Or the topic gets another ID while its partitions continue: same replicas, continuing leader epochs, no
+    deletion.
 
-    Why it matters. The id on the replicas' disks is the old one: LeaderAndIsr is answered INCONSISTENT_TOPIC_ID,
-    consumers that fetch by id stall, and a restarted broker does not join again. Tools older than 2.8 that rewrite the
-    topic's node in ZooKeeper do this (KAFKA-14190), and 2.8.0 where a controller of an older inter-broker protocol
-    reassigns partitions (KAFKA-12835).
+    Why it matters. The replicas' disks have the old ID. LeaderAndIsr fails with INCONSISTENT_TOPIC_ID, consumers that
+    fetch by ID stop, and a restarted broker does not rejoin. Known causes are tools older than 2.8 that rewrite the
+    topic's node in ZooKeeper (KAFKA-14190), and reassignments in 2.8.0 by a controller with an older inter-broker
+    protocol (KAFKA-12835).
 
-    When it is innocent. A recreation starts its epochs again. While the inter-broker protocol is rolled a controller of
-    before 2.8 drops ids for a time. With a gap in what servers are told nothing is said, unless all replicas of a
-    partition, two at least, refuse the new id: a deletion would have taken the old one from their disks.
+    False positives. While the inter-broker protocol is upgraded, a controller older than 2.8 drops IDs for a time. A
+    recreation does not count, because its epochs start again. If the capture has gaps in what servers receive, the
+    check needs at least two replicas, all of a partition, that reject the new ID.
 
     Source. KAFKA-12835, KAFKA-14190; KafkaController.processTopicIds of Kafka 3.9; upgrade notes of 2.8.
     """
@@ -138,12 +138,12 @@ def lost(topic: Topic, old: History, sides: tuple[Side, ...], ids: tuple[str, ..
 
 
 def created_topic_id_differs(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A topic that was created under one id, as CreateTopics answered, and is bound to another from the start.
+    """Detects. CreateTopics returned one ID for a topic, and the topic is bound to another one from the start.
 
-    Why it matters. Whoever took the id from the answer works on a topic that does not exist.
+    Why it matters. A client that uses the returned ID works on a topic that does not exist.
 
-    When it is innocent. Validate-only requests answer an id that never exists, and do not count. A topic that was
-    deleted and created again meanwhile; with a gap in between nothing is said.
+    False positives. None known. Validate-only requests return IDs that never exist, and do not count. A topic that was
+    recreated meanwhile does not count; with a gap in between, the check stays silent.
 
     Source. KIP-516; ReplicationControlManager.createTopics of Kafka 4.3.
     """
@@ -163,14 +163,14 @@ def created_topic_id_differs(subject: Subject, group: Group, context: CheckConte
 
 
 def deletion_not_effective(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A topic whose deletion was answered with success and that brokers still serve under the same id later than
-    the grace: they answer Metadata for it, or fetches of it without an error.
+    """Detects. Brokers still serve a topic under the same ID after the grace period, although its deletion succeeded.
+    They answer Metadata requests for it, or fetches without an error.
 
-    Why it matters. The data is still there, and so are its clients; creating it again fails or mixes both.
+    Why it matters. The data and the clients are still there. Creating the topic again fails, or mixes both.
 
-    When it is innocent. With ZooKeeper a deletion waits for every replica: a broker that is down holds it up. Topics
-    without ids are not judged: one that was created again at once looks the same. A broker that was paused answers what
-    waited by what it knew before: only answers that go on for the grace count.
+    False positives. With ZooKeeper, a deletion waits for every replica, so a broker that is down delays it. Topics
+    without IDs do not count, because a recreation looks the same. A broker that was paused answers old requests from
+    old metadata; only responses that continue for the grace period count.
 
     Source. TopicDeletionManager of Kafka 3.9.
     """
@@ -232,12 +232,12 @@ def served_after(ts_ns: int, topic: Topic, history: History, for_ns: int) -> Ite
 
 
 def zero_topic_id_on_modern_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A topic that never had an id and that controllers name with the zero id, in versions that carry ids, for
-    longer than the grace.
+    """Detects. Controllers name a topic with the zero ID for longer than the grace period, in request versions that
+    carry IDs. The topic never had an ID.
 
-    Why it matters. One such topic drags every fetch that contains it back to names (Fetch v12).
+    Why it matters. Every fetch that contains this topic falls back to names (Fetch v12).
 
-    When it is innocent. The first seconds after the inter-broker protocol reached 2.8; while it is rolled.
+    False positives. While the inter-broker protocol is upgraded, and for some seconds after it reaches 2.8.
 
     Source. KIP-516; KafkaController.processTopicIds of Kafka 3.9.
     """

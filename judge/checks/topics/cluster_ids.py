@@ -17,13 +17,12 @@ from wirecheck.judge.topology.membership import carried
 
 
 def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A node that presents another ClusterId than the server's and is answered INCONSISTENT_CLUSTER_ID (104), or
-    an endpoint that states two ClusterIds within one time.
+    """Detects. A node sends another cluster ID than the server's and gets INCONSISTENT_CLUSTER_ID (104). Or an endpoint
+    reports two cluster IDs during the same time.
 
-    Why it matters. The node was formatted for another cluster, or points at the wrong one: it can never join, and if it
-    could it would mix both.
+    Why it matters. The node was formatted for another cluster, or connects to the wrong one. It can never join.
 
-    When it is innocent. An address that was given to another cluster later is a new incarnation, not a contradiction.
+    False positives. An address that was given to another cluster later is CLU004.
 
     Source. KIP-595; KIP-78; KafkaRaftClient of Kafka 4.3.
     """
@@ -56,13 +55,13 @@ def two_stated(subject: Subject, group: Group, context: CheckContext) -> Iterato
 
 
 def address_changed_cluster(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. An address that stated one ClusterId and, from a time on, another: a virtual IP or proxy that was
-    switched, or nodes that were formatted for another cluster.
+    """Detects. An address reported one cluster ID and, since some time, reports another. A virtual IP or proxy was
+    switched, or nodes were formatted for another cluster.
 
-    Why it matters. Clients keep the topic IDs of the former cluster: their fetches fail with UNKNOWN_TOPIC_ID until
-    they read metadata again. Versions and topics of the two clusters are not compared.
+    Why it matters. Clients keep the topic IDs of the former cluster. Their fetches fail with UNKNOWN_TOPIC_ID until
+    they refresh metadata. wirecheck does not compare versions and topics of the two clusters.
 
-    When it is innocent. Always by itself. An address that leads to two clusters in turn is CLU001.
+    False positives. Normal if the switch was planned. An address that alternates between two clusters is CLU001.
 
     Source. KIP-78; KIP-516.
     """
@@ -91,15 +90,16 @@ def address_changed_cluster(subject: Subject, group: Group, context: CheckContex
 
 
 def two_clusters_share_an_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Two live clusters with one ClusterId: one leader epoch of the metadata log begins twice, at two endpoints
-    that both go on leading; or one broker number answers at two endpoints with two IDs for one topic name for 30 s and
-    more, and the broker lists of the two share no address.
+    """Detects. Two active clusters have one cluster ID. One leader epoch of the metadata log begins twice, at two
+    endpoints that both continue to lead. Or one broker number reports two IDs for one topic name at two endpoints, for
+    30 s or more, and their broker lists share no address.
 
-    Why it matters. The disks of a cluster were copied, or two deployments use one fixed ClusterId. Nodes that reach the
-    wrong cluster are accepted there. The two are shown as two clusters if their broker lists name different addresses.
+    Why it matters. The disks of a cluster were copied, or two deployments use one fixed cluster ID. Nodes that reach
+    the wrong cluster are accepted there. The two are shown as two clusters if their broker lists have different
+    addresses.
 
-    When it is innocent. Listeners, proxies and addresses alone never count: a broker reports one ID at all of them. A
-    log that was formatted again has its two beginnings one after the other (LOG005).
+    False positives. None known. Listeners, proxies and addresses alone never count, because a broker reports one ID at
+    all of them. A log that was formatted again has its two beginnings one after the other (LOG005).
 
     Source. KIP-595; KIP-78.
     """

@@ -20,14 +20,14 @@ NO_LEADERSHIP = {"stop", "delete"}
 
 
 def stale_partition_in_incremental(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. An INCREMENTAL LeaderAndIsr, as KIP-516 drafted it (v3), that orders a broker to a partition under another
-    topic id than the one it was ordered to before.
+    """Detects. An INCREMENTAL LeaderAndIsr request, as drafted in KIP-516 (v3), names a partition with another topic ID
+    than before.
 
-    Why it matters. By the draft the replica on the broker's disk is stale: the topic must have been deleted and created
-    again, and the broker stages the old replica for deletion.
+    Why it matters. According to the draft, the replica on the broker's disk is stale. The topic was recreated, and the
+    broker marks the old replica for deletion.
 
-    When it is innocent. When the old replica was deleted first (StopReplica with deletion): then nothing is stale. A
-    broker whose earlier orders were not seen is not judged, and neither are releases: they answer 103 instead.
+    False positives. None known. It does not count if the old replica was deleted first (StopReplica), or if earlier
+    requests to the broker are not in the capture. Releases answer 103 instead.
 
     Source. KIP-516 as drafted, the second kind of stale partition.
     """
@@ -71,12 +71,12 @@ def replica_before(order: Claim, orders: list[Claim]) -> Claim | None:
 
 
 def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A connection with messages that only the draft named by --dialect decodes, or that have a tag where that
-    draft has its topic ID. Without --dialect no draft is reported.
+    """Detects. A connection has messages that only the draft named by `--dialect` decodes, or that have a tag where the
+    draft has its topic ID. Without `--dialect`, no draft is reported.
 
-    Why it matters. It is no released Kafka: a fork, or a test. What it says is judged all the same.
+    Why it matters. The software is no released Kafka: a fork, or a test. wirecheck checks its messages nevertheless.
 
-    When it is innocent. Always, if one knows of it. A proxy may add tags of its own.
+    False positives. A known fork, or a proxy that adds tags of its own.
 
     Source. KIP-516 and KIP-4 as drafted.
     """
@@ -86,13 +86,13 @@ def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iter
 
 
 def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. An error code of 1001 to 1009, which only the draft of KIP-4 used. As visibility: another code that is
-    above those of every Kafka release known.
+    """Detects. A response has an error code from 1001 to 1009, which only the draft of KIP-4 used. Reported as
+    visibility: any other code above those of all known Kafka releases.
 
-    Why it matters. Clients do not know these codes and take them for an unknown server error.
+    Why it matters. Clients do not know these codes and treat them as an unknown server error.
 
-    When it is innocent. A fork that kept them. Other codes are those of a Kafka newer than this release, or of another
-    server: what they mean was not read.
+    False positives. A fork that kept the codes. Other codes come from a newer Kafka or another server; wirecheck does
+    not know their meaning.
 
     Source. KIP-4 as drafted; Errors of Kafka.
     """

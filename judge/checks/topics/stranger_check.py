@@ -23,21 +23,19 @@ MOST_CLIENT_IDS = 16
 
 
 def stranger(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A host to which nothing but ApiVersions, SASL or an empty Fetch was ever answered without error, that no
-    broker list, registration or other server's Metadata names, all of whose connections were seen from their SYN, and
-    that sends what no client that works does: versions that no release speaks or outside the range it was just told,
-    malformed bytes, topic ids and ClusterIds that nobody grants, orders that are refused, bytes that are not Kafka's.
-    Or a server that states the cluster's ClusterId, is named by none of its brokers, and gives other ids to their
-    topics.
+    """Detects. A host is never granted anything but ApiVersions, SASL or an empty Fetch, and no broker list,
+    registration or Metadata response names it. All its connections were captured from their SYN. It sends what no
+    working client does: versions of no release or outside the range that it just received, malformed bytes, unknown
+    topic IDs or cluster IDs, rejected controller requests, or other protocols. Or a server reports the cluster's ID, no
+    broker lists it, and it reports other IDs for the cluster's topics.
 
-    Why it matters. Somebody tries the brokers, or a client is broken so thoroughly that it gets nowhere. Nothing it
-    says counts for the cluster: no other finding, topic or client rests on it.
+    Why it matters. Someone probes the brokers, or a client is so broken that it cannot connect. Nothing that the host
+    sends counts: no other finding, topic or client rests on it.
 
-    When it is innocent. Whoever sends nothing but bytes that are not Kafka's (HTTP, SSH, a port scanner) is told of as
-    information: health checks do so all day. A host that is granted anything later is no stranger any more, and what it
-    did is judged as anybody's. Kept apart, because a broken peer looks so: a host that is merely refused, another
-    cluster's node among a quorum (CLU001), and a version of before that is refused to a client which does not ask for
-    versions (VER001).
+    False positives. A host that sends only other protocols (HTTP, SSH, a port scanner) is reported as information,
+    because health checks do this all day. A host that is granted something later counts as a client. These faulty peers
+    do not count: a host that is only rejected, another cluster's node in a quorum (CLU001), and a client that does not
+    negotiate and uses an old version (VER001).
 
     Source. KIP-35 and KIP-152: who is answered what before it is known; SocketServer of Kafka 3.9.
     """
@@ -63,7 +61,7 @@ def odd(host: str, deeds: list[Deed]) -> Evidence:
         kind=None if grave else "information",
         words={
             "who": f"Host {host}",
-            "why": "nobody names it, and nothing it asked for was granted",
+            "why": "no broker lists it, and no request of it was granted",
             "what": "; ".join(in_words(what, found) for what, found in sorted(by_kind.items(), key=graveness)),
         },
     )
@@ -114,7 +112,7 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
             count=sum(claim.count for claim in found),
             words={
                 "who": f"Server {found[0].server()}",
-                "why": "it states this cluster's id, and none of its brokers names it",
-                "what": f"other ids for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}",
+                "why": "it reports this cluster's ID, and no broker lists it",
+                "what": f"other IDs for {', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}",
             },
         )

@@ -33,13 +33,13 @@ LAST_RESERVED = 99
 
 
 def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A client that still uses a topic id 300 s or more after the topic was deleted or replaced.
+    """Detects. A client still uses a topic ID 300 s or more after the topic was deleted or recreated.
 
-    Why it matters. It works on a topic that no longer exists: it reads nothing, or its writes fail. Clients refresh
-    their metadata every 300 s; this one does not, or does not take the new id.
+    Why it matters. The client works on a topic that no longer exists: it reads nothing, or its writes fail. Clients
+    refresh metadata every 300 s. This one does not, or ignores the new ID.
 
-    When it is innocent. Within the grace. A broker that still hands out the old id (then the broker has a finding). A
-    topic that was renumbered under its data goes on under the old id (TID004): nothing has ended.
+    False positives. A broker that still reports the old ID to the client; that broker has a finding of its own
+    (TID007). A topic whose ID changed under its data (TID004) has not ended and does not count.
 
     Source. KIP-516; metadata.max.age.ms; franz-go issue 586.
     """
@@ -47,13 +47,13 @@ def stale_topic_id_in_use(subject: Subject, group: Group, context: CheckContext)
 
 
 def stale_topic_id_in_replication(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker that still fetches a topic id 30 s or more after the topic was deleted or replaced.
+    """Detects. A broker still fetches a topic ID 30 s or more after the topic was deleted or recreated.
 
-    Why it matters. Its metadata is behind: it is cut off from its controller, and the partitions it leads or follows
-    under the new id are one replica short.
+    Why it matters. The broker's metadata is stale: it is cut off from its controller. The partitions that it leads or
+    follows under the new ID lack a replica.
 
-    When it is innocent. Within the grace; old ids vanish from replication within 2 s on real clusters. An answer to
-    what was asked before the end. A topic that was renumbered under its data (TID004): its replicas carry the old id.
+    False positives. A topic whose ID changed under its data (TID004) does not count. On real clusters, old IDs
+    disappear from replication within 2 s.
 
     Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
     """
@@ -139,11 +139,11 @@ def replaced_by(successor: History, history: History) -> Side | None:
 
 
 def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Requests by topic id that carry the zero id; Produce only if it goes on for 30 s.
+    """Detects. Requests by topic ID have the zero ID. Produce requests count only if this continues for 30 s.
 
-    Why it matters. They are answered UNKNOWN_TOPIC_ID: the client has no id for the topic and asks all the same.
+    Why it matters. Brokers answer UNKNOWN_TOPIC_ID, because the client has no ID for the topic.
 
-    When it is innocent. A Java producer sends one before its first metadata.
+    False positives. A Java producer sends one such request before its first metadata. It does not count.
 
     Source. KIP-516; Sender of Kafka 4.4.
     """
@@ -154,14 +154,14 @@ def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContex
 
 
 def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. The id of the metadata log (1) bound to another name, that name bound to another id, or one of the ids 2
-    to 99 that Kafka keeps for itself, bound to a name or used by a client. As information: an id that is not random (a
-    UUID of version 4), as Kafka's are.
+    """Detects. The reserved ID of the metadata log (1) is bound to another name, or the log's name to another ID. Or a
+    reserved ID from 2 to 99 is bound to a name or used by a client. Reported as information: an ID that is not a random
+    UUID (version 4).
 
-    Why it matters. Such a topic collides with the cluster's own: requests for one reach the other.
+    Why it matters. Such a topic collides with the cluster's own, and requests for one reach the other.
 
-    When it is innocent. Never on Apache Kafka. Other servers' ids may have any form, which is why one that is merely
-    not random is no violation. Ids of log directories are another matter and are not looked at.
+    False positives. None on Apache Kafka. IDs of other servers may have any form, so an ID that is merely not random is
+    no violation. IDs of log directories are ignored.
 
     Source. Uuid of Kafka 3.9 (reserved ids); KIP-595.
     """
@@ -180,7 +180,7 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
                 topic_ids=(topic_id,),
                 count=sum(claim.count for claim in claims),
                 kind="information" if odd else None,
-                words={"why": why or "is not random, as Kafka's ids are: another server made it"},
+                words={"why": why or "is not random, so it is not from Apache Kafka"},
             )
 
 
@@ -190,7 +190,7 @@ def misuse(topic_id: str, name: str) -> str | None:
         return f"is that of {LOG_NAME}"
     if name == LOG_NAME and topic_id != METADATA_LOG:
         return f"is not {METADATA_LOG}"
-    return "Kafka keeps for itself" if 1 < number_of(topic_id) <= LAST_RESERVED else None
+    return "is reserved by Kafka" if 1 < number_of(topic_id) <= LAST_RESERVED else None
 
 
 def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -203,7 +203,7 @@ def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> It
             topic_ids=(subject[1],),
             client_ids=clients_of(uses),
             count=sum(claim.count for claim in uses),
-            words={"why": "Kafka keeps for itself"},
+            words={"why": "is reserved by Kafka"},
         )
 
 
@@ -217,11 +217,11 @@ def is_random(topic_id: str) -> bool:
 
 
 def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A topic id that requests use and nothing in the capture names.
+    """Detects. Requests use a topic ID that nothing in the capture names.
 
-    Why it matters. What is said about it cannot be told by name: look it up with `kafka-topics --topic-id`.
+    Why it matters. wirecheck cannot show the name of this topic. Look it up with `kafka-topics.sh --topic-id`.
 
-    When it is innocent. Nearly always: the capture began after names were handed out, or they went by encrypted
+    False positives. Almost always harmless: names were handed out before the capture began, or on encrypted
     connections.
 
     Source. KIP-516: Fetch v13 and Produce v13 carry ids only.

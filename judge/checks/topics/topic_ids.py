@@ -18,14 +18,14 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def topic_recreated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A name that had one topic id has another one, after a deletion or with leader epochs that start again: the
-    topic was deleted and created anew. Once per new id.
+    """Detects. A topic name gets another topic ID, after a deletion or with leader epochs that start again. The topic
+    was deleted and recreated. Reported once per new ID.
 
-    Why it matters. The old data is gone; consumers' offsets, and clients or brokers that still use the old id, belong
-    to a topic that no longer exists. Whoever does so later has a finding of its own.
+    Why it matters. The old data is gone. Consumers' offsets, and clients or brokers that still use the old ID, refer to
+    a topic that no longer exists. They have findings of their own.
 
-    When it is innocent. Always by itself: it is how topics are emptied. Ids of validate-only CreateTopics bind nothing,
-    and an id that nothing bound is no earlier incarnation.
+    False positives. Recreating a topic is a normal way to empty it. IDs of validate-only CreateTopics requests, and IDs
+    that were never bound to a name, do not count.
 
     Source. KIP-516; ReplicationControlManager and TopicDeletionManager of Kafka 3.9.
     """
@@ -122,15 +122,15 @@ def last_before(old: History, new: History) -> Side:
 
 
 def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A broker answers the controller's LeaderAndIsr with INCONSISTENT_TOPIC_ID (103): the replica on its disk
-    carries another topic id (partition.metadata) than the one the controller names.
+    """Detects. A broker answers the controller's LeaderAndIsr request with INCONSISTENT_TOPIC_ID (103). The replica on
+    its disk has another topic ID (partition.metadata) than the request.
 
-    Why it matters. The broker neither leads nor follows these partitions: one replica less, without any other sign. The
-    controller does not try again until the broker or the controller restarts. Do not delete the folder before the other
-    replicas are known to be in sync.
+    Why it matters. The broker neither leads nor follows these partitions, so they lack a replica without any other
+    sign. The controller retries only after a restart of the broker or the controller. Do not delete the directory
+    before the other replicas are in sync.
 
-    When it is innocent. Never; the answer is the broker's own word. The id on its disk is not on the wire: earlier ids
-    of the name are listed because it is often one of them (a replica that slept through a recreation), but need not be.
+    False positives. None. The ID on the broker's disk is not on the wire. Earlier IDs of the name are listed because
+    the ID on disk is often one of them.
 
     Source. ReplicaManager.becomeLeaderOrFollower of Kafka 2.8 to 3.9; KIP-516; KAFKA-14190.
     """
@@ -153,19 +153,19 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
             words={
                 "where": where,
                 "partitions": f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}",
-                "earlier": f" (other ids of that name: {', '.join(earlier)})" if earlier else "",
+                "earlier": f" (other IDs of this name: {', '.join(earlier)})" if earlier else "",
             },
         )
 
 
 def topic_ids_assigned(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A topic that brokers and controllers named without an id has one from now on, with its data going on.
+    """Detects. A topic that brokers and controllers named without an ID now has one, and its data continues.
 
-    Why it matters. It is the migration of KIP-516: the inter-broker protocol reached 2.8, or ZooKeeper gave way to
-    KRaft. From here on an id that changes is news.
+    Why it matters. This is the migration of KIP-516: the inter-broker protocol reached 2.8, or KRaft replaced
+    ZooKeeper. From now on, the topic's ID should not change.
 
-    When it is innocent. Always. A name that had an id before it was named without one is not meant, nor one that was
-    deleted in between.
+    False positives. Normal during that migration. Names that had an ID before, or were deleted in between, do not
+    count.
 
     Source. KIP-516, "Migration"; KafkaController.processTopicIds of Kafka 3.9.
     """

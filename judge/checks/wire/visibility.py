@@ -22,13 +22,13 @@ from wirecheck.judge.topology.clusters import Group
 
 
 def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Bytes of a connection that were on the wire and are not in the capture: packets the capture dropped, or
-    that took another way.
+    """Detects. Bytes of a connection were on the wire and are not in the capture. The capture dropped packets, or they
+    took another way.
 
-    Why it matters. Messages in and across the gap were not read. Every absence in the verdict is weaker for it.
+    Why it matters. Messages in and across the gap were not decoded. The absence of findings proves less.
 
-    When it is innocent. A busy capture host; a snap length below the packet size; a capture that began or ended within
-    a segment. Retransmissions that filled a hole are no gap. What does not speak Kafka is no loss (VIS007).
+    False positives. A busy capture host, a snap length below the packet size, or a capture that begins or ends within a
+    segment. Retransmissions that fill a hole are not gaps. Connections that are not Kafka's do not count (VIS007).
 
     Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
     """
@@ -40,12 +40,12 @@ def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iter
 
 
 def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Connections whose beginning is not in the capture.
+    """Detects. The beginning of connections is not in the capture.
 
-    Why it matters. Their ApiVersions, authentication and full fetches were not seen: topic ids in their fetch sessions
-    may stay without a name, and nothing that needs the beginning is said about them.
+    Why it matters. Their ApiVersions, authentication and full fetches are missing. Topic IDs in their fetch sessions
+    may have no name, and checks that need the beginning stay silent.
 
-    When it is innocent. Always: the capture began while they were open.
+    False positives. Normal: the connections were open when the capture began.
 
     Source. RFC 9293: no SYN was seen.
     """
@@ -56,13 +56,12 @@ def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> 
 
 
 def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Connections that speak TLS.
+    """Detects. Connections use TLS.
 
-    Why it matters. Nothing in them was read. If clients are missing from the verdict, this is where they are.
+    Why it matters. Their content was not decoded. If clients are missing from the result, this is where they are.
 
-    When it is innocent. Always: encryption is a choice. With a key log (`--keylog`, docs/tls.md) they are read as
-    plaintext is: every topic id, version and order in them. Or capture behind the endpoint that ends TLS, or on a
-    listener without it.
+    False positives. Normal: encryption is a choice. With a key log (`--keylog`, docs/tls.md), their content is checked
+    like plaintext. Or capture behind the proxy that terminates TLS, or on a plaintext listener.
 
     Source. RFC 8446: a TLS ClientHello was seen.
     """
@@ -73,13 +72,14 @@ def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
 
 def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Connections to an endpoint that speaks Kafka with others, whose bytes are not Kafka's: HTTP, SSH, a port
-    scanner, anything else.
+    """Detects. Connections to a Kafka endpoint carry bytes that are not Kafka's: HTTP, SSH, a port scanner, or anything
+    else.
 
-    Why it matters. Nothing of them was read. Were it a Kafka client after all, it is missing from the verdict.
+    Why it matters. Their content was not decoded. If the sender is a Kafka client after all, it is missing from the
+    result.
 
-    When it is innocent. Nearly always: health checks and scanners try brokers' ports all day, and brokers close on
-    them. It is no loss, and no client's.
+    False positives. Almost always harmless. Health checks and scanners try brokers' ports all day, and brokers close
+    these connections. They do not count as loss, and not as clients.
 
     Source. SocketServer of Kafka 3.9: what is no request ends the connection.
     """
@@ -93,14 +93,14 @@ def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) 
 
 
 def request_unanswered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Requests that were due an answer and got none, although the connection went on for 60 s after the time
-    they gave their server.
+    """Detects. Requests that need a response got none, although the connection continued for 60 s after the time that
+    the request allows.
 
-    Why it matters. The server hangs, or its answers are not captured: an error may have gone unseen.
+    Why it matters. The server hangs, or its responses are not captured. An error may be missing from the result.
 
-    When it is innocent. Requests still open when the capture ends or the connection closes soon after, as long polls
-    are: they are counted in the coverage and not found. Produce with acks=0 has no response. Where response bytes are
-    missing (VIS001) the answer may have been in them.
+    False positives. None known. Requests that are open when the capture ends or the connection closes are only counted
+    in the coverage, as are Produce requests with acks=0. If response bytes are missing (VIS001), the response may have
+    been in them.
 
     Source. Kafka protocol guide, "Network".
     """
@@ -139,15 +139,15 @@ def overdue_of(claim: Claim, last_ns: int, context: CheckContext) -> int:
 
 
 def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A server that answers nobody for 10 s or longer, and then, all at once, requests of several connections
-    that had waited.
+    """Detects. A server answers no request for 10 s or longer, and then answers waiting requests of several connections
+    at once.
 
-    Why it matters. Its process stood still, or nothing reached it: a long garbage collection, a virtual machine that
-    was moved, SIGSTOP, a network that was cut. It loses its registration after 9 s, and for a moment afterwards it
-    answers by what it knew before. That is over; it is no broker that follows nothing.
+    Why it matters. The process stood still, or nothing reached it: a long garbage collection, a virtual machine that
+    moved, SIGSTOP, or a network outage. The server loses its registration after 9 s. Afterwards it briefly answers from
+    old metadata. This is over, and is no stale broker.
 
-    When it is innocent. Always for the cluster; the host has to be looked at. Answers to Produce, OffsetCommit and to
-    rebalances are not counted, as they wait for others, nor is the time that a request itself allows.
+    False positives. The cluster is fine; check the host. Responses to Produce, OffsetCommit and rebalances do not
+    count, because they wait for others. Nor does the time that a request itself allows.
 
     Source. SocketServer of Kafka 4.3; broker.session.timeout.ms.
     """
@@ -176,7 +176,7 @@ def peer_paused(subject: Subject, group: Group, context: CheckContext) -> Iterat
                 "seconds": f"{longest.seconds:.1f}",
                 "from": clock(longest.first_ns),
                 "to": clock(longest.last_ns),
-                "more": f" {len(found) - 1} shorter pauses besides." if len(found) > 1 else "",
+                "more": f" {len(found) - 1} shorter pauses." if len(found) > 1 else "",
             },
         )
 
@@ -215,11 +215,11 @@ def pauses(claim: Claim, context: CheckContext) -> list[Pause]:
 
 
 def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A capture agent that shows nothing more while the others go on.
+    """Detects. A capture agent stopped sending while the others continue.
 
-    Why it matters. What happens at its broker is not seen; verdicts no longer wait for it.
+    Why it matters. Traffic of its broker is not checked, and results no longer wait for it.
 
-    When it is innocent. The agent's host is down, or the agent was stopped without its end mark.
+    False positives. The agent's host is down, or the agent was stopped without its end mark.
 
     Source. The agents' own progress marks.
     """
@@ -234,15 +234,15 @@ def agent_silent(subject: Subject, group: Group, context: CheckContext) -> Itera
 
 
 def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A check, or another step of judging, that ended with an exception over something on the wire: a mistake in
-    wirecheck, not in the cluster. The code of the check is in the sentence; its sides show what was said last of the
-    subjects it could not judge.
+    """Detects. A check, or another step, raised an exception over captured data. This is a bug in wirecheck, not a
+    fault of the cluster. The finding names the check, and its evidence shows the latest claims about the subjects that
+    it could not check.
 
-    Why it matters. What the check would have found there is missing. What it had told of these subjects stands as it
-    was told, and may no longer be so; every other check of them, and every other subject, is judged.
+    Why it matters. What the check would have found there is missing. Its earlier findings about these subjects remain
+    and may be outdated. All other checks and subjects are unaffected.
 
-    When it is innocent. Never, but the cluster is: report it, with the kind and place of the exception. Bytes that
-    nobody sane sends are the likeliest cause, so look who sent them.
+    False positives. Always a bug in wirecheck. Please report it, with the kind and place of the exception. Unusual
+    bytes are the likeliest cause, so look at the client that sent them.
 
     Source. The judge's own exceptions (judge/failures.py).
     """

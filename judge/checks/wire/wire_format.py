@@ -15,22 +15,22 @@ from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.topology.clusters import Group
 
 TOLERATED = {
-    "metadata-int32-null": "3 bytes too many (a null list of topics written as before version 9)",
-    "api-versions-empty-array": "4 bytes too many (an empty list of keys, as KIP-35 was drafted)",
-    "list-groups-second-tags": "1 byte too many (a second, empty section of tagged fields)",
+    "metadata-int32-null": "3 extra bytes (a null list of topics as before version 9)",
+    "api-versions-empty-array": "4 extra bytes (an empty list of keys, as in the draft of KIP-35)",
+    "list-groups-second-tags": "1 extra byte (a second, empty section of tagged fields)",
 }
 """Named tolerances in words."""
 
 
 def malformed_message(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A message of a known API and version whose bytes do not follow its layout: a length beyond the end, text
-    that is not UTF-8, bytes left over.
+    """Detects. The bytes of a message do not match the layout of its API and version: a length beyond the end, invalid
+    UTF-8, or remaining bytes.
 
-    Why it matters. A client or a proxy that writes such bytes will be misunderstood by brokers, or refused; or it
-    speaks a dialect under a number that is not its own.
+    Why it matters. Brokers misunderstand or reject what this client or proxy sends. Or it uses a version number for a
+    layout of its own.
 
-    When it is innocent. After a gap or in the middle of a connection nothing is called malformed. What real clients are
-    known to send too much is tolerated by name (WIR006).
+    False positives. None known. After a gap, and on connections that were joined late, nothing counts as malformed.
+    Known deviations of real clients are tolerated (WIR006).
 
     Source. Kafka's message definitions since 0.9; KIP-482.
     """
@@ -41,11 +41,11 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
 
 
 def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Messages with an API key that no layout exists for.
+    """Detects. Messages have an API key that no layout exists for.
 
-    Why it matters. They were not read; what they say about topics is missing from the verdict.
+    Why it matters. They were not decoded. What they contain about topics is missing from the result.
 
-    When it is innocent. A vendor's private API, or a Kafka newer than this release.
+    False positives. A vendor's private API, or a Kafka newer than this release of wirecheck.
 
     Source. The keys of every Kafka release since 0.9.
     """
@@ -55,11 +55,11 @@ def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterat
 
 
 def version_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. Messages of a known API in a version that no layout exists for.
+    """Detects. Messages of a known API have a version that no layout exists for.
 
-    Why it matters. They were not read; what they say about topics is missing from the verdict.
+    Why it matters. They were not decoded. What they contain about topics is missing from the result.
 
-    When it is innocent. A Kafka newer than this release; a client that probes for versions.
+    False positives. A Kafka newer than this release of wirecheck, or a client that probes for versions.
 
     Source. The versions of every Kafka release since 0.9.
     """
@@ -70,13 +70,13 @@ def version_unknown(subject: Subject, group: Group, context: CheckContext) -> It
 
 
 def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A message that deviates from its layout in a way real clients are known for, and that brokers let pass.
+    """Detects. A message deviates from its layout in a way that is known of real clients and that brokers accept.
 
-    Why it matters. It was read all the same; but a stricter server or proxy may refuse it.
+    Why it matters. It was decoded nevertheless. A stricter server or proxy may reject it.
 
-    When it is innocent. librdkafka 2.x asks for all topics with three bytes too many; its issue 5049 is open. Up to 1.x
-    it asks for ApiVersions v0 with an empty array, four bytes that the version has not. Its 2.0 ends ListGroups v4 with
-    one byte too many.
+    False positives. Known clients do this. librdkafka 2.x requests all topics with three extra bytes (its issue 5049).
+    Up to 1.x it requests ApiVersions v0 with an empty array, four extra bytes. Its 2.0 ends ListGroups v4 with one
+    extra byte.
 
     Source. Captures of librdkafka 0.11 to 2.16 against Kafka 0.10 to 4.4, public captures of librdkafka 0.9 to 1.x;
     Kafka's brokers never look for bytes left over.
@@ -100,12 +100,12 @@ def software(claim: Claim, group: Group, context: CheckContext) -> str:
 
 
 def response_without_request(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A response whose correlation id matches no request, on a connection seen from its beginning and without a
-    gap on the request's side.
+    """Detects. A response has a correlation ID that matches no request, on a connection that was captured from its
+    beginning and has no gap in its requests.
 
-    Why it matters. Client and broker have lost count of each other; a proxy may have mixed two clients up.
+    Why it matters. Client and broker are out of step. A proxy may have mixed two clients.
 
-    When it is innocent. Never then: what was not seen is excluded.
+    False positives. None. Connections with missing requests do not count.
 
     Source. Kafka protocol guide, "Network".
     """
@@ -113,12 +113,11 @@ def response_without_request(subject: Subject, group: Group, context: CheckConte
 
 
 def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
-    """Finds. A response that answers another request than the oldest open one.
+    """Detects. A response answers another request than the oldest open one.
 
-    Why it matters. Brokers answer in the order of the requests; a client that relies on it takes one answer for
-    another.
+    Why it matters. Brokers answer requests in order. A client that relies on the order takes one response for another.
 
-    When it is innocent. Never on one connection. Ids need not grow: SASL repeats them at every re-authentication.
+    False positives. None on one connection. IDs need not increase: SASL repeats them at every re-authentication.
 
     Source. Kafka protocol guide, "Network"; KIP-368.
     """

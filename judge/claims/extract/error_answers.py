@@ -8,12 +8,15 @@ topic ID only errors make a claim, as the successes of IDs are kept with their u
 are kept apart by partition, and not by port as elsewhere. What followers ask is no client's.
 """
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from wirecheck.decode import schemas
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
+from wirecheck.decode.message import Status
+from wirecheck.decode.wire import REQUEST
 from wirecheck.judge.claims.batch import Batch, Bools, Lines, among
 from wirecheck.judge.claims.claim import METADATA_LOG, RESERVED
 from wirecheck.judge.claims.extract.replicas import PARTITION_ANSWERS
@@ -41,6 +44,8 @@ CLIENTS_ANSWERS = (
     ("OffsetCommit", "topics.partitions", "name", "partition_index"),
     ("ShareFetch", "responses.partitions", "", "partition_index"),
 )
+INTERNAL = re.compile(r"broker-\d+-fetcher-\d+|raft-client-\d+|\d{1,10}", re.ASCII)
+"""Client IDs of brokers and controllers."""
 REPLICA_IDS = ("replica_id", "replica_state.replica_id")
 
 
@@ -83,7 +88,7 @@ def metadata_requests(topics: Lines) -> Iterator[Rows]:
     if len(topics):
         some_id, some_name = (np.bincount(parent, mask) > 0 for mask in (by_id, by_name & ~by_id))
         mixed = (version >= 12) & (some_id & some_name)[parent]
-    for mask, what in ((early, "by id before version 12"), (mixed, "by id and by name at once")):
+    for mask, what in ((early, "by ID before version 12"), (mixed, "by ID and by name")):
         yield topics.states("odd_request", ["@who", f"={what}"], mask)
 
 
@@ -110,8 +115,14 @@ def refused(partitions: Lines, api: str, name: str, number: str) -> Iterator[Row
 
 
 def followers(partitions: Lines) -> Bools:
-    """Per answer whether its request carries a replica ID, as only brokers' and controllers' own do."""
-    found, asked = np.zeros(len(partitions), np.bool_), partitions.header
+    """Per answer whether its request carries a replica ID, as only brokers' and controllers' own do. Where the request
+    was cut, a broker's kind of client ID is enough: a client that may be a broker is not called hurt.
+    """
+    batch, asked = partitions.batch, partitions.header
+    names = batch.client_id(partitions.message)
+    internal = np.array([INTERNAL.fullmatch(name or "") is not None for name in names.values or ()], np.bool_)
+    cut = batch.decoded.status[batch.partner(partitions.message, REQUEST)] != Status.OK
+    found: Bools = internal[names.codes] & cut
     for name in REPLICA_IDS if asked is not None else ():
         if asked is not None and asked.has(name):
             found |= partitions.other(name, absent=-1) >= 0

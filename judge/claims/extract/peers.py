@@ -29,9 +29,9 @@ FIRST = ("Metadata", "Fetch", "Produce")
 """Looked at first: nearly every host that is granted anything is by these."""
 EMPTY_IS_NOTHING = ("Fetch", "ShareFetch")
 ORDERS = ("LeaderAndIsr", "StopReplica", "UpdateMetadata")
-VERSIONS, MALFORMED, COMMANDS = "versions that no release speaks", "malformed requests", "refused orders"
-CLUSTERS, IDS, REFUSED = "foreign ClusterIds", "topic ids in vain", "refused requests"
-STALE, STALE_CONTROLLER_EPOCH = "orders of a controller epoch that is over", 11
+VERSIONS, MALFORMED, COMMANDS = "versions of no release", "malformed requests", "rejected controller requests"
+CLUSTERS, IDS, REFUSED = "other cluster IDs", "unknown topic IDs", "rejected requests"
+STALE, STALE_CONTROLLER_EPOCH = "controller requests with an old epoch", 11
 WHAT = (VERSIONS, MALFORMED, STALE, COMMANDS, CLUSTERS, IDS, REFUSED, None)
 NOTHING = len(WHAT) - 1
 UNKNOWN = "an unknown API"

@@ -24,7 +24,7 @@ SESSIONLESS, FULL = -1, 0
 """Session epochs: of a fetch outside of any session, and of one that begins a session."""
 WITH_ERROR = 7
 """The first version whose answer has an error of its own; before, an answer without partitions may be one."""
-MISSING, UNASKED = "partitions left out", "partitions not asked for"
+MISSING, UNASKED = "partitions missing from the response", "partitions not requested"
 
 
 @dataclass(frozen=True)

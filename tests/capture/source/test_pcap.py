@@ -84,7 +84,7 @@ def test_old_and_simple_packet_blocks_are_packets_too(written):
     found = frames_of(written(data))
     assert as_segments(found[:1]) == expected(TALK[:1])
     assert [row["ts_ns"] for row in found] == [packet.ts_ns] * 2  # a simple packet has no time: the one before it
-    assert marks_of(written(data)) == [(frames.DROPPED, 3, "said by the capture file")]
+    assert marks_of(written(data)) == [(frames.DROPPED, 3, "reported by the capture file")]
 
 
 def test_unknown_blocks_are_stepped_over_and_journal_entries_numbered(written):
@@ -97,7 +97,7 @@ def test_unknown_blocks_are_stepped_over_and_journal_entries_numbered(written):
 
 def test_drops_that_pcapng_states_are_told(written):
     data = t.pcapng(t.packets(TALK)) + t.statistics_block(0, 5) + t.statistics_block(0, 7)
-    assert marks_of(written(data)) == [(frames.DROPPED, 7, "said by the capture file")]
+    assert marks_of(written(data)) == [(frames.DROPPED, 7, "reported by the capture file")]
 
 
 NG = t.section() + t.interface_block(t.Interface())
@@ -207,7 +207,7 @@ def test_a_count_that_cannot_be_is_clamped(counts, said, written):
     path = written(NG + ONE + lies + ONE + lies + t.section() + t.interface_block(t.Interface()) + lies + ONE)
     assert as_segments(frames_of(path)) == 3 * expected(TALK[:1])
     assert marks_of(path) == [
-        (frames.DROPPED, frames.MOST_COUNT, "said by the capture file"),
+        (frames.DROPPED, frames.MOST_COUNT, "reported by the capture file"),
         (
             frames.INPUT_ERROR,
             0,
@@ -220,7 +220,7 @@ def test_what_comes_on_top_of_such_a_count_stays_clamped(written):
     """Found by fuzzing: an old packet block says how many packets were dropped before it."""
     old = t.old_packet(t.packets(TALK)[0], t.Interface(), dropped=3)
     path = written(NG + statistics((5, struct.pack("<Q", MOST - 1))) + old)
-    assert marks_of(path)[0] == (frames.DROPPED, frames.MOST_COUNT, "said by the capture file")
+    assert marks_of(path)[0] == (frames.DROPPED, frames.MOST_COUNT, "reported by the capture file")
 
 
 @pytest.mark.parametrize(

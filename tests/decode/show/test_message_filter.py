@@ -81,7 +81,7 @@ def test_what_no_connection_can_have_is_said_to_be_wrong(said, told):
 
 
 def test_a_topic_without_name_is_none():
-    with pytest.raises(ValueError, match="a topic has a name or an id"):
+    with pytest.raises(ValueError, match="a topic has a name or an ID"):
         Filter(topic="")
 
 

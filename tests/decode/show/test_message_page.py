@@ -63,7 +63,7 @@ def test_a_message_without_body_says_why(reason):
         ("topicId", ORDERS, f"{ORDERS} (24cc4332-f7de-45a3-b24e-33d61aa0d16c)"),
         ("topicId", None, "null"),
         ("offlineLogDirs", [ORDERS], f"[{ORDERS} (24cc4332-f7de-45a3-b24e-33d61aa0d16c)]"),
-        ("records", {"left_out": 300}, "(300 bytes left out)"),
+        ("records", {"left_out": 300}, "(300 bytes redacted)"),
     ],
 )
 def test_a_value(name, value, expected):
@@ -89,7 +89,7 @@ def test_what_an_envelope_carries_is_indented_below_it():
     inner = {"side": "request", "key": 19, "api": "CreateTopics", "version": 7, "correlation_id": 4, "size": 30}
     outer = {**LINE, "body": {"requestData": {"left_out": 30}}}
     assert text({**outer, "enveloped": {**inner, "client_id": "admin", "body": {"timeoutMs": 9}}}).splitlines()[1:] == [
-        "  requestData: (30 bytes left out)",
+        "  requestData: (30 bytes redacted)",
         "  enveloped: CreateTopics v7 request  #4  client admin  30 bytes",
         "    timeoutMs: 9",
     ]
@@ -111,7 +111,7 @@ def test_envelopes_in_envelopes_are_indented_step_by_step():
 def test_the_plain_values_of_a_lists_element_share_a_row():
     partition = {"errorCode": 3, "partitionIndex": 0, "isrNodes": [1, 2], "records": {"left_out": 9}}
     topic = {"name": "a", "isInternal": False, "partitions": [partition, partition], "leader": {"id": 1}, "epoch": 5}
-    shared = "errorCode: 3 UNKNOWN_TOPIC_OR_PARTITION  partitionIndex: 0  isrNodes: [1, 2]  records: (9 bytes left out)"
+    shared = "errorCode: 3 UNKNOWN_TOPIC_OR_PARTITION  partitionIndex: 0  isrNodes: [1, 2]  records: (9 bytes redacted)"
     assert body(throttleTimeMs=0, topics=[topic]) == [
         "  throttleTimeMs: 0",
         "  topics:",

@@ -21,7 +21,7 @@ def test_all_codes_of_the_catalogue_are_there_and_in_a_family():
 @pytest.mark.parametrize("code", BUILT)
 def test_a_page_has_its_four_headings_in_order_and_words_under_each(code):
     page = catalogue.page(code)
-    parts = re.split(r"\*\*(?:Finds|Why it matters|When it is innocent|Source)\.\*\*", page)
+    parts = re.split(r"\*\*(?:Detects|Why it matters|False positives|Source)\.\*\*", page)
     assert len(parts) == 5
     assert all(len(part.strip()) > 7 for part in parts)
     assert catalogue.CHECKS[code].summary
@@ -37,7 +37,7 @@ def test_a_planned_check_says_that_it_is_not_built(monkeypatch):
     monkeypatch.setitem(catalogue.CHECKS, "TID001", planned)
     assert "does not look for it yet" in catalogue.page("TID001")
     text = catalogue.document({})
-    assert f"{len(BUILT) - 1} checks look at the traffic; 1 more codes are reserved" in text
+    assert f"wirecheck has {len(BUILT) - 1} checks." in text
     assert "### TID001 " not in text
 
 
@@ -48,5 +48,5 @@ def test_an_unknown_code_is_a_key_error():
 
 def test_the_document_counts_what_is_built():
     text = catalogue.document({})
-    assert f"{len(BUILT)} checks look at the traffic" in text
+    assert f"wirecheck has {len(BUILT)} checks." in text
     assert all(f"### {code} " in text for code in BUILT)

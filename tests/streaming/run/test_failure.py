@@ -7,7 +7,7 @@ from wirecheck.streaming.run.plan import Plan
 
 PLAN = Plan("frames", "out", "out/_checkpoint")
 HEAD = "[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: "
-GO_ON = "fix that and start again: it goes on where it stopped"
+GO_ON = "fix that and restart: it continues where it stopped"
 ANEW = "start with a new --checkpoint; frames that are still kept are checked again"
 OF_ROCKSDB = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in foreach batch sink.
 pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
@@ -32,7 +32,7 @@ LINES = [
     (OF_A_STORE, f"out/_checkpoint: Spark cannot use it (Stream is corrupted); {ANEW}"),
     (OF_ROCKSDB, f"out/_checkpoint: Spark cannot use it (block checksum mismatch); {ANEW}"),
     (" SQLSTATE: XXKST\n", f"out/_checkpoint: Spark cannot use it (no reason given); {ANEW}"),
-    (OF_A_DISK, "the query failed: No space left on device; make room for out and out/_checkpoint, and start again"),
+    (OF_A_DISK, "the query failed: No space left on device; free space for out and out/_checkpoint, and start again"),
     ("PermissionError: [Errno 13] No: '/o'", f"the query failed: PermissionError: [Errno 13] No: '/o'; {GO_ON}"),
     (
         "\n: org.apache.spark.SparkException: [MALFORMED_LOG_FILE] Log file was malformed. SQLSTATE: KD002",

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from wirecheck.streaming.run import open_cards
 from wirecheck.streaming.run.metric_catalogue import SECONDS, Histogram
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.steps.plain_loop import Loop
@@ -187,6 +188,23 @@ def test_open_findings_are_named_with_topic_and_broker_until_they_are_withdrawn(
     assert all('code="TID001"' in name and 'topic="' in name for name in named if "TID001" in name)
     page.forget()
     assert [name for name in values(page) if name.startswith("finding_info{")] == []
+
+
+def test_findings_have_the_headline_of_their_card_and_each_change_of_one_is_a_line(page, told, monkeypatch):
+    monkeypatch.setattr(open_cards, "PACE_S", 0)
+    opened = page.news()
+    headlines = {line.fields["headline"] for line in opened}
+    assert {line.fields["event"] for line in opened} == {"finding opened"}
+    assert len(opened) == len({line.fields["finding"] for line in opened}) > 0
+    samples = [sample for family in page.collect() for sample in family.samples]
+    shown = {sample.labels["sentence"] for sample in samples if sample.name == "wirecheck_finding_info"}
+    assert headlines <= shown
+    assert "" not in headlines
+    assert page.news() == []
+    findings = pa.concat_tables([batch["findings"] for batch in told if "findings" in batch])
+    state = findings.column_names.index("state")
+    page.take({"findings": findings.set_column(state, "state", pa.array(["withdrawn"] * len(findings)))}, now_ns=S)
+    assert {line.partition(":")[0] for line in page.news()} == {"withdrawn"}
 
 
 def test_room_is_that_of_the_disks_and_of_no_other_place(tmp_path):

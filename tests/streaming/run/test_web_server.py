@@ -1,5 +1,6 @@
 """What the monitor answers over HTTP, and to which clients."""
 
+import re
 import threading
 import time
 import urllib.error
@@ -10,12 +11,12 @@ import pytest
 
 from wirecheck.http_server import serving
 from wirecheck.streaming.run.metrics_page import HANGS_S, Page, Query
-from wirecheck.streaming.run.web_server import healthy, is_this_machine, ready, routes
+from wirecheck.streaming.run.web_server import NO_RUNBOOKS, healthy, is_this_machine, ready, routes
 
 
 @contextmanager
-def served(page=None, front=None, allowed_hosts=()):
-    with serving(routes(page or Page(), front), "127.0.0.1", 0, allowed_hosts) as port:
+def served(page=None, front=None, allowed_hosts=(), runbooks=NO_RUNBOOKS):
+    with serving(routes(page or Page(), front, runbooks), "127.0.0.1", 0, allowed_hosts) as port:
         yield f"http://127.0.0.1:{port}"
 
 
@@ -79,8 +80,23 @@ def test_where_nothing_is_written_yet_the_page_says_so_and_metrics_go_on():
         raise LookupError("no batch is written")
 
     with served(front=front) as base:
-        assert answered(base + "/")[::2] == (503, "nothing to show yet: no batch is written\n")
+        status, headers, body = answered(base + "/")
+        assert (status, headers["Refresh"]) == (503, "5")
+        assert re.fullmatch(r"Starting: Spark has been starting for \d s, 0 files wait\n", body)
         assert answered(base + "/metrics")[0] == 200
+
+
+def test_the_first_page_says_how_long_the_first_batch_has_run():
+    page = Page()
+    page.ready, page.alive_s = True, time.monotonic() - 14
+    page.hear(Query({}, 1, 4000))
+    assert page.starting() == "Starting: the first batch has run for 14 s, 1 file waits"
+
+
+def test_runbooks_are_served_by_name():
+    with served(runbooks={"WirecheckMonitorDown.md": "# WirecheckMonitorDown\n"}) as base:
+        assert answered(base + "/runbooks/WirecheckMonitorDown.md")[::2] == (200, "# WirecheckMonitorDown\n")
+        assert answered(base + "/runbooks/other.md")[0] == 404
 
 
 def test_the_page_of_findings_is_not_shown_to_a_rebound_name():

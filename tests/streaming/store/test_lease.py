@@ -41,7 +41,7 @@ def test_a_second_monitor_is_refused_in_one_line_while_the_first_renews(store):
     assert str(refused.value) == (
         f"{CHECKPOINT}: another monitor ({first.holder}) is at work on it; end that one first"
     )
-    assert said == [f"{CHECKPOINT}: {first.holder} holds the lease; it is taken over if nobody renews it"]
+    assert said == [f"{CHECKPOINT}: {first.holder} holds the lease; it is taken over if it is not renewed"]
     assert stands(store)["fence"] == 1
 
 
