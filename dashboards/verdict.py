@@ -119,7 +119,15 @@ def basis(result: Row) -> str:
         said += f", {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     if coverage["unseen_bytes"]:
         said += f", {size(coverage['unseen_bytes'])} never captured"
-    return said
+    return said + "".join(f", {words}" for words in not_compared(coverage))
+
+
+def not_compared(coverage: Row) -> list[str]:
+    """What is of no known cluster, in a few words; nothing where there is none."""
+    nouns = ("endpoint", "topic", "client")
+    counts = [(coverage.get(f"unassigned_{noun}s", 0), noun) for noun in nouns]
+    found = [plural(count, noun) for count, noun in counts if count]
+    return [f"{', '.join(found)} of an unknown cluster not compared"] if found else []
 
 
 def not_read(coverage: Row) -> list[str]:

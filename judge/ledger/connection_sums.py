@@ -15,7 +15,7 @@ from wirecheck.judge.ledger.ledger import in_order
 
 ADDED = frozenset({"midway", "encrypted", "unread", "missing", "unpaired", "outside", "asked", "partial", "unreadable"})
 """Kinds of what connections add to sums."""
-BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection goes on with a session"
+BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection continues a session"
 """Why not all that was said on a connection is known."""
 CUT = "cut"
 """A peak of what is kept of a connection's client ids when there were more: nobody knows whose it is then."""

@@ -89,7 +89,7 @@ class Arrivals:
         self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
         self._agents = {name: ArrivedFiles(position) for name, position in positions.items()}
         self._due_s = -math.inf
-        self.begun_anew: Mapping[str, tuple[int, int]] = {}
+        self.restarted: Mapping[str, tuple[int, int]] = {}
         """Agents whose numbers went back: the last there is, and the next that would be read."""
         self.there: Mapping[str, set[int]] = {}
         """The numbers of each agent's files, as the last look everywhere found them and until the next one."""
@@ -147,13 +147,13 @@ class Arrivals:
                 file = file_name(name, number)
                 if (found := listed[file] or self._folder.file(file)) is not None:
                     agent.waiting[number] = found
-        self.begun_anew = {name: numbers for name, numbers in map(self._anew, there.items()) if numbers}
+        self.restarted = {name: numbers for name, numbers in map(self._restarted, there.items()) if numbers}
         now_s = time.monotonic()
         self._vanished(there.keys() | strangers.keys(), there, now_s)
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
         return there
 
-    def _anew(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
+    def _restarted(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
         """Older files leave first: where the last one that was read has gone and older numbers are there, those are
         other files, of an agent that lost its place and counts from 1 again.
         """

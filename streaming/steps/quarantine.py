@@ -19,7 +19,7 @@ from wirecheck.capture.frames import NotFramesError
 from wirecheck.streaming.store.storage import at
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>[0-9]{10})\.parquet")
-STRANGER = 1
+FOREIGN_NUMBER = 1
 """The number of a file whose name has none: an agent of its own, ended with it."""
 UNKNOWN_LABEL = "unknown"
 """Where no readable file beside it says a label."""

@@ -79,7 +79,7 @@ class Totals:
             elif word in ALONE:
                 found["exchanges", f"{OTHER}:{OTHER}"] += count
 
-    def hear(self, said: Marks) -> None:
+    def on_marks(self, said: Marks) -> None:
         for mark in said.marks:
             if mark.kind in MARKS:
                 self.add(MARKS[mark.kind], said.agent if mark.kind == LATE else "", max(1, mark.count))

@@ -35,7 +35,7 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
     Source. Kafka's message definitions since 0.9; KIP-482.
     """
     certain = summed(context.claims("unreadable", group, *subject))
-    for key, claims in gathered(certain, "api version side reason client_id"):
+    for key, claims in gathered(certain, lambda claim: claim.key[:5]):
         words = dict(zip(("api", "version", "side", "reason"), key, strict=False))
         yield resting_on(claims, *key, client_ids=(key[-1],), words=words)
 

@@ -90,19 +90,19 @@ def test_an_agent_that_counts_from_one_again_is_known_by_it(come):
     come.drop(7)  # as its agent does with the oldest
     come.later()
     found.look()
-    assert found.begun_anew == {}
+    assert found.restarted == {}
     come.drop(8), come.drop(9)
     come.put(1, 2)
     come.later()
     found.look()
     assert taken(found) == [1, 2], "below the first that was ever there: the follower names them"
     again = come.start({"a": Position(1, 10)})
-    assert again.begun_anew == {"a": (2, 10)}
+    assert again.restarted == {"a": (2, 10)}
     assert taken(again) == []
     come.put(3, 9)
     come.later()
     again.look()
-    assert again.begun_anew == {}
+    assert again.restarted == {}
 
 
 def test_a_file_without_a_byte_is_no_agents_first(come):
