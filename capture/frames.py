@@ -37,7 +37,6 @@ MOST_COUNT = 1 << 48  # packets that a mark can count: so many saturate, and a t
 MOST_PAYLOAD_BYTES = 1 << 20  # of a segment; offloading joins segments up to 512 KiB (Linux, BIG TCP)
 
 SPAN = pa.struct([pa.field("offset", pa.int32(), nullable=False), pa.field("length", pa.int32(), nullable=False)])
-OVERHEAD = pa.list_(pa.struct([*SPAN, pa.field("known", pa.bool_(), nullable=False)]))
 
 
 class Column(NamedTuple):
@@ -83,10 +82,10 @@ COLUMNS = (
         "left_out", pa.list_(SPAN), "Spans of the payload as on the wire that are not kept, a snaplen cut included."
     ),
     Column(
-        "overhead",
-        OVERHEAD,
-        "Spans of the payload that are TLS framing, if TLS was decrypted; not `known`: their number is unknown. "
-        "Empty otherwise.",
+        "decrypted",
+        pa.bool_(),
+        "Whether its connection was decrypted: payload, lengths, sequence and acknowledgement numbers are then "
+        "those of the plaintext, and a gap in these numbers has no known length.",
     ),
     Column(
         "count",
@@ -142,18 +141,10 @@ def mark_rows(marks: Sequence[Mark], stamp: Stamp) -> pa.RecordBatch:
     columns["ts_ns"] = pa.array([mark.ts_ns for mark in marks], pa.int64())
     columns["payload"] = pa.array([b""] * n, pa.binary())
     columns["left_out"] = pa.array([[]] * n, pa.list_(SPAN))
-    columns["overhead"] = no_overhead(n)
+    columns["decrypted"] = pa.array(np.zeros(n, np.bool_))
     columns["count"] = pa.array([mark.count for mark in marks], pa.int64())
     columns["reason"] = pa.array([mark.reason for mark in marks], pa.string()).dictionary_encode().cast(CODED)
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=FRAMES_CODED)
-
-
-def no_overhead(n: int) -> pa.ListArray:
-    """Of rows whose payload is the stream's."""
-    nothing = pa.StructArray.from_arrays(
-        [pa.array([], field.type) for field in OVERHEAD.value_type], fields=[*OVERHEAD.value_type]
-    )
-    return pa.ListArray.from_arrays(pa.array(np.zeros(n + 1, np.int32)), nothing)
 
 
 def constant(text: str, n: int) -> pa.DictionaryArray:

@@ -39,7 +39,7 @@ _THRIFT_BYTES = 16 << 20  # of one text, or elements of one list, in Parquet's o
 RANGES = {c.name: (c.least, c.most) for c in frames.COLUMNS if c.least is not None and c.most is not None}
 BY_NAME = {column.name: column for column in frames.COLUMNS}
 ONE_IN_A_FILE = ("cluster", "agent", "file_seq")
-SPANNED = ("payload", "payload_len", "left_out", "overhead")
+SPANNED = ("payload", "payload_len", "left_out")
 
 
 def read(path: Path | str | pa.NativeFile, columns: Sequence[str] | None = None) -> pa.Table:
@@ -230,41 +230,20 @@ def _is_one(name: str, column: pa.ChunkedArray) -> None:
 
 
 def _add_up(table: pa.Table) -> None:
-    """Kept bytes, left-out spans and overhead are the payload; spans are in order and lie inside."""
+    """Kept bytes and left-out spans are the payload; spans are in order and lie inside."""
     kept = np.concatenate([np.zeros(0, np.int64), *(np.diff(_offsets(chunk)) for chunk in table["payload"].chunks)])
     size = table["payload_len"].to_numpy().astype(np.int64)
-    row, begin, length = _absent(table)
+    spans = pc.list_value_length(table["left_out"]).to_numpy().astype(np.int64)
+    inside = pc.list_flatten(table["left_out"])
+    row, begin, length = np.repeat(np.arange(len(spans)), spans), _part(inside, "offset"), _part(inside, "length")
     left = np.bincount(row, length, len(size)).astype(np.int64)
     if not (kept + left == size).all():
         wrong = int(np.argmax(kept + left != size))
         raise NotFramesError(
-            f"payload of row {wrong + 1}: {kept[wrong]} bytes kept and {left[wrong]} left out are not {size[wrong]}"
+            f"payload of row {wrong + 1}: {kept[wrong]} bytes kept and {left[wrong]} redacted are not {size[wrong]}"
         )
     if len(begin):
         _in_order(begin, length, size[row], np.flatnonzero(np.diff(row, prepend=-1)))
-
-
-def _absent(table: pa.Table) -> tuple[NDArray[np.int64], ...]:
-    """(row, begin, length) of every span that is left out or overhead, in order."""
-    found = []
-    for name in ("left_out", "overhead"):
-        spans = pc.list_value_length(table[name]).to_numpy().astype(np.int64)
-        inside = pc.list_flatten(table[name])
-        if name == "overhead" and pc.struct_field(inside, "known").null_count:
-            raise NotFramesError("no known of overhead")
-        found.append((np.repeat(np.arange(len(spans)), spans), _part(inside, "offset"), _part(inside, "length")))
-    row, begin, length = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    if len(found[1][0]):  # in order each, so that both are when merged
-        for each in found:
-            _in_order(
-                each[1],
-                each[2],
-                np.full(len(each[1]), frames.MOST_PAYLOAD_BYTES),
-                np.flatnonzero(np.diff(each[0], prepend=-1)),
-            )
-        order = np.lexsort((begin, row))
-        row, begin, length = row[order], begin[order], length[order]
-    return row, begin, length
 
 
 def _in_order(
@@ -277,7 +256,7 @@ def _in_order(
     wrong = (length < 1) | (begin < before) | (end > size)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise NotFramesError(f"left out are {length[i]} bytes at {begin[i]} of {size[i]}, out of order or outside")
+        raise NotFramesError(f"redacted span of {length[i]} bytes at {begin[i]} of {size[i]}, out of order or outside")
 
 
 def _part(spans: pa.ChunkedArray, name: str) -> NDArray[np.int64]:

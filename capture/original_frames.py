@@ -29,7 +29,7 @@ _LINE = re.compile(rb"[A-Z0-9_]+ ([0-9a-fA-F]{64}) [0-9a-fA-F]+\s*")
 def encrypted(table: pa.Table, captures: Sequence[Path]) -> pa.Table | None:
     """These frames, those inside TLS as they are in the captures; None where that is none, or one is not there."""
     rows = table.to_pylist()
-    undone = {pair_of(row) for row in rows if row["overhead"]}
+    undone = {pair_of(row) for row in rows if row["decrypted"]}
     wanted = {(row["source"], row["frame_no"]) for row in rows if pair_of(row) in undone}
     if not wanted or not captures:
         return None

@@ -145,7 +145,6 @@ class Search:
         """Write the smallest capture that was seen to prove it; how many frames and connections it has."""
         from wirecheck.capture import pcapng_export as capture
         from wirecheck.capture.minimal_subset import enough
-        from wirecheck.capture.plain_places import as_plain
         from wirecheck.decode.peer import Conversation
 
         every = capture.connections(self.files, self.finding["label"])
@@ -159,7 +158,7 @@ class Search:
         table = self.frames(found)
         try:
             table, keys = self.as_captured(table)
-            capture.write(target, as_plain(table), self.title(), self.comments(), keys)
+            capture.write(target, table, self.title(), self.comments(), keys)
         except OSError as error:
             raise Stop(f"{target}: {error.strerror}; choose another -o") from error
         return table.num_rows, len(found)
@@ -168,7 +167,7 @@ class Search:
         """The frames with those inside TLS encrypted, and the keys they need; as they are where that proves nothing."""
         from wirecheck.capture.original_frames import encrypted, key_lines
 
-        if not any(table["overhead"].to_pylist()):
+        if not any(table["decrypted"].to_pylist()):
             return table, b""
         found = encrypted(table, self.captures)
         if found is not None:
@@ -178,7 +177,7 @@ class Search:
                     self.notes.append("frames inside TLS are encrypted in it: give --keylog to read them again")
                 return found, keys
         self.notes.append(
-            "TLS is decrypted in it: it has the plaintext that is not redacted, at other positions than the capture"
+            "TLS is decrypted in it: it has the plaintext that is not redacted, and its own sequence numbers"
         )
         return table, b""
 
@@ -189,9 +188,7 @@ class Search:
 
     def proves(self, connections: "set[Pair]") -> bool:
         """Whether these connections alone, written and read again as a user would, give the same finding."""
-        from wirecheck.capture.plain_places import as_plain
-
-        return self.gives_it(as_plain(self.frames(connections)))
+        return self.gives_it(self.frames(connections))
 
     def gives_it(self, table: "pa.Table", keys: bytes = b"") -> bool:
         """Whether a capture of these frames gives the finding."""

@@ -1,8 +1,8 @@
 """python -m fuzz.tls --sequences 100000 --damage net: damaged frames of TLS connections, and bent key logs, undone.
 
-Knows: what must hold of any frames and any key log. Nothing is raised; every row comes out once, in order, with its
-    numbers and length; a row that is plain has, byte for byte and at its place, what was handed to OpenSSL for there; a
-    row of a connection that nobody opens is untouched.
+Knows: what must hold of any frames and any key log. Nothing is raised; every frame comes out, in order; a plain row has
+    nothing but bytes that were handed to OpenSSL for its frame, and by their sequence numbers plain rows never join
+    what was not together there; a row of a connection that no key opens is untouched.
 Damage: `net` is loss, order, repeats, cuts, snap lengths, other numbers, a late start; `bytes` bends payloads besides:
     handshakes, record headers, lengths, ciphertext. Key logs are bent in one sequence of five. A sequence is the
     frames of a connection; some go through together, one behind the other or interleaved. Conversations are made anew,
@@ -44,13 +44,10 @@ from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.capture.tls import joining, tls_connection
 from wirecheck.capture.tls.decryption import Decryption
 from wirecheck.capture.tls.key_log import Secrets
-from wirecheck.capture.tls.plain_rows import on_the_wire
-from wirecheck.capture.tls.record_stream import RecordStream
+from wirecheck.capture.tls.records import RecordStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
     from fuzz.damage import Row
 
@@ -69,19 +66,19 @@ TOGETHER = 8
 BENT_KEYS, INTERLEAVED = 0.2, 0.5
 SEGMENT_BYTES = (300, 700, 1448)
 TOPICS = (30, 90, 90, 90, 600)  # of an answer; of 600, one record is full and another follows
-OVERHEAD = -1
 CLIENT, FIRST_PORT, PORTS = "10.0.0.1", 40_000, 16
-FRAME_BITS = 16
-UNCHANGED = ("tcp_seq", "tcp_ack", "payload_len", "ts_ns", "frame_no")
+FRAME_BITS, TAIL_BYTES = 16, 64
+UNCHANGED = ("tcp_seq", "tcp_ack", "tcp_flags", "payload", "payload_len", "left_out", "ts_ns")
 
 
 @dataclass(frozen=True)
 class Base:
-    """Frames of a conversation, its key log, and of each frame its bytes and what is plain there, or OVERHEAD."""
+    """Frames of a conversation, its key log, what client and server said, and what of it is in each frame."""
 
     rows: list[Row]
     keys: bytes
-    plain: dict[int, tuple[bytes, NDArray[np.int16]]]
+    said: tuple[bytes, bytes]
+    plain: list[bytes]
 
 
 class Sources:
@@ -102,11 +99,12 @@ class Sources:
         path.write_bytes(traffic.pcap(packets))
         found = [row for table in read_frames([path]) for row in table.to_pylist() if row["kind"] == frames.FRAME]
         rows = [row | {"frame_no": i, "agent": "one"} for i, row in enumerate(found)]
-        whole = list(opened(undone(batch(rows), key_log.read_bytes(), [len(rows)])))
+        found = undone(batch(rows), key_log.read_bytes(), [len(rows)])
+        whole = [row["payload"] if row["decrypted"] else b"" for each in found for row in each.to_pylist()]
         for port, words in ((FIRST_PORT + place, said[0]), (segments.server[1], said[1])):
-            values = np.concatenate([whole[i] for i, row in enumerate(rows) if row["src_port"] == port])
-            assert values[values != OVERHEAD].astype(np.uint8).tobytes() == words, "not what OpenSSL was given"
-        return Base(rows, key_log.read_bytes(), {i: (rows[i]["payload"], values) for i, values in enumerate(whole)})
+            there = b"".join(whole[i] for i, row in enumerate(rows) if row["src_port"] == port)
+            assert there == words, "not what OpenSSL was given"
+        return Base(rows, key_log.read_bytes(), said, whole)
 
 
 def converse(talk: TlsTalk, topics: int) -> tuple[bytes, bytes]:
@@ -132,20 +130,12 @@ class Sequences:
     rows: list[Row]
     keys: bytes
 
-    def is_right(self, row: Row, values: NDArray[np.int16]) -> bool:
-        """What is plain was said there; of a bent row, where it has the bytes it had."""
-        whole, plain_bytes = self.bases[row["frame_no"] >> FRAME_BITS].plain[row["frame_no"] % (1 << FRAME_BITS)]
-        length, payload = row["payload_len"], row["payload"]
-        if (first := whole.find(payload)) >= 0:
-            said = plain_bytes[first : first + length]
-            return len(said) == len(values) and bool(((values == OVERHEAD) | (values == said)).all())
-        if not len(payload) == length == len(values):
-            return False
-        there, wire, was = values != OVERHEAD, np.frombuffer(payload, np.uint8), np.frombuffer(whole, np.uint8)
-        return any(
-            (wire == was[at : at + length])[there].all() and (values == plain_bytes[at : at + length])[there].all()
-            for at in range(len(whole) - length + 1)  # a cut may have come before
-        )
+    def base_of(self, row: Row) -> Base:
+        return self.bases[row["frame_no"] >> FRAME_BITS]
+
+    def is_right(self, row: Row, payload: bytes) -> bool:
+        """Whether this was said in the frame, whatever became of its other bytes."""
+        return payload in self.base_of(row).plain[row["frame_no"] % (1 << FRAME_BITS)]
 
 
 def sequences(bases: list[Base], dice: tuple[np.random.Generator, Draws], count: int, *, bent: bool) -> Sequences:
@@ -188,35 +178,6 @@ def undone(
     return [each for each in only if len(each)]
 
 
-def opened(found: list[pa.RecordBatch]) -> Iterator[NDArray[np.int16] | None]:
-    """Of each row what is plain at each place of its payload on the wire; None where it is as it was."""
-    for rows in found:
-        if "wire_seq" not in rows.schema.names:
-            yield from [None] * len(rows)
-            continue
-        length = rows.column("wire_len").to_pylist()
-        spans, at = rows.column("wire_overhead"), rows.column("wire_overhead").offsets.to_numpy()
-        begin, size = (values.to_numpy() for values in spans.values.flatten()[:2])
-        for row, payload in enumerate(rows.column("payload").to_pylist()):
-            yield (
-                None
-                if length[row] is None
-                else laid_out(payload, length[row], begin, size, range(at[row], at[row + 1]))
-            )
-
-
-def laid_out(
-    payload: bytes, length: int, begin: NDArray[np.int32], size: NDArray[np.int32], spans: range
-) -> NDArray[np.int16]:
-    is_plain = np.ones(length, bool)
-    for i in spans:
-        is_plain[begin[i] : begin[i] + size[i]] = False
-    values = np.full(length, OVERHEAD, np.int16)
-    if payload:
-        values[is_plain] = np.frombuffer(payload, np.uint8)
-    return values
-
-
 @contextmanager
 def bound(*, all_tries: bool) -> Iterator[None]:
     """How often is tried what opens a record, before a connection is given up."""
@@ -234,19 +195,39 @@ def bound(*, all_tries: bool) -> Iterator[None]:
 
 
 def vouched(damaged_ones: Sequences, found: list[pa.RecordBatch], counts: Counter[str]) -> None:
-    """What went in came out, and nothing else than what was encrypted."""
-    rows, restored = damaged_ones.rows, [on_the_wire(each) for each in found]
-    for name in UNCHANGED:
-        values = [value for each in restored for value in each.column(name).to_pylist()]
-        assert values == [row[name] for row in rows], f"rows, their order, or their {name}"
-    payloads = [value for each in found for value in each.column("payload").to_pylist()]
-    for row, payload, values in zip(rows, payloads, opened(found), strict=True):
-        if values is None:
-            assert payload == row["payload"], "an encrypted row was changed"
-        elif payload:
-            counts["plain rows"] += 1
-            counts["plain bytes"] += len(payload)
-            assert damaged_ones.is_right(row, values), "WRONG BYTES"
+    """What went in came out, and nothing else than what was encrypted, nor in another order."""
+    made = iter([row for each in found for row in each.to_pylist()])
+    row, ends = next(made, None), dict[tuple[int, int, int], bytes]()
+    for given in damaged_ones.rows:
+        assert row is not None, "a row is missing"
+        assert row["frame_no"] == given["frame_no"], "rows, or their order"
+        assert row["decrypted"] or all(row[name] == given[name] for name in UNCHANGED), "an encrypted row was changed"
+        before: Row | None = None
+        while row is not None and (before is None or is_more_of(row, before)):
+            if row["decrypted"]:
+                counts["plain rows"] += bool(row["payload"])
+                counts["plain bytes"] += len(row["payload"])
+                assert damaged_ones.is_right(given, row["payload"]), "WRONG BYTES"
+                joined(damaged_ones, row, ends)
+            row, before = next(made, None), row
+    assert row is None, "a row too many"
+
+
+def is_more_of(row: Row, before: Row) -> bool:
+    """Whether the row is the rest of a frame with a hole in its middle."""
+    ahead = (row["tcp_seq"] - before["tcp_seq"] - before["payload_len"]) & 0xFFFFFFFF
+    return row["frame_no"] == before["frame_no"] and before["payload_len"] > 0 and 0 < ahead < 1 << 20
+
+
+def joined(damaged_ones: Sequences, row: Row, ends: dict[tuple[int, int, int], bytes]) -> None:
+    """What a row continues by its numbers, it continued when it was said."""
+    payload, seq = row["payload"], row["tcp_seq"]
+    if payload:
+        flow = row["src_port"], row["dst_port"]
+        tail = ends.pop((*flow, seq), b"")
+        said = damaged_ones.base_of(row).said[row["src_ip"] != CLIENT]
+        assert tail + payload[:TAIL_BYTES] in said, "SPLICED"
+        ends[*flow, (seq + len(payload)) & 0xFFFFFFFF] = (tail + payload)[-TAIL_BYTES:]
 
 
 def run(options: argparse.Namespace) -> int:

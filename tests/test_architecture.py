@@ -72,7 +72,7 @@ INSIDE = {
 """The walls inside the rooms: which folders, or single modules, of its own room the modules of a folder may
 import, besides their own."""
 SHARED_CLASS_NAMES = {
-    "capture Batch", "capture Payloads", "capture Span", "decode Chunk", "decode Columns",
+    "capture Batch", "capture Payloads", "decode Chunk", "decode Columns",
     "decode Connection", "decode Field", "decode Frame", "decode Message", "decode Reader", "decode Rows",
     "decode Table", "decode Writer", "judge Column",
 }  # fmt: skip

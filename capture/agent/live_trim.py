@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from wirecheck.capture.agent.counts import Counts, TlsCounts
 from wirecheck.capture.agent.plain_trim import TlsTrim
-from wirecheck.capture.tls.growing_key_log import GrowingKeyLogs
-from wirecheck.capture.tls.key_log import NO_KEY, Secrets
+from wirecheck.capture.tls.key_log import NO_KEY, GrowingKeyLogs, Secrets
 from wirecheck.capture.trim.trimmer import Trim
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from wirecheck.capture.agent.plain_trim import TlsTrim
 from wirecheck.capture.source.merge import inputs_in_order, merged
 from wirecheck.capture.source.pcap import CaptureFile, InputError
 from wirecheck.capture.source.rows import BATCH_BYTES
-from wirecheck.capture.tls.growing_key_log import GrowingKeyLogs
-from wirecheck.capture.tls.key_log import KeyLog, Secrets
+from wirecheck.capture.tls.key_log import GrowingKeyLogs, KeyLog, Secrets
 from wirecheck.decode.collector_pause import collector_paused
 
 if TYPE_CHECKING:

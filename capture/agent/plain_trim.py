@@ -1,6 +1,6 @@
-"""TLS undone, what trim keeps of it, and the rows back at their places on the wire: as one, in the place of trim.
+"""TLS removed, and what trim keeps of the plaintext: as one, in the place of trim.
 
-Knows: the order of the three. Refuses to know what any of them does.
+Knows: the order of the two. Refuses to know what any of them does.
 Rule: plain bytes leave here only through trim, unless everything is asked for (--keep-records). Who has no keys does
 not load what undoes TLS.
 """
@@ -8,8 +8,6 @@ not load what undoes TLS.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from wirecheck.capture.tls.plain_rows import on_the_wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,13 +39,13 @@ class TlsTrim:
         if self._undo is not None:
             yield from self._trimmed(self._undo.advance(agent, now_ns))
         if self._trim is not None:
-            yield from map(on_the_wire, self._trim.advance(agent, now_ns))
+            yield from self._trim.advance(agent, now_ns)
 
     def drain(self) -> Iterator[pa.RecordBatch]:
         if self._undo is not None:
             yield from self._trimmed(self._undo.drain())
         if self._trim is not None:
-            yield from map(on_the_wire, self._trim.drain())
+            yield from self._trim.drain()
 
     @property
     def oldest_ns(self) -> int | None:
@@ -75,4 +73,4 @@ class TlsTrim:
 
     def _trimmed(self, every: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in every:
-            yield from map(on_the_wire, self._trim.add(rows) if self._trim is not None else [rows])
+            yield from self._trim.add(rows) if self._trim is not None else [rows]

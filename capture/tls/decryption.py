@@ -3,36 +3,113 @@
 Knows: which rows are of which TLS connection and wait for what; the follower puts their bytes in order and says what
 is missing, as it does for Kafka's.
 Refuses to know: what the plain bytes are, and what of them may be kept (trim does, which comes next).
-Rule: rows leave in the order they came, and wait no longer than their records; a row of a connection that nobody opens
-is untouched. Every row of one that is opened changes: its numbers count plain bytes until plain_rows.py puts them back.
+Rule: rows wait no longer than their records; a row of a connection that no key opens is untouched. Every row of one
+that is opened changes: its numbers count plain bytes.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from itertools import pairwise
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirecheck.capture import frames
 from wirecheck.capture.tls.joining import Budget
-from wirecheck.capture.tls.row_places import UNKNOWN, Known, needs
+from wirecheck.capture.tls.plain_rows import UNKNOWN, Columns, Known, Payloads, first_waiting, needs, plain_rows
 from wirecheck.capture.tls.tls_connection import Sessions, TlsConnection
-from wirecheck.capture.tls.waiting_rows import Batch, oldest_offsets
+from wirecheck.capture.waiting_rows import LATENESS_NS, SECOND, Batch, WaitingRows, array, vector
 from wirecheck.decode.connection.follower import Follower
-from wirecheck.decode.connection.segments import segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from wirecheck.capture.tls.key_log import Secrets
-    from wirecheck.decode.connection.places import Placed
+    from wirecheck.capture.tls.plain_rows import PlainRows
+    from wirecheck.decode.connection.exchanges import Exchanges
+    from wirecheck.decode.connection.handout import Placed
     from wirecheck.decode.connection.segments import Segments
 
-SECOND = 1_000_000_000
-LATENESS_NS = 1 * SECOND  # as trim has it
+
+class Encrypted(Batch):
+    """Frames, some of them of connections that are or may be TLS."""
+
+    def __init__(self, rows: pa.RecordBatch, segs: Segments, placed: Placed, known: dict[int, Known]) -> None:
+        super().__init__(rows)
+        self._known = known
+        self.bytes = int(segs.payload_len.sum())
+        self.columns = _columns(segs, placed)
+        first, data = segs.kept_bytes()
+        self._payloads = Payloads(data, vector(segs.payload_at - first), vector(segs.left_at))
+        self.oldest = _oldest(placed)
+        """Of each direction (twice the connection's number, and its side) the least offset of a payload."""
+        self.connections = set(np.unique(placed.serial).tolist())
+        """Numbers of those that rows are of."""
+
+    def first_waiting(self) -> int:
+        return first_waiting(self.columns, self.taken, self._known) if self._known else len(self)
+
+    def made_of(self, rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        if not self._known:
+            return rows
+        made = plain_rows(self.columns, self._payloads, first, first + rows.num_rows, self._known)
+        return _replaced(rows, made) if array(made.is_plain).any() else rows
+
+
+def _replaced(rows: pa.RecordBatch, made: PlainRows) -> pa.RecordBatch:
+    """The rows with the plain bytes in place of the encrypted ones."""
+    number, is_plain = array(made.row), array(made.is_plain).astype(np.bool_)
+    if len(number) != len(rows):  # some have a hole in their middle
+        rows = rows.take(pa.array(number))
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    for name, values in (
+        ("tcp_seq", made.seq), ("tcp_ack", made.ack), ("tcp_flags", made.flags), ("payload_len", made.size),
+    ):  # fmt: skip
+        column = columns[name]
+        columns[name] = pa.array(np.where(is_plain, array(values), column.to_numpy()), column.type)
+    mask = pa.array(is_plain)
+    columns["payload"] = pc.replace_with_mask(columns["payload"], mask, _payloads(made))
+    columns["left_out"] = pc.if_else(mask, pa.scalar([], columns["left_out"].type), columns["left_out"])
+    columns["decrypted"] = pc.or_(columns["decrypted"], mask)
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=rows.schema)
+
+
+def _payloads(made: PlainRows) -> pa.BinaryArray:
+    size = array(made.size)[array(made.is_plain) != 0]
+    at = np.zeros(len(size) + 1, np.int32)
+    np.cumsum(size, out=at[1:])
+    buffers = [None, pa.py_buffer(at), pa.py_buffer(b"".join(made.pieces.data))]
+    return pa.BinaryArray.from_buffers(pa.binary(), len(size), buffers)
+
+
+def oldest_offsets(batches: Iterable[Encrypted]) -> dict[int, int]:
+    """Of each direction that any of their rows carries bytes of, the least offset of these."""
+    waiting: dict[int, int] = {}
+    for batch in batches:
+        for name, offset in batch.oldest.items():
+            waiting[name] = min(offset, waiting.get(name, offset))
+    return waiting
+
+
+def _columns(segs: Segments, placed: Placed) -> Columns:
+    where = vector(placed.serial), vector(placed.direction), vector(placed.offset)
+    columns = Columns(where, (vector(segs.seq), vector(segs.ack), vector(segs.flags)))
+    columns.carry(vector(segs.payload_len))
+    return columns
+
+
+def _oldest(placed: Placed) -> dict[int, int]:
+    there = np.flatnonzero((placed.serial >= 0) & (placed.offset >= 0))
+    if not len(there):
+        return {}
+    stream = 2 * placed.serial[there] + placed.direction[there]
+    order = np.lexsort((placed.offset[there], stream))
+    names, first = np.unique(stream[order], return_index=True)
+    return dict(zip(names.tolist(), placed.offset[there][order][first].tolist(), strict=True))
+
+
 WAIT_NS = 10 * SECOND  # of a record that is being put together: slow links, and holes that are still to be filled
 KEY_NS = 5 * SECOND  # of a key that is still to be written
 JOIN_NS = 2 * SECOND  # of what opens a connection that is older than the capture
@@ -40,20 +117,17 @@ WHOLE = 1 << 32
 MOST_BYTES = 64 << 20  # of all rows that wait
 
 
-class Decryption:
-    """One agent's rows. `add` gives back what is decided; `drain` the rest, when nothing more comes."""
+class Decryption(WaitingRows):
+    """One agent's rows."""
 
     def __init__(self, secrets: Secrets, budget: Budget | None = None) -> None:
+        super().__init__(Follower(tapped=True))
         self._secrets, self._sessions, self._budget = secrets, Sessions(), budget or Budget()
         self._joining: set[int] = set()  # connections that may be older than the capture
-        self._follower = Follower(tapped=True)
         self._connections: dict[int, Known] = {}
         self._settled: set[int] = set()  # connections that stay as they are
         self._over: set[int] = set()
-        self._batches: deque[Batch] = deque()
-        self._waiting_bytes = 0
         self._drains = False  # nothing waits any more
-        self._newest_ns = 0
         self._stamp = frames.Stamp("", "")
         self._told: Counter[str] = Counter()
         self._lines = 0  # of the key logs, when keys were last looked for
@@ -62,29 +136,14 @@ class Decryption:
         self.failures: Counter[str] = Counter()
         """TLS connections that stay encrypted, by the reason."""
 
-    @property
-    def oldest_ns(self) -> int | None:
-        """Time of the oldest row that waits; None if none does."""
-        return min((batch.oldest_ns for batch in self._batches), default=None)
-
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._use_new_keys()
-        if (rows.column("kind").to_numpy() != frames.FRAME).any():
-            for part, is_mark in _split(rows):
-                if is_mark:
-                    self._keep_marks(part)
-                else:
-                    self._follow(part)
-        else:
-            self._follow(rows)
-        yield from self._decided()
+        yield from super().add(rows)
 
     def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:
-        """The agent has shown everything up to now_ns."""
         self._newest_ns = max(self._newest_ns, now_ns)
         self._use_new_keys()
-        self._follower.advance(agent, self._newest_ns - LATENESS_NS)
-        self._read()
+        self._on_progress(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
         self._tell_failures()
         yield from self._decided()
 
@@ -93,15 +152,15 @@ class Decryption:
         self._drains = True
         yield from self._decided()
 
-    def _keep_marks(self, rows: pa.RecordBatch) -> None:
+    def _on_marks(self, rows: pa.RecordBatch) -> None:
         self._stamp = frames.Stamp(rows.column("cluster")[0].as_py(), rows.column("agent")[0].as_py())
         ended = np.flatnonzero(rows.column("kind").to_numpy() == frames.ENDED)
         if len(ended):  # nothing comes behind it
             self._end_all()
-            self._wait(Batch(rows.slice(0, ended[0]), None, None))
+            super()._on_marks(rows.slice(0, ended[0]))
             self._tell_failures()
             rows = rows.slice(ended[0])
-        self._wait(Batch(rows, None, None))
+        super()._on_marks(rows)
 
     def _tell_failures(self) -> None:
         """As marks among the rows, for the job that judges them."""
@@ -109,31 +168,23 @@ class Decryption:
         self._told = self.failures.copy()
         marks = [frames.Mark(frames.UNDECRYPTED, self._newest_ns, None, n, why) for why, n in sorted(news.items())]
         if marks:
-            self._wait(Batch(frames.mark_rows(marks, self._stamp), None, None))
+            super()._on_marks(frames.mark_rows(marks, self._stamp))
 
     def _end_all(self) -> None:
-        self._follower.drain()
-        self._read()
+        self._on_progress(self._follower.drain())
         for serial, known in list(self._connections.items()):
             known.tls.stop_waiting_for_key()
             self._end(serial)
 
     # --- bytes
 
-    def _follow(self, rows: pa.RecordBatch) -> None:
-        table = segments(pa.Table.from_batches([rows]))
-        self._follower.receive(table)
+    def _on_rows(self, rows: pa.RecordBatch, table: Segments) -> None:
         placed = self._follower.placed
         self._begin_new(placed)
-        self._wait(Batch(rows, table, placed))
-        self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
-        self._read()
+        self._batches.append(Encrypted(rows, table, placed, self._connections))
         self._learn_bases(table, placed)
-        for agent in {table.names[i] for i in np.flatnonzero(np.bincount(table.agent)).tolist()}:
-            self._follower.advance(agent, self._newest_ns - LATENESS_NS)
-            self._read()
 
-    def _read(self) -> None:
+    def _on_progress(self, exchanges: Exchanges) -> None:  # noqa: ARG002 -- of a tapped follower there are none
         """What the follower has put in order goes to its connection."""
         touched: dict[int, Known] = {}
         for run in self._follower.taken:
@@ -220,33 +271,27 @@ class Decryption:
     # --- rows
 
     def _decided(self) -> Iterator[pa.RecordBatch]:
-        while self._batches:
-            batch = self._batches[0]
-            upto = batch.ready(self._connections)
-            if upto < len(batch.rows) and self._is_tired(batch, upto):
-                self._give_up(batch, upto)
-                continue
-            if upto > batch.taken:
-                yield batch.take(upto, self._connections)
-            if upto < len(batch.rows):
-                break
-            self._waiting_bytes -= self._batches.popleft().bytes
+        yield from self._leave(self._first_waiting)
         self._forget()
 
-    def _wait(self, batch: Batch) -> None:
-        self._batches.append(batch)
-        self._waiting_bytes += batch.bytes
+    def _first_waiting(self, batch: Batch) -> int:
+        if not isinstance(batch, Encrypted):
+            return len(batch)
+        while (row := batch.first_waiting()) < len(batch) and self._is_tired(batch, row):
+            self._give_up(batch, row)
+        return row
 
-    def _is_tired(self, batch: Batch, row: int) -> bool:
-        assert batch.columns is not None
+    def _rows_waiting(self) -> list[Encrypted]:
+        return [batch for batch in self._batches if isinstance(batch, Encrypted)]
+
+    def _is_tired(self, batch: Encrypted, row: int) -> bool:
         age = self._newest_ns - int(batch.rows.column("ts_ns")[row].as_py())
         tls = self._connections[batch.columns.serial[row]].tls
         patience = KEY_NS if tls.waits_for_key else JOIN_NS if tls.is_joining else WAIT_NS
-        return age > patience or self._waiting_bytes > MOST_BYTES or self._drains
+        return age > patience or self._drains or sum(each.bytes for each in self._rows_waiting()) > MOST_BYTES
 
-    def _give_up(self, batch: Batch, row: int) -> None:
+    def _give_up(self, batch: Encrypted, row: int) -> None:
         """The row waits no longer."""
-        assert batch.columns is not None
         serial = batch.columns.serial[row]
         known = self._connections[serial]
         if known.tls.waits_for_key:
@@ -266,10 +311,11 @@ class Decryption:
 
     def _forget(self) -> None:
         """What no row waits for."""
-        waiting = oldest_offsets(self._batches)
+        batches = self._rows_waiting()
+        waiting = oldest_offsets(batches)
         for serial, known in list(self._connections.items()):
             mine = [2 * serial + side for side in (0, 1)]
-            if serial in self._over and not any(serial in batch.connections for batch in self._batches):
+            if serial in self._over and not any(serial in batch.connections for batch in batches):
                 del self._connections[serial]
                 self._over.discard(serial)
                 self._joining.discard(serial)
@@ -278,12 +324,3 @@ class Decryption:
                 if (direction := known.streams[side]) is not None:
                     oldest = waiting.get(mine[side], -1)
                     direction.space.forget(direction.space.decided if oldest < 0 else oldest)
-
-
-def _split(rows: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, bool]]:
-    """Runs of frames and of marks."""
-    marks = rows.column("kind").to_numpy() != frames.FRAME
-    edges = [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
-    for begin, end in pairwise(edges):
-        if end > begin:
-            yield rows.slice(begin, end - begin), bool(marks[begin])

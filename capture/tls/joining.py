@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
 from wirecheck.capture.tls.key_log import TRAFFIC
-from wirecheck.capture.tls.record_header import LONGEST_BYTES, SHORTEST_BYTES, size_of
 from wirecheck.capture.tls.record_keys import HEADER_BYTES, Tls13Key
-from wirecheck.capture.tls.record_numbers import MOST_NUMBERS
+from wirecheck.capture.tls.records import LONGEST_BYTES, MOST_NUMBERS, SHORTEST_BYTES, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,131 +1,183 @@
-"""Rows of the frames table with plain payloads, and the same rows with the places they had on the wire.
+"""Where the payloads of rows stand: for what a row of a TLS connection waits, and what becomes of it then.
 
-Knows: how a row looks while it is trimmed (its payload is the plain bytes alone, its numbers count nothing but them),
-and how it looks in a file (numbers and length as on the wire, overhead declared).
-Refuses to know: how bytes became plain, which of them are kept, and where they stand (row_places.py).
-Rule: what of a row is neither kept nor overhead is left out. Every row that goes one way comes back, in any number.
+Knows: rows that came together as columns, places of payloads in their directions, sequence numbers that wrap.
+Refuses to know: when rows leave (decryption.py), records, keys, and how rows lie in a table.
+Rule: a row has the plain bytes of its place only if its own bytes are those that were seen there first. Its numbers
+count plain bytes; over what was not opened they jump, so that nobody takes what comes behind for its continuation. A
+row with such a hole in its middle becomes two.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Final, final
 
-import numpy as np
-import pyarrow as pa
-from librt.vecs import vec
+from librt.vecs import append, vec
 from mypy_extensions import i64
-from numpy.typing import NDArray
 
-from wirecheck.capture import frames
-from wirecheck.capture.tls.row_places import Changed, Spans, left_on_the_wire
+from wirecheck.capture.tls.records import PlainPieces
 
-Ints = NDArray[np.int64]
-WIRE = ("wire_seq", "wire_ack", "wire_len", "wire_overhead")
-"""Columns that a row has besides while it is plain; null in one that was never encrypted."""
-_SIDE = pa.schema([(WIRE[0], pa.int64()), (WIRE[1], pa.int64()), (WIRE[2], pa.int32()), (WIRE[3], frames.OVERHEAD)])
+if TYPE_CHECKING:
+    from wirecheck.capture.tls.records import PlainSpace, RecordStream
 
-
-def plain(rows: pa.RecordBatch, changed: Changed) -> pa.RecordBatch:
-    """The rows, those changed as they are now."""
-    columns: dict[str, Any] = dict(zip(rows.schema.names, rows.columns, strict=True))
-    there = array(changed.row)
-    side = [_scattered(columns[name], there) for name in ("tcp_seq", "tcp_ack", "payload_len")]
-    side.append(_merged(pa.nulls(len(rows), frames.OVERHEAD), _lists(changed.on_the_wire, frames.OVERHEAD), there))
-    for name, values in (("tcp_seq", changed.seq), ("tcp_ack", changed.ack), ("payload_len", changed.length)):
-        columns[name] = _put(columns[name], there, array(values))
-    columns["payload"] = _merged(columns["payload"], _binary(array(changed.kept), b"".join(changed.pieces)), there)
-    for name, spans in (("left_out", changed.left_out), ("overhead", changed.overhead)):
-        columns[name] = _merged(columns[name], _lists(spans, rows.schema.field(name).type), there)
-    more = [values.cast(field.type) for values, field in zip(side, _SIDE, strict=True)]
-    return pa.RecordBatch.from_arrays([*columns.values(), *more], schema=pa.schema([*rows.schema, *_SIDE]))
+FIN: Final = 1
+ACK: Final = 16
+QUARTER: Final = 1 << 30
+HALF: Final = 1 << 31
+MASK: Final = (1 << 32) - 1
+UNKNOWN: Final = -1
 
 
-def on_the_wire(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows that were plain, or some of them, as they go into a file."""
-    if WIRE[0] not in rows.schema.names:
-        return rows
-    columns: dict[str, Any] = dict(zip(rows.schema.names, rows.columns, strict=True))
-    before = {name: columns.pop(name) for name in WIRE}
-    schema = pa.schema([field for field in rows.schema if field.name not in WIRE])
-    there = np.flatnonzero(before["wire_seq"].is_valid().to_numpy(zero_copy_only=False))
-    wire = {name: values.take(pa.array(there)) for name, values in before.items()}
-    left_out = left_on_the_wire(
-        spans_of(columns["left_out"].take(pa.array(there))),
-        vector(columns["payload_len"].to_numpy()[there]),
-        spans_of(wire["wire_overhead"]),
-        vector(wire["wire_len"].to_numpy()),
-    )
-    for name, values in (("tcp_seq", "wire_seq"), ("tcp_ack", "wire_ack"), ("payload_len", "wire_len")):
-        columns[name] = _put(columns[name], there, wire[values].to_numpy())
-    columns["left_out"] = _merged(columns["left_out"], _lists(left_out, schema.field("left_out").type), there)
-    columns["overhead"] = _merged(columns["overhead"], wire["wire_overhead"], there)
-    return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
+@final
+class Known:
+    """A connection that may be TLS, with what rows need to know of it."""
+
+    def __init__(self, tls: Any, streams: list[RecordStream | None]) -> None:
+        self.tls = tls  # its TlsConnection
+        self.streams = streams
+        self.key: str = ""
+        self.base: vec[i64] = vec[i64]([UNKNOWN, UNKNOWN])
+        """By side, the sequence number of offset 0."""
+
+    @property
+    def is_open(self) -> bool:
+        return any(stream is not None and stream.opened > 0 for stream in self.streams)
 
 
-# --- numbers, as compiled code has them and as tables do
+@final
+class Columns:
+    """Rows in the order they came; `serial` is -1 where a row is of no connection."""
+
+    def __init__(self, placed: Any, tcp: Any) -> None:
+        """Vecs: serials, directions and offsets; numbers, acknowledgements and flags of TCP."""
+        self.serial: vec[i64] = placed[0]
+        self.direction: vec[i64] = placed[1]
+        self.offset: vec[i64] = placed[2]
+        self.seq: vec[i64] = tcp[0]
+        self.ack: vec[i64] = tcp[1]
+        self.flags: vec[i64] = tcp[2]
+        self.length: vec[i64] = vec[i64]()
+
+    def carry(self, length: Any) -> None:
+        """So many bytes each; a vec."""
+        self.length = length
 
 
-def vector(values: NDArray[Any]) -> vec[i64]:
-    """A copy."""
-    return vec[i64](cast("Any", np.ascontiguousarray(values, np.int64)))
+@final
+class Payloads:
+    """What rows carry: `at` are n+1 offsets into `data`, `left_at` such of spans that are not there."""
+
+    def __init__(self, data: bytes, at: Any, left_at: Any) -> None:
+        self.data = data
+        self.at: vec[i64] = at
+        self.left_at: vec[i64] = left_at
+
+    def of(self, row: i64) -> bytes:
+        return self.data[self.at[row] : self.at[row + 1]]
 
 
-def array(values: vec[i64]) -> Ints:
-    """The numbers of a vector, which they share."""
-    return np.frombuffer(cast("Any", values), np.int64)
+@final
+class PlainRows:
+    """What becomes of rows: one entry each, more where bytes in their middle were not opened."""
+
+    def __init__(self, first: i64) -> None:
+        self._first: i64 = first
+        self.row: vec[i64] = vec[i64]()  # its number among those that leave
+        self.is_plain: vec[i64] = vec[i64]()  # 0: the row stays as it is, and the rest means nothing
+        self.seq: vec[i64] = vec[i64]()
+        self.ack: vec[i64] = vec[i64]()
+        self.flags: vec[i64] = vec[i64]()
+        self.size: vec[i64] = vec[i64]()
+        self.pieces = PlainPieces()
+
+    def leave(self, row: i64) -> None:
+        self.add(row, 0, 0, 0, 0)
+        self.is_plain[i64(len(self.is_plain)) - 1] = 0
+
+    def add(self, row: i64, seq: i64, ack: i64, flags: i64, size: i64) -> None:
+        self.row = append(self.row, row - self._first)
+        self.is_plain = append(self.is_plain, 1)
+        self.seq = append(self.seq, seq & MASK)
+        self.ack = append(self.ack, ack & MASK)
+        self.flags = append(self.flags, flags)
+        self.size = append(self.size, size)
 
 
-def spans_of(column: pa.ListArray) -> Spans:
-    """Of a column of left-out spans, or of overhead."""
-    found = Spans()
-    fields = column.values.flatten()
-    known = vector(fields[2].to_numpy(zero_copy_only=False)) if len(fields) > 2 else vec[i64]()
-    at, offset, length = (vector(numbers.to_numpy()) for numbers in (column.offsets, *fields[:2]))
-    found.fill(at, offset, length, known)
-    return found
+def first_waiting(rows: Columns, first: i64, known: dict[int, Known]) -> i64:
+    """The first row that waits, from this one on; their number where none does."""
+    count = i64(len(rows.serial))
+    for row in range(first, count):
+        serial = rows.serial[row]
+        if serial >= 0:
+            found = known.get(serial)
+            if found is not None and (not found.is_open or waits(rows, row, found)):
+                return row
+    return count
 
 
-# --- columns
+def waits(rows: Columns, row: i64, known: Known) -> bool:
+    for side in range(i64(2)):
+        stream = known.streams[side]
+        if stream is not None and stream.space.decided < needs(rows, row, known, side):
+            return True
+    return False
 
 
-def _scattered(column: pa.Array, there: Ints) -> pa.Array:
-    """Its values of these rows, null in the others."""
-    others = np.ones(len(column), bool)
-    others[there] = False
-    return pa.array(column.to_numpy(), mask=others)
+def needs(rows: Columns, row: i64, known: Known, side: i64) -> i64:
+    """Up to where this direction must be decided before it is known what the row is; UNKNOWN where it need not be."""
+    stream = known.streams[side]
+    if stream is None:
+        return UNKNOWN
+    if side == rows.direction[row]:
+        return rows.offset[row] + rows.length[row] if rows.length[row] > 0 else UNKNOWN
+    if not rows.flags[row] & ACK or known.base[side] == UNKNOWN:
+        return UNKNOWN
+    at = near(rows.ack[row], known.base[side], stream.space.decided)
+    return min(at, stream.end) if at - stream.space.decided < QUARTER else UNKNOWN
 
 
-def _put(column: pa.Array, there: Ints, values: Ints) -> pa.Array:
-    found = column.to_numpy().copy()
-    found[there] = values
-    return pa.array(found, column.type)
+def plain_rows(rows: Columns, payloads: Payloads, first: i64, upto: i64, known: dict[int, Known]) -> PlainRows:
+    """The rows [first, upto)."""
+    out = PlainRows(first)
+    for row in range(first, upto):
+        found = known.get(rows.serial[row])
+        if found is None:
+            out.leave(row)
+        else:
+            _add(out, rows, payloads, row, found)
+    return out
 
 
-def _merged(column: pa.Array, values: pa.Array, there: Ints) -> pa.Array:
-    """The column, with these values in these rows."""
-    if len(there) == len(column):
-        return values
-    places = np.arange(len(column))
-    places[there] = len(column) + np.arange(len(there))
-    return pa.concat_arrays([column, values]).take(pa.array(places))
+def _add(out: PlainRows, rows: Columns, payloads: Payloads, row: i64, known: Known) -> None:
+    side, length, flags = rows.direction[row], rows.length[row], rows.flags[row]
+    seq, ack = rows.seq[row], rows.ack[row]
+    mine, other = known.streams[side], known.streams[1 - side]
+    if other is not None and flags & ACK and known.base[1 - side] != UNKNOWN:
+        ack = _moved(ack, known.base[1 - side], other.space)
+    out.pieces.begin_row()
+    if mine is not None and known.base[side] != UNKNOWN:
+        space = mine.space
+        begin = rows.offset[row] if length > 0 else near(seq, known.base[side], space.decided)
+        end = begin + length
+        if length > 0 and payloads.left_at[row] == payloads.left_at[row + 1] and space.saw(begin, payloads.of(row)):
+            space.collect(begin, end, out.pieces)
+        base, seq = seq - begin, seq - begin + space.place(end)
+        place, size = out.pieces.place, out.pieces.size
+        count = i64(len(place))
+        ends_early = flags & FIN and out.pieces.end() != space.place(end)
+        for i in range(count):
+            is_last = i == count - 1 and not ends_early
+            out.add(row, base + place[i], ack, flags if is_last else flags & ~FIN, size[i])
+        if count > 0 and not ends_early:
+            return
+    out.add(row, seq, ack, flags, 0)
 
 
-@cache
-def _fields(kind: pa.ListType) -> list[pa.Field]:
-    return [kind.value_type.field(i) for i in range(kind.value_type.num_fields)]
+def near(seq: i64, base: i64, offset: i64) -> i64:
+    """The offset of a sequence number: the place nearest to this one."""
+    return offset + ((seq - base - offset + HALF) & MASK) - HALF
 
 
-def _lists(spans: Spans, kind: pa.ListType) -> pa.ListArray:
-    fields = _fields(kind)
-    columns = [array(spans.offset).astype(np.int32), array(spans.length).astype(np.int32)]
-    if len(fields) > len(columns):
-        columns.append(array(spans.known).astype(bool))
-    flat = pa.StructArray.from_arrays([pa.array(column) for column in columns], fields=fields)
-    return pa.ListArray.from_arrays(pa.array(array(spans.at).astype(np.int32)), flat, type=kind)
-
-
-def _binary(lengths: Ints, data: bytes) -> pa.Array:
-    at = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=at[1:])
-    return pa.BinaryArray.from_buffers(pa.binary(), len(lengths), [None, pa.py_buffer(at), pa.py_buffer(data)])
+def _moved(seq: i64, base: i64, space: PlainSpace) -> i64:
+    """The sequence number of the same place, among plain bytes."""
+    offset = near(seq, base, space.decided)
+    return seq - offset + space.place(offset)

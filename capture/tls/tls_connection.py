@@ -14,8 +14,7 @@ from wirecheck.capture.tls import cipher_suites, hello
 from wirecheck.capture.tls.joining import JOINED_NUMBERS, SUITES, Budget, Joining
 from wirecheck.capture.tls.key_log import CLIENT_RANDOM, EARLY, HANDSHAKE, NO_KEY, TRAFFIC
 from wirecheck.capture.tls.record_keys import Tls13Key, tls12_keys
-from wirecheck.capture.tls.record_numbers import MOST_NUMBERS
-from wirecheck.capture.tls.record_stream import RecordStream
+from wirecheck.capture.tls.records import MOST_NUMBERS, RecordStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,7 @@ from typing import Any, final
 from librt.vecs import append, vec
 from mypy_extensions import i64
 
-from wirecheck.capture.trim.placed_rows import Parts
-from wirecheck.capture.trim.stream_order import by_row, zeros
+from wirecheck.capture.trim.placed_rows import Parts, by_row, zeros
 
 
 @final

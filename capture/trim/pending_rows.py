@@ -8,7 +8,7 @@ again keep it too if they wait at the same time, and nothing if they come later.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,8 @@ from mypy_extensions import i64
 
 from wirecheck.capture import frames
 from wirecheck.capture.trim.kept_pieces import Payloads, trimmed
-from wirecheck.capture.trim.overlap_conflicts import Carried, conflicts
-from wirecheck.capture.trim.placed_rows import Frontier, PlacedRows, without
+from wirecheck.capture.trim.placed_rows import Carried, Frontier, PlacedRows, conflicts, without
+from wirecheck.capture.waiting_rows import Batch, array, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from wirecheck.capture.trim.kept_pieces import Pieces
     from wirecheck.capture.trim.placed_rows import Waiting
-    from wirecheck.decode.connection.places import Placed
+    from wirecheck.decode.connection.handout import Placed
     from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints
 
@@ -35,13 +35,13 @@ TLS_HEADER_BYTES, TLS_OPENING_BYTES = 5, 16
 TLS_MOST_BYTES = (1 << 14) + 2048  # of a record
 
 
-class Chunk:
-    """Rows of one batch; `taken` of them have left."""
+class Chunk(Batch):
+    """Frames, with what of them is kept."""
 
     def __init__(self, rows: pa.RecordBatch, segments: Segments, placed: Placed) -> None:
         there = (placed.offset >= 0) & (segments.payload_len > 0)
         stream = np.where(there, 2 * placed.serial + placed.direction, -1)
-        self.rows, self.taken = rows, 0
+        super().__init__(rows)
         self._segments = segments
         self.placed = PlacedRows(
             vector(stream), vector(placed.offset), vector(segments.payload_len), vector(segments.ts_ns)
@@ -49,24 +49,15 @@ class Chunk:
         self._left_at = vector(segments.left_at)
         self._carried = Carried(self.placed, vector(segments.payload_at), segments.payload.tobytes)
 
-    def __len__(self) -> int:
-        return int(self.rows.num_rows)
-
-    @property
-    def oldest_ns(self) -> int:
-        """Time of the oldest row that has not left."""
-        return _oldest_ns(self.rows, self.taken)
-
     def undecided(self, frontier: Frontier, waiting: Waiting) -> int:
         """The first row that still may carry something worth keeping; all such rows are added to what waits."""
         return int(self.placed.undecided(frontier, self.taken, waiting))
 
-    def compare(self, earlier: Iterable[Chunk | Marks]) -> None:
+    def compare(self, earlier: Iterable[Chunk]) -> None:
         """What rows here carry again with other bytes than earlier rows, here or there, is not kept of them."""
         conflicts(self._carried, self._carried, self.placed.excluded)
         for chunk in earlier:
-            if isinstance(chunk, Chunk):
-                conflicts(chunk._carried, self._carried, self.placed.excluded)  # noqa: SLF001 -- one of its own
+            conflicts(chunk._carried, self._carried, self.placed.excluded)  # noqa: SLF001 -- one of its own
 
     def read(self, stream: int, at: int, count: int) -> bytes:
         """As many of these bytes of a stream as one row here has in a piece."""
@@ -77,40 +68,15 @@ class Chunk:
         begin = int(segments.payload_at[row]) + at - int(self.placed.offset[row])
         return segments.payload[begin : min(begin + count, int(segments.payload_at[row + 1]))].tobytes()
 
-    def take(self, upto: int) -> pa.RecordBatch:
-        """The rows before `upto` that have not left, with nothing but what is kept."""
-        rows, first = self.rows.slice(self.taken, upto - self.taken), self.taken
-        self.taken = upto
-        if not rows.num_rows:
-            return rows
+    def made_of(self, rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """The rows with nothing but what is kept."""
+        upto = first + rows.num_rows
         s = self._segments
         marked = without(self.placed.kept, self.placed.excluded)
         edges = (s.payload_at, s.payload_len, s.left_at, s.left_offset, s.left_length)
         tls_bytes = vector(_tls_bytes(s.payload, s.payload_at[first : upto + 1], self.placed.offset, first))
         pieces = trimmed(first, upto, marked, Payloads(*map(vector, edges)), tls_bytes)
         return _replaced(rows, _payloads(s.payload, pieces), _lists(pieces))
-
-
-class Marks:
-    """Rows that are marks, which wait only for their turn."""
-
-    taken = 0
-
-    def __init__(self, rows: pa.RecordBatch) -> None:
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return int(self.rows.num_rows)
-
-    @property
-    def oldest_ns(self) -> int:
-        return _oldest_ns(self.rows, 0)
-
-    def undecided(self, frontier: Frontier, waiting: Waiting) -> int:  # noqa: ARG002 -- as of rows that may wait
-        return len(self)
-
-    def take(self, upto: int) -> pa.RecordBatch:  # noqa: ARG002 -- it is all of them
-        return self.rows
 
 
 class Decided:
@@ -126,20 +92,6 @@ class Decided:
 
     def of(self, stream: Ints) -> Ints:
         return np.array([self.frontier.of(name) for name in stream.tolist()], np.int64)
-
-
-def vector(values: NDArray[Any]) -> vec[i64]:
-    """The numbers as compiled code has them; a copy."""
-    return vec[i64](cast("Any", np.ascontiguousarray(values, np.int64)))
-
-
-def array(values: vec[i64]) -> Ints:
-    """The numbers of a vector, which they share."""
-    return np.frombuffer(cast("Any", values), np.int64)
-
-
-def _oldest_ns(rows: pa.RecordBatch, first: int) -> int:
-    return int(rows.column("ts_ns").to_numpy()[first:].min())
 
 
 def _payloads(payload: NDArray[np.uint8], pieces: Pieces) -> pa.BinaryArray:

@@ -7,15 +7,160 @@ Rule: one loop over the rows for what is asked of all of them; what is asked of 
 
 from __future__ import annotations
 
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from librt.vecs import append, vec
+from librt.vecs import append, extend, vec
 from mypy_extensions import i64
 
-from wirecheck.capture.trim.stream_order import Streams, by_place, by_row, zeros
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOVES_PER_ROW: Final = 16  # beyond that in one stream, sorting is cheaper
+_ROOM: Final = 1 << 8
+_SLOTS_PER_NAME: Final = 4
+
+
+def zeros(count: i64) -> vec[i64]:
+    return vec[i64](memoryview(bytes(8 * count)).cast("q"))
+
+
+@final
+class Streams:
+    """Streams by first appearance."""
+
+    def __init__(self) -> None:
+        self.count: i64 = 0
+        self.names: vec[i64] = vec[i64]()
+        self._at: vec[i64] = zeros(_SLOTS_PER_NAME * _ROOM)  # by slot: 1 + place of a name, 0 where it is free
+        self._mask: i64 = _SLOTS_PER_NAME * _ROOM - 1
+
+    def place(self, stream: i64) -> i64:
+        """Of one that may be new."""
+        slot = self._slot(stream)
+        found = self._at[slot]
+        if found != 0:
+            return found - 1
+        if _SLOTS_PER_NAME * self.count > self._mask:
+            self._grow()
+            slot = self._slot(stream)
+        self.names = append(self.names, stream)
+        self.count += 1
+        self._at[slot] = self.count
+        return self.count - 1
+
+    def find(self, stream: i64) -> i64:
+        """Its place, or -1."""
+        return self._at[self._slot(stream)] - 1
+
+    def _slot(self, stream: i64) -> i64:
+        """Where it is, or would be."""
+        at, names, mask = self._at, self.names, self._mask
+        slot = ((((stream ^ (stream >> 31)) & 0x7FFFFFFF) * 0x9E3779B1) >> 20) & mask
+        while at[slot] != 0 and names[at[slot] - 1] != stream:
+            slot = (slot + 1) & mask
+        return slot
+
+    def _grow(self) -> None:
+        self._at = zeros(8 * (self._mask + 1))
+        self._mask = 8 * (self._mask + 1) - 1
+        for place in range(self.count):
+            self._at[self._slot(self.names[place])] = place + 1
+
+
+def by_place(names: Any, places: Any) -> vec[i64]:
+    """Indices of the rows of streams (0 and up) by stream, then place; rows of no stream (-1) are left aside."""
+    stream: vec[i64] = names
+    place: vec[i64] = places
+    streams = Streams()
+    count = i64(len(stream))
+    index = zeros(count)
+    last: i64 = -1
+    last_at: i64 = -1
+    for i in range(count):
+        if stream[i] != last:
+            last = stream[i]
+            last_at = streams.place(last) if last >= 0 else -1
+        index[i] = last_at
+    start = _starts(streams, index)
+    order = zeros(start[streams.count])
+    if not _insert(index, place, start, order):
+        _sort(index, place, start, order)
+    return order
+
+
+def _starts(streams: Streams, index: vec[i64]) -> vec[i64]:
+    """Of the bins, by place of their streams; bins lie in the order of the names. At the end how many rows there are.
+
+    The bin of streams.names[k] begins at start[k].
+    """
+    sizes = zeros(streams.count)
+    for i in range(i64(len(index))):
+        if index[i] >= 0:
+            sizes[index[i]] += 1
+    start = zeros(streams.count + 1)
+    total: i64 = 0
+    for _, name in sorted([(streams.names[k], k) for k in range(streams.count)]):
+        start[name] = total
+        total += sizes[name]
+    start[streams.count] = total
+    return start
+
+
+def _insert(index: vec[i64], place: vec[i64], start: vec[i64], order: vec[i64]) -> bool:
+    """False: a stream was too much out of order."""
+    filled = vec[i64]()
+    filled = extend(filled, start)
+    count = i64(len(index))
+    moves = MOVES_PER_ROW * count
+    for i in range(count):
+        bin_ = index[i]
+        if bin_ < 0:
+            continue
+        at = filled[bin_]
+        filled[bin_] = at + 1
+        here = place[i]
+        while at > start[bin_] and place[order[at - 1]] > here:
+            order[at] = order[at - 1]
+            at -= 1
+            moves -= 1
+            if moves < 0:
+                return False
+        order[at] = i
+    return True
+
+
+def _sort(index: vec[i64], place: vec[i64], start: vec[i64], order: vec[i64]) -> None:
+    rows = [(start[index[i]], place[i], i) for i in range(i64(len(index))) if index[i] >= 0]
+    rows.sort()
+    for at, (_, _, row) in enumerate(rows):
+        order[at] = row
+
+
+def by_row(rows: vec[i64], place: vec[i64], first: i64, upto: i64) -> tuple[vec[i64], vec[i64]]:
+    """(where each row from `first` up to `upto` begins, indices by row and place) of entries that name rows."""
+    start = zeros(upto - first + 1)
+    for i in range(i64(len(rows))):
+        if first <= rows[i] < upto:
+            start[rows[i] - first + 1] += 1
+    for k in range(upto - first):
+        start[k + 1] += start[k]
+    filled = vec[i64]()
+    filled = extend(filled, start)
+    order = zeros(start[upto - first])
+    for i in range(i64(len(rows))):
+        if first <= rows[i] < upto:
+            row = rows[i] - first
+            at = filled[row]
+            filled[row] = at + 1
+            while at > start[row] and place[order[at - 1]] > place[i]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = i
+    return start, order
+
 
 FAR: Final = 1 << 61
-MOST_LOOKED_AT: Final = 4096  # rows that may carry one byte
+MOST_CARRIERS: Final = 4096  # rows that may carry one byte
 
 
 @final
@@ -176,7 +321,7 @@ class PlacedRows:
         """The first row that carries this byte of a stream and lacks nothing (`left_at`); -1 if none does."""
         whole: vec[i64] = left_at
         place = self._first(stream, at - self.longest)
-        for i in range(place, min(i64(len(self.order)), place + MOST_LOOKED_AT)):  # most often the first one decides
+        for i in range(place, min(i64(len(self.order)), place + MOST_CARRIERS)):  # most often the first one decides
             row = self.order[i]
             if self.stream[row] != stream or self.offset[row] > at:
                 return -1
@@ -222,3 +367,119 @@ def without(marked: Parts, excluded: Parts) -> Parts:
         if begin < end:
             found.add(row, begin, end)
     return found
+
+
+MOST_LOOKED_AT: Final = 512  # packets that may overlap one; of one that more may overlap, nothing is kept
+
+
+@final
+class Carried:
+    """Packets of one batch with the place of their payload; of what was left out of it nothing is compared."""
+
+    def __init__(self, rows: PlacedRows, at: Any, load: Callable[[], bytes]) -> None:
+        """As the rows are now, those that are given up later too; `at`: n+1 offsets into what `load` gives."""
+        self.stream = extend(vec[i64](), rows.stream)
+        self.offset = rows.offset
+        self.order = rows.order
+        self.at: vec[i64] = at
+        self.longest: i64 = rows.longest  # on the wire
+        self._load = load
+        self._bytes = b""  # copied only where packets overlap, which few do
+
+    def size(self, row: i64) -> i64:
+        return self.at[row + 1] - self.at[row]
+
+    def payloads(self) -> bytes:
+        if not self._bytes:
+            self._bytes = self._load()
+        return self._bytes
+
+
+def conflicts(old: Carried, new: Carried, found: Parts) -> None:
+    """Add (packet of `new`, begin, end) where it differs from one of `old`; both may be the same batch."""
+    if old is new:
+        _within(new, found)
+    else:
+        _against(old, new, found)
+
+
+def _note_difference(old: Carried, i: i64, new: Carried, k: i64, found: Parts) -> None:
+    """Of packet k from the first byte that differs from packet i on, as far as they overlap."""
+    offset_i, offset_k = old.offset[i], new.offset[k]
+    begin = max(offset_i, offset_k)
+    end = min(offset_i + old.size(i), offset_k + new.size(k))
+    if begin >= end:
+        return
+    first, second = old.payloads(), new.payloads()
+    at_i, at_k, length = old.at[i] + begin - offset_i, new.at[k] + begin - offset_k, end - begin
+    if first[at_i : at_i + length] == second[at_k : at_k + length]:
+        return
+    for place in range(length):
+        if first[at_i + place] != second[at_k + place]:
+            found.add(k, begin + place - offset_k, end - offset_k)
+            return
+
+
+def _within(batch: Carried, found: Parts) -> None:
+    order, stream, offset, longest = batch.order, batch.stream, batch.offset, batch.longest
+    reach: i64 = 0
+    for k in range(i64(len(order))):
+        row = order[k]
+        if k == 0 or stream[row] != stream[order[k - 1]]:
+            reach = offset[row]
+        if offset[row] < reach:
+            j = k - 1
+            while j >= 0 and stream[order[j]] == stream[row] and offset[order[j]] + longest > offset[row]:
+                if k - j > MOST_LOOKED_AT:
+                    found.add(row, 0, longest)
+                    break
+                first, later = min(order[j], row), max(order[j], row)
+                _note_difference(batch, first, batch, later, found)
+                j -= 1
+        reach = max(reach, offset[row] + batch.size(row))
+
+
+def _against(old: Carried, new: Carried, found: Parts) -> None:
+    """Stream by stream, both in order."""
+    i: i64 = 0
+    k: i64 = 0
+    while i < i64(len(old.order)) and k < i64(len(new.order)):
+        name, name2 = old.stream[old.order[i]], new.stream[new.order[k]]
+        i_end, k_end = _run_end(old, i), _run_end(new, k)
+        if name < name2:
+            i = i_end
+        elif name > name2:
+            k = k_end
+        else:
+            _against_run(old, i, i_end, new, k, k_end, found)
+            i, k = i_end, k_end
+
+
+def _run_end(batch: Carried, at: i64) -> i64:
+    """Where the rows of the stream that begins there end in the order."""
+    name = batch.stream[batch.order[at]]
+    while at < i64(len(batch.order)) and batch.stream[batch.order[at]] == name:
+        at += 1
+    return at
+
+
+def _against_run(  # noqa: PLR0917 -- compiled: numbers as arguments cost nothing, an object for them would
+    old: Carried, first: i64, last: i64, new: Carried, k: i64, k_end: i64, found: Parts
+) -> None:
+    """The rows of one stream."""
+    reach: i64 = 0
+    for j in range(first, last):
+        reach = max(reach, old.offset[old.order[j]] + old.size(old.order[j]))
+    for at in range(k, k_end):
+        row = new.order[at]
+        offset = new.offset[row]
+        while first < last and old.offset[old.order[first]] + old.longest <= offset:
+            first += 1
+        end = offset + new.size(row) if offset < reach else 0
+        for j in range(first, last):
+            if old.offset[old.order[j]] >= end:
+                break
+            if j - first > MOST_LOOKED_AT:
+                found.add(row, 0, new.longest)
+                break
+            _note_difference(old, old.order[j], new, row, found)

@@ -12,41 +12,85 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from wirecheck.capture import frames
 from wirecheck.capture.trim.may_be_kept import Confidence, Stretches
-from wirecheck.capture.trim.message_ends import Boundaries
 from wirecheck.capture.trim.pending_rows import (
     TLS_HEADER_BYTES,
     TLS_OPENING_BYTES,
     Chunk,
     Decided,
-    Marks,
-    array,
-    vector,
 )
-from wirecheck.capture.trim.placed_rows import Waiting
-from wirecheck.capture.trim.stream_order import by_place
+from wirecheck.capture.trim.placed_rows import Waiting, by_place
+from wirecheck.capture.waiting_rows import SECOND, WaitingRows, array, vector
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.framing.opening import V1, V1_MOST_BYTES, V2, proxy_header
 from wirecheck.decode.connection.framing.recognise import tls_record
-from wirecheck.decode.connection.segments import segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
     from wirecheck.decode.connection.exchanges import Exchanges
-    from wirecheck.decode.connection.places import Placed
+    from wirecheck.decode.connection.handout import Placed
     from wirecheck.decode.connection.segments import Segments
     from wirecheck.decode.wire import Ints
 
-KIB, MIB, SECOND = 1 << 10, 1 << 20, 1_000_000_000
-LATENESS_NS = 1 * SECOND  # packets in a capture are shuffled; what is asked of the follower stays that far behind
+NONE = -1
+
+
+class Boundaries:
+    """Streams by their numbers, ascending; `end` and `side` are those of the last message of each."""
+
+    def __init__(self) -> None:
+        self.stream: Ints = np.zeros(0, np.int64)
+        self.end: Ints = np.zeros(0, np.int64)
+        self._side: Ints = np.zeros(0, np.int64)
+
+    def of(self, stream: Ints) -> Ints:
+        """Ends by stream, NONE where none is known."""
+        place, there = self._places(stream)
+        return np.where(there, self.end[place], NONE) if len(self.stream) else np.full(len(stream), NONE)
+
+    def side(self, stream: int) -> int:
+        """Of a stream that has a boundary."""
+        return int(self._side[np.searchsorted(self.stream, stream)])
+
+    def move(self, stream: Ints, end: Ints, side: Ints) -> None:
+        """These streams, ascending and each once, end here now."""
+        place, there = self._places(stream)
+        self.end[place[there]], self._side[place[there]] = end[there], side[there]
+        if not there.all():
+            every = np.concatenate([self.stream, stream[~there]])
+            order = np.argsort(every, kind="stable")
+            self.stream = every[order]
+            self.end = np.concatenate([self.end, end[~there]])[order]
+            self._side = np.concatenate([self._side, side[~there]])[order]
+
+    def but(self, stream: Ints) -> NDArray[np.bool_]:
+        """Which of the streams here are none of these, which ascend."""
+        if not len(stream):
+            return np.ones(len(self.stream), np.bool_)
+        place = np.minimum(np.searchsorted(stream, self.stream), len(stream) - 1)
+        found: NDArray[np.bool_] = stream[place] != self.stream
+        return found
+
+    def forget(self, stream: Ints) -> None:
+        stays = ~np.isin(self.stream, stream)
+        self.stream, self.end, self._side = self.stream[stays], self.end[stays], self._side[stays]
+
+    def _places(self, stream: Ints) -> tuple[Ints, Ints]:
+        if not len(self.stream):
+            return np.zeros(len(stream), np.int64), np.zeros(len(stream), np.bool_)
+        place = np.minimum(np.searchsorted(self.stream, stream), len(self.stream) - 1)
+        return place, self.stream[place] == stream
+
+
+KIB, MIB = 1 << 10, 1 << 20
 MOST_TOKENS = 64  # SASL tokens between two messages
 TOKEN_BYTES = 1 << 20
 SASL_HANDSHAKE = 17  # in version 0 followed by tokens without header
@@ -66,19 +110,17 @@ class Bounds:
     """Of all connections together."""
 
 
-class Trim:
-    """One agent's rows. `add` gives back what is decided; `drain` the rest, when nothing more comes."""
+class Trim(WaitingRows):
+    """One agent's rows."""
 
     def __init__(self, bounds: Bounds = Bounds()) -> None:
+        super().__init__(Follower(early=True))
         self._bounds = bounds
-        self._follower = Follower(early=True)
         self._confidence = Confidence()
-        self._chunks: deque[Chunk | Marks] = deque()
         self._boundary = Boundaries()
         self._given_up: dict[int, int] = {}  # by stream: end of what is not waited for; it cannot be compared any more
         self._raw: set[int] = set()  # streams that may carry tokens
         self._proxied: set[int] = set()  # streams that may begin with a PROXY header
-        self._newest_ns = 0
         self.gave_up_bytes = 0
         self.connections = 0  # that are followed
 
@@ -88,48 +130,20 @@ class Trim:
         reasons = ("records", "secrets", "unreadable")
         return {name: self._confidence.left_out[name] for name in reasons} | {"waited too long": self.gave_up_bytes}
 
-    def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for part, is_mark in _split(rows):
-            if is_mark:
-                self._chunks.append(Marks(part))
-            else:
-                self._follow(part)
-        yield from self._decided_rows()
-
-    def advance(self, agent: str, now_ns: int) -> Iterator[pa.RecordBatch]:
-        """The agent has shown everything up to now_ns: what has waited long enough by then goes, rows or no rows."""
-        self._newest_ns = max(self._newest_ns, now_ns)
-        self._keep(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
-        yield from self._decided_rows()
-
-    @property
-    def oldest_ns(self) -> int | None:
-        """Time of the oldest row that waits; None if none does."""
-        waiting = [chunk.oldest_ns for chunk in self._chunks]
-        return min(waiting) if waiting else None
-
     def drain(self) -> Iterator[pa.RecordBatch]:
-        self._keep(self._follower.drain())
+        self._on_progress(self._follower.drain())
         self._ended(np.zeros(0, np.int64))
-        for chunk in self._chunks:
-            yield chunk.take(len(chunk))
-        self._chunks.clear()
+        yield from self._leave(len)
 
-    def _follow(self, rows: pa.RecordBatch) -> None:
-        table = segments(pa.Table.from_batches([rows]))
-        exchanges = self._follower.receive(table)
+    def _on_rows(self, rows: pa.RecordBatch, table: Segments) -> None:
         chunk = Chunk(rows, table, self._follower.placed)
-        chunk.compare(self._chunks)
+        chunk.compare(self._rows_waiting())
         for stream, end in self._given_up.items():  # few, if any
             chunk.placed.give_up_before(stream, end)
-        self._chunks.append(chunk)
+        self._batches.append(chunk)
         self._proxied |= _proxied(table, self._follower.placed)
-        self._keep(exchanges)
-        self._newest_ns = max(self._newest_ns, int(table.ts_ns.max(initial=0)))
-        for agent in {table.names[i] for i in np.flatnonzero(np.bincount(table.agent)).tolist()}:
-            self._keep(self._follower.advance(agent, self._newest_ns - LATENESS_NS))
 
-    def _keep(self, exchanges: Exchanges) -> None:
+    def _on_progress(self, exchanges: Exchanges) -> None:
         """What the messages handed out may keep, marked in the rows that wait."""
         if not len(exchanges.messages):
             return
@@ -163,7 +177,7 @@ class Trim:
             chunk.placed.mark(*stretches)
 
     def _rows_waiting(self) -> Iterator[Chunk]:
-        return (chunk for chunk in self._chunks if isinstance(chunk, Chunk))
+        return (batch for batch in self._batches if isinstance(batch, Chunk))
 
     def _tokens(self, stream: int, begin: int, end: int) -> bool:
         """Keep the sizes of tokens that fill the room between two boundaries; whether they do."""
@@ -198,7 +212,7 @@ class Trim:
 
     # --- what leaves
 
-    def _decided_rows(self) -> Iterator[pa.RecordBatch]:
+    def _decided(self) -> Iterator[pa.RecordBatch]:
         decided = Decided(self._follower.decided())
         self.connections = len(decided.stream) // 2
         self._follow_tokens(decided)
@@ -208,18 +222,15 @@ class Trim:
         first, waiting = self._undecided(decided)
         if self._give_up(decided, waiting):
             first, _ = self._undecided(decided)
-        while self._chunks:
-            chunk, upto = self._chunks[0], first.popleft()
-            if upto > chunk.taken:
-                yield chunk.take(upto)
-            if upto < len(chunk):
-                return
-            self._chunks.popleft()
+        yield from self._leave(lambda _: first.popleft())
 
     def _undecided(self, decided: Decided) -> tuple[deque[int], Waiting]:
         """(first row by chunk that waits, what waits in all)."""
         waiting = Waiting()
-        return deque(chunk.undecided(decided.frontier, waiting) for chunk in self._chunks), waiting
+        return deque(
+            batch.undecided(decided.frontier, waiting) if isinstance(batch, Chunk) else len(batch)
+            for batch in self._batches
+        ), waiting
 
     def _forget(self, decided: Decided) -> None:
         """What was given up matters until the stream has gone past it."""
@@ -322,12 +333,3 @@ def _proxied(table: Segments, placed: Placed) -> set[int]:
     rows = np.flatnonzero((placed.offset == 0) & (np.diff(table.payload_at) > 0))
     rows = rows[np.isin(table.payload[table.payload_at[rows]], (V1[0], V2[0]))]
     return set((2 * placed.serial[rows] + placed.direction[rows]).tolist())
-
-
-def _split(rows: pa.RecordBatch) -> Iterable[tuple[pa.RecordBatch, bool]]:
-    """Runs of frames and of marks."""
-    marks = rows.column("kind").to_numpy() != frames.FRAME
-    edges = [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
-    for begin, end in pairwise(edges):
-        if end > begin:
-            yield rows.slice(begin, end - begin), bool(marks[begin])

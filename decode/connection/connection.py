@@ -16,7 +16,7 @@ from mypy_extensions import i64
 from wirecheck.decode.connection import exchanges as handed_out
 from wirecheck.decode.connection.framing.recognise import MECHANISMS
 from wirecheck.decode.connection.stream.direction import Direction
-from wirecheck.decode.connection.stream.frame import NEVER, UNSET
+from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, UNSET
 from wirecheck.decode.connection.stream.modes import FORGOTTEN, IN_SYNC, OPEN, OVER, RELEASED, TAPPED, Mode, after
 from wirecheck.decode.connection.waiting import Message, MessageQueue
 from wirecheck.decode.peer import Peer
@@ -100,6 +100,7 @@ class Connection:
         self.limits_hit: i64 = 0
         self.agent: i64 = -1
         self.second_agent: i64 = -1  # the other agent that showed the connection, -1 none
+        self.numbering: i64 = THE_WIRES  # or the agent whose own sequence numbers all that is followed of it has
         self.gaps: list[tuple[int, int, int]] = []  # (time, side, bytes) of the first ones
         self.pending: i64 = 0  # memory of what waits, as it was counted last (eviction.py)
         self.touched: i64 = -1  # its place among the connections touched in this call
@@ -140,6 +141,17 @@ class Connection:
         self.protocol = protocol
         self.lower.turn_off()
         self.higher.turn_off()
+
+    def renumber(self, agent: i64) -> None:
+        """The agent shows it by sequence numbers of its own: it is followed by these, from where it began."""
+        self.numbering = self.agent = agent
+        self.second_agent = -1
+        self.lower, self.higher = _renumbered(self.lower), _renumbered(self.higher)
+        self.in_flight, self.early_responses = MessageQueue(), MessageQueue()
+        self.life, self.protocol, self.sasl, self.tokens_may_follow = OPEN, UNDECIDED, 0, False
+        self.closed_by, self.close_ns, self.due_ns = NOT_CLOSED, 0, NEVER
+        self.proxied = self.tls_records = self.payloads = self.searched_bytes = 0
+        self.again.forget()
 
     def over(self, linger_ns: i64) -> None:
         """Nothing more is expected of it: it keeps nothing, and is remembered for a while."""
@@ -188,6 +200,16 @@ class Connection:
             direction.out_of_order.keep(payload)
         for queue in (self.in_flight, self.early_responses):
             keep_messages(queue.first, payload)
+
+
+def _renumbered(direction: Direction) -> Direction:
+    """One that is followed from its beginning, if that was seen."""
+    found = Direction(direction.side)
+    found.frames = direction.frames
+    found.gaps_have_length = False
+    if direction.start_seen:
+        found.begin(direction.base)
+    return found
 
 
 def pending_in(direction: Direction) -> i64:
@@ -256,7 +278,7 @@ def facts_of(connection: Connection) -> handed_out.Connection:
         connection.close_ns,
         connection.answered_out_of_order,
         connection.limits_hit,
-        ask.overhead_bytes + answer.overhead_bytes,
+        connection.numbering != THE_WIRES,
         connection.life == RELEASED,
         ask.cut_bytes + answer.cut_bytes,
         ask.cut_segments + answer.cut_segments,

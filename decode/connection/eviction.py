@@ -16,8 +16,8 @@ from wirecheck.decode.connection.connection import KAFKA, UNDECIDED
 from wirecheck.decode.connection.gaps import wait_no_more
 from wirecheck.decode.connection.lifetime import progress, set_deadline
 from wirecheck.decode.connection.matching import give_up_request, give_up_responses
+from wirecheck.decode.connection.stream.direction import GIVEN_UP
 from wirecheck.decode.connection.stream.frame import NEVER
-from wirecheck.decode.connection.stream.marks import GIVEN_UP
 from wirecheck.decode.connection.stream.modes import IN_SYNC, OFF, OPENING, SEARCHING
 
 if TYPE_CHECKING:

@@ -70,8 +70,8 @@ class Connection:
     close_ns: int
     out_of_order: int
     limits_hit: int
-    overhead_bytes: int = 0
-    """That were none of the stream's: more than none where TLS was undone."""
+    decrypted: bool = False
+    """An agent shows it without its TLS, by sequence numbers of its own; what other agents show is not followed."""
     over: bool = False
     """It has left the follower: nothing more is said of it."""
     cut_bytes: int = 0
@@ -79,6 +79,8 @@ class Connection:
     cut_segments: int = 0
     proxied_for: Peer | None = None
     """Whom the PROXY header that it began with names. Anybody can send one: it is shown, and `client` holds."""
+    unlisted: int = 0
+    """So many connections that are over and got no answer, as one: the facts are sums, the peers are unnamed."""
 
     @property
     def is_guess(self) -> bool:

@@ -21,14 +21,14 @@ from wirecheck.decode.connection.eviction import evict, to_evict, to_let_go
 from wirecheck.decode.connection.exchanges import Connection, Exchanges
 from wirecheck.decode.connection.framing.recognise import Known
 from wirecheck.decode.connection.framing.structure import without_records
+from wirecheck.decode.connection.handout import Placed
 from wirecheck.decode.connection.lifetime import decided, due, expire, flush
 from wirecheck.decode.connection.limits import Limits
-from wirecheck.decode.connection.places import Placed
 from wirecheck.decode.connection.segments import Segments, distinct, unique_pairs
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.state import checkpoint
 from wirecheck.decode.connection.state.parked import Parked
-from wirecheck.decode.connection.stream.frame import NEVER, WIDTH, Columns
+from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, WIDTH, Columns
 from wirecheck.decode.connection.stream.modes import OPEN, RELEASED
 from wirecheck.decode.connection.tracker import follow
 from wirecheck.decode.wire import known
@@ -39,11 +39,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirecheck.decode.connection import connection as followed
-    from wirecheck.decode.connection.stream.in_order import InOrder
+    from wirecheck.decode.connection.handout import InOrder
 
     Ints = NDArray[np.int64]
 
 __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
+
+
+MOST_OBJECTS = 20_000
+"""Connections that are kept as objects between two calls; they take some 3 kB each, parked ones 100 bytes."""
 
 
 class Follower:
@@ -100,7 +104,10 @@ class Follower:
         for connection in connections:
             if connection is not None:
                 self._connections[connection.key] = connection
-        return self._hand_out()
+        found = self._hand_out()
+        if len(self._connections) > MOST_OBJECTS and not self._shared.tapped:
+            self._park()
+        return found
 
     def expect(self, agents: Iterable[str]) -> None:
         """These agents may show what others show; one that is not expected is known by its frames."""
@@ -128,13 +135,22 @@ class Follower:
                 self._shared.recount(connection)
         return self._hand_out()
 
-    def drain(self) -> Exchanges:
-        """The capture has ended: everything still open is closed and said."""
+    def drain(self, most: int | None = None) -> Exchanges:
+        """The capture has ended: everything still open, or so many of those that began first, is closed and handed
+        out.
+        """
         self._shared.output.begin(b"")
-        self._touch(self._parked.keys())
-        for connection in self._in_order():
+        where = self._parked_serials()
+        first = sorted([*where, *(connection.serial for connection in self._connections.values())])[:most]
+        self._touch([where[serial] for serial in first if serial in where])
+        for connection in self._in_order()[: len(first)]:
             flush(self._shared, connection)
         return self._hand_out()
+
+    @property
+    def open(self) -> int:
+        """Connections that are followed."""
+        return self._shared.open
 
     @property
     def refused(self) -> int:
@@ -205,13 +221,12 @@ class Follower:
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
             names[segments.source], names[agents], segments.seq, segments.ack, segments.flags, segments.payload_len,
             segments.payload_at[:-1], segments.payload_at[1:], segments.left_at[:-1], segments.left_at[1:],
-            segments.cut,
+            segments.cut, np.where(segments.renumbered, names[agents], THE_WIRES),
         )  # fmt: skip
         for row, column in zip(rows, columns, strict=True):
             row[:] = column
         rows[10:12] -= begin
-        absent = (segments.left_offset, segments.left_length, segments.left_kind)
-        left = np.stack(absent, axis=1).astype(np.int64, copy=False)
+        left = np.stack((segments.left_offset, segments.left_length), axis=1).astype(np.int64, copy=False)
         return keys, Columns(len(segments), rows.tobytes(), payload, left.tobytes())
 
     def _hand_out(self) -> Exchanges:

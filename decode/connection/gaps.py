@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import i64
 
+from wirecheck.decode.connection.shared import BOTH, BOTH_HELD
 from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, GAP, LEFT, Chunk
-from wirecheck.decode.connection.stream.follower_bounds import BOTH, BOTH_HELD
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
 from wirecheck.decode.connection.stream.modes import HELD, OFF, RUNNING, UNSEEN
 

@@ -7,10 +7,12 @@ Rule: per message nothing but array operations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirecheck.decode.connection.connection import facts_of
 from wirecheck.decode.connection.exchanges import Exchanges
@@ -38,18 +40,59 @@ from wirecheck.decode.connection.output import (
     PART_COLUMNS,
     SPAN_COLUMNS,
 )
-from wirecheck.decode.connection.stream.in_order import take
+from wirecheck.decode.connection.stream.chunks import DATA, gathered
+from wirecheck.decode.connection.stream.frame import NEVER
 from wirecheck.decode.connection.stream.modes import OPEN
 from wirecheck.decode.wire import Messages
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterator
 
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.output import Output, Rows
-    from wirecheck.decode.connection.stream.in_order import InOrder
+    from wirecheck.decode.connection.stream.direction import Direction
 
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the packets of one call belong, one row each."""
+
+    serial: Ints
+    """Number of the connection, -1 for none."""
+    direction: Ints
+    offset: Ints
+    """Of the first payload byte in its direction; -1 if the packet carries none that matters."""
+
+    @classmethod
+    def none(cls) -> Placed:
+        return cls(*np.zeros((3, 0), np.int64))
+
+
+class InOrder(NamedTuple):
+    """A run of one direction, [begin, end)."""
+
+    key: str
+    """Of the connection's endpoints, as the follower knows them."""
+    serial: int
+    side: int
+    begin: int
+    end: int
+    data: bytes | None
+
+
+def take(key: str, serial: int, direction: Direction) -> Iterator[InOrder]:
+    chunk = direction.ordered.detach(direction.next_offset)
+    while chunk is not None:
+        begin, end, data = chunk.begin, chunk.end, None
+        if chunk.kind == DATA:
+            data = gathered(chunk, begin, NEVER)
+            end = begin + len(data)
+        while chunk is not None and chunk.end <= end:
+            chunk = chunk.next
+        yield InOrder(key, serial, direction.side, begin, end, data)
+
 
 ROWS_AT_ONCE = 1024
 

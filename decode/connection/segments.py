@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirecheck.decode.connection.numbering import numbered
-from wirecheck.decode.connection.stream.chunks import LEFT, OVERHEAD, UNSURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 FRAME = 0  # kind of a row that is a segment; every other row is an agent's mark
 PORTS = 1 << 16
+PER_SEGMENT = (
+    "agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut", "renumbered",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Segments:
     """On the wire."""
     cut: Ints
     """How many of them a snap length cut off."""
+    renumbered: NDArray[np.bool_]
+    """Whether the sequence numbers of its connection are its agent's own, and gaps in them of unknown length."""
     payload: NDArray[np.uint8]
     """Kept bytes of all segments, concatenated."""
     payload_at: Ints
@@ -60,8 +64,6 @@ class Segments:
     left_offset: Ints
     """Where a left-out span begins in its segment's payload as on the wire."""
     left_length: Ints
-    left_kind: Ints
-    """Why such a span is not there: LEFT, OVERHEAD or UNSURE (stream/chunks.py)."""
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -82,21 +84,18 @@ class Segments:
         payload, payload_at = _picked(self.payload, self.payload_at, rows)
         left_offset, left_at = _picked(self.left_offset, self.left_at, rows)
         left_length, _ = _picked(self.left_length, self.left_at, rows)
-        left_kind, _ = _picked(self.left_kind, self.left_at, rows)
-        columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut")
         return replace(
             self,
-            **{name: getattr(self, name)[rows] for name in columns},
+            **{name: getattr(self, name)[rows] for name in PER_SEGMENT},
             payload=payload, payload_at=payload_at,
-            left_at=left_at, left_offset=left_offset, left_length=left_length, left_kind=left_kind,
+            left_at=left_at, left_offset=left_offset, left_length=left_length,
         )  # fmt: skip
 
     def parts(self, most: int) -> Iterator[Segments]:
         """The rows in their order, at most so many at a time; payloads are not copied."""
-        columns = ("agent", "source", "frame_no", "ts_ns", "src", "dst", "seq", "ack", "flags", "payload_len", "cut")
         for start in range(0, len(self), most):
             rows, edges = slice(start, start + most), slice(start, start + most + 1)
-            mine = {name: getattr(self, name)[rows] for name in columns}
+            mine = {name: getattr(self, name)[rows] for name in PER_SEGMENT}
             yield replace(self, **mine, payload_at=self.payload_at[edges], left_at=self.left_at[edges])
 
     def buckets(self, count: int) -> NDArray[np.int32]:
@@ -125,12 +124,12 @@ def segments(table: pa.Table) -> Segments:
     addresses, (src_ip, dst_ip) = _coded(table, ("src_ip", "dst_ip"))
     endpoints, (src, dst) = _endpoints(addresses, src_ip, dst_ip, table)
     payload, payload_at = _bytes(table["payload"])
-    spans = _absent(table["left_out"], table["overhead"] if "overhead" in table.column_names else None)
     cut = _ints(table["count"]) if "count" in table.column_names else np.zeros(len(table), np.int64)
+    renumbered = table["decrypted"].to_numpy() if "decrypted" in table.column_names else np.zeros(len(table), np.bool_)
     return Segments(
         label, names, endpoints, agent, source, _ints(table["frame_no"]), _ints(table["ts_ns"]), src, dst,
         _ints(table["tcp_seq"]), _ints(table["tcp_ack"]), _ints(table["tcp_flags"]).astype(np.int32),
-        _ints(table["payload_len"]), cut, payload, payload_at, *spans,
+        _ints(table["payload_len"]), cut, renumbered, payload, payload_at, *_spans(table["left_out"]),
     )  # fmt: skip
 
 
@@ -211,23 +210,6 @@ def _bytes(column: Any) -> tuple[NDArray[np.uint8], Ints]:
         starts.append(at[1:] - at[0] + base)
         base += int(at[-1] - at[0])
     return (data[1] if len(data) == 2 else np.concatenate(data)), np.concatenate(starts)
-
-
-def _absent(left_out: Any, overhead: Any) -> tuple[Ints, Ints, Ints, Ints]:
-    """(n+1 offsets, span offsets, span lengths, span kinds) of all that is not there, each row's in order."""
-    left_at, offset, length = _spans(left_out)
-    kind = np.full(len(offset), LEFT)
-    if overhead is None:
-        return left_at, offset, length, kind
-    over_at, over_offset, over_length = _spans(overhead)
-    if not over_at[-1]:
-        return left_at, offset, length, kind
-    known = pc.struct_field(pc.list_flatten(overhead), "known").to_numpy(zero_copy_only=False)
-    row = np.concatenate([np.repeat(np.arange(len(at) - 1), np.diff(at)) for at in (left_at, over_at)])
-    offset = np.concatenate([offset, over_offset])
-    kind = np.concatenate([kind, np.where(known.astype(np.bool_), OVERHEAD, UNSURE)])
-    order = np.lexsort((offset, row))
-    return left_at + over_at, offset[order], np.concatenate([length, over_length])[order], kind[order]
 
 
 def _spans(column: Any) -> tuple[Ints, Ints, Ints]:

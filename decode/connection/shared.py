@@ -13,14 +13,38 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.output import Output
 from wirecheck.decode.connection.stream.chunks import Window
-from wirecheck.decode.connection.stream.follower_bounds import BOTH, Bounds
-from wirecheck.decode.connection.stream.frame import Frame
+from wirecheck.decode.connection.stream.frame import THE_WIRES, Frame
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.framing.recognise import Known
     from wirecheck.decode.connection.framing.without_records import WithoutRecords
     from wirecheck.decode.connection.limits import Limits
+
+BOTH: Final = 4  # times hole_ns that a second agent is waited for: clocks of hosts differ by seconds at most
+BOTH_HELD: Final = 64  # times held_bytes and held_pieces meanwhile: its files come seconds later
+
+
+@final
+class Bounds:
+    def __init__(self, limits: Limits) -> None:
+        self.half_slack_frames: i64 = limits.slack_frames // 2
+        self.slack_ns: i64 = limits.slack_ns
+        self.half_slack_ns: i64 = max(limits.slack_ns // 2, 1)
+        self.hole_ns: i64 = limits.hole_ns
+        self.held_bytes: i64 = limits.held_bytes
+        self.held_chunks: i64 = limits.held_pieces
+        self.search_bytes: i64 = limits.search_bytes
+        self.search_chunks: i64 = limits.search_pieces
+        self.give_up_bytes: i64 = limits.give_up_bytes
+        self.message_bytes: i64 = limits.message_bytes
+        self.waiting_messages: i64 = limits.waiting_messages
+        self.waiting_bytes: i64 = limits.waiting_bytes
+        self.idle_ns: i64 = limits.idle_ns
+        self.linger_ns: i64 = limits.linger_ns
+        self.connections: i64 = limits.connections
+        self.pending_bytes: i64 = limits.pending_bytes
+
 
 MOST_AGENTS: Final = 62  # agents with a bit
 
@@ -55,6 +79,8 @@ class Shared:
         """Whether a second agent may still show what is missing: one that has shown the connection, or one that may yet
         show that it does, by another clock or in later files.
         """
+        if connection.numbering != THE_WIRES:
+            return False
         if connection.second_agent < 0:
             return self.agents > 1 and self.frame.ts_ns - connection.started_ns < BOTH * self.bounds.hole_ns
         return not (self._is_gone(connection.agent) or self._is_gone(connection.second_agent))

@@ -17,6 +17,7 @@ from wirecheck.decode.connection.connection import (
     BY_FIN,
     BY_RST,
     BY_SYN,
+    KAFKA,
     NOT_CLOSED,
     TLS,
     UNDECIDED,
@@ -30,7 +31,7 @@ from wirecheck.decode.connection.framing.recognise import tls_record
 from wirecheck.decode.connection.gaps import declare_gaps
 from wirecheck.decode.connection.lifetime import close, expire, forget, progress, set_closing, set_deadline
 from wirecheck.decode.connection.stream.direction import NEAR
-from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, UNSET
+from wirecheck.decode.connection.stream.frame import ACK, FIN, NEVER, RST, SYN, THE_WIRES, UNSET
 from wirecheck.decode.connection.stream.modes import HELD, LINGERING, OPEN, RELEASED, RUNNING, SEARCHING, UNSEEN
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def _owner(shared: Shared, connection: Connection | None, keys: list[str]) -> Co
     frame = shared.frame
     if connection is not None and connection.deadline_ns <= frame.ts_ns:
         expire(shared, connection, frame.ts_ns)
+    if connection is not None and connection.life != RELEASED and not _counts_alike(shared, connection):
+        return None
     if frame.flags & SYN:
         return _on_handshake(shared, connection, keys)
     if connection is not None and connection.again.client_seq != UNSET and _begins_again(shared, connection):
@@ -122,6 +125,24 @@ def _owner(shared: Shared, connection: Connection | None, keys: list[str]) -> Co
     if connection is not None and connection.life != RELEASED:
         return connection
     return _open(shared, keys) if frame.length > 0 else None
+
+
+def _counts_alike(shared: Shared, connection: Connection) -> bool:
+    """Whether the frame's sequence numbers are those that the connection is followed by. An agent's own go before the
+    wire's, until it shows the wire's again; what others show meanwhile is not followed.
+    """
+    frame = shared.frame
+    if frame.numbering == connection.numbering:
+        return True
+    if connection.numbering == THE_WIRES:
+        if connection.protocol != KAFKA:
+            connection.renumber(frame.numbering)
+        return connection.protocol != KAFKA
+    if connection.life == LINGERING:
+        return frame.flags & SYN != 0 and not connection.direction(frame.side).began_at(frame.seq + 1)
+    if frame.agent == connection.agent and frame.length > 0:
+        close(shared, connection, frame.ts_ns)
+    return False
 
 
 def _on_handshake(shared: Shared, connection: Connection | None, keys: list[str]) -> Connection | None:
@@ -233,7 +254,9 @@ def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64
     """Whether a SYN is this connection's own: seen before, or late in a shuffled capture."""
     if direction.start_seen:
         return direction.began_at(seq)
-    if connection.life != OPEN or shared.frame.ts_ns - connection.started_ns >= YOUNG_NS:
+    frame, other = shared.frame, connection.other(direction)
+    answers = frame.flags & ACK != 0 and other.start_seen and other.began_at(frame.ack)  # however often it was sent
+    if connection.life != OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
         return False
     if direction.stream == UNSEEN:
         direction.begin(seq)
@@ -260,6 +283,8 @@ def _open(shared: Shared, keys: list[str]) -> Connection | None:
     connection.started_ns = connection.last_ns = frame.ts_ns
     connection.half_slack = frame.ts_ns // shared.bounds.half_slack_ns
     connection.agent = frame.agent
+    if frame.numbering != THE_WIRES:
+        connection.renumber(frame.numbering)
     if shared.tapped:
         connection.tap()
     return connection
@@ -293,7 +318,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     direction.payload_bytes += length
     connection.remember_acknowledged(ts_ns, bounds.half_slack_ns, bounds.half_slack_frames)
     seq = frame.seq + (1 if flags & SYN else 0)
-    if flags & ACK:
+    if flags & ACK and not _refuses(connection, frame):
         _learn_start(direction, other, frame, seq)
         other.acknowledge(frame.ack, by_second)
         other.note_lacking(ts_ns)
@@ -321,6 +346,15 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         progress(shared, connection)
     set_closing(shared, connection, ts_ns)
     set_deadline(shared, connection)
+
+
+def _refuses(connection: Connection, frame: Frame) -> bool:
+    """Whether a reset answers a SYN on the ports of a connection of before: it acknowledges that SYN, and nothing of
+    the connection (RFC 9293, 3.10.7.1).
+    """
+    again = connection.again
+    asked = again.client_seq != UNSET and frame.side != again.client
+    return frame.flags & RST != 0 and asked and frame.ack == again.client_seq
 
 
 def _learn_start(direction: Direction, other: Direction, frame: Frame, seq: i64) -> None:

@@ -27,7 +27,7 @@ CONTRACT = {
     "payload": "binary",
     "payload_len": "int32",
     "left_out": "list<element: struct<offset: int32 not null, length: int32 not null>>",
-    "overhead": "list<element: struct<offset: int32 not null, length: int32 not null, known: bool not null>>",
+    "decrypted": "bool",
     "count": "int64",
     "reason": "string",
 }

@@ -16,7 +16,7 @@ from tests.decode.connection.conversations import API_VERSIONS, produce, request
 from tests.traffic import Talk
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
 from wirecheck.capture.tls.record_keys import Tls13Key
-from wirecheck.capture.tls.record_stream import RecordStream
+from wirecheck.capture.tls.records import RecordStream
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out

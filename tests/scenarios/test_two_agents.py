@@ -8,6 +8,7 @@ import struct
 import numpy as np
 import pytest
 
+from bench.inside_tls import wrap
 from tests.scenarios.roads import Scenario, packets, plain
 from tests.scenarios.test_roads import without_frames
 from wirecheck.capture.agent.offline_agent import write_frames
@@ -72,3 +73,32 @@ def told(result):
     """What was found, less when and where exactly: the two clocks differ."""
     grave = [f for f in without_frames(result)["findings"] if f["kind"] in {"violation", "anomaly"}]
     return [(f["id"], f["code"], f["count"]) for f in grave]
+
+
+def inside_tls(name, folder):
+    """A story inside TLS 1.3, between hosts of their own; and its key log."""
+    head, *every = packets(Scenario(name))
+    bare, path, keys = (folder / name for name in ("bare.pcap", "tls.pcap", "keys.log"))
+    bare.write_bytes(head + b"".join(map(of_two_hosts, every)))
+    wrap(bare, path, keys)
+    return path, keys
+
+
+@pytest.mark.parametrize("order", [("keys", "none"), ("none", "keys"), ("keys", "again")])
+def test_a_connection_that_one_agent_decrypts_is_followed_by_its_frames_and_counts_once(order, tmp_path):
+    """Beside an agent without keys, whichever file comes first; and beside another one with keys."""
+    path, keys = inside_tls(STORIES[1], tmp_path)
+    files = {
+        agent: write_frames(
+            [path], tmp_path / agent, "default", agent, key_logs=[keys] if agent != "none" else []
+        ).files
+        for agent in order
+    }
+    alone = plain([files["keys"]])
+    both = plain(
+        [[*files[order[0]], *files[order[1]]]], Settings(agents=agents_of([f for a in order for f in files[a]]))
+    )
+    assert alone["coverage"]["decrypted_connections"] > 0
+    measures = (*SEEN, *READ, "decrypted_connections", "encrypted_connections")
+    assert [both["coverage"][key] for key in measures] == [alone["coverage"][key] for key in measures]
+    assert told(both) == told(alone) != []

@@ -24,8 +24,7 @@ from wirecheck.decode.connection.stream.chunks import begins_packet
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.shared import Shared
-    from wirecheck.decode.connection.stream.direction import Direction
-    from wirecheck.decode.connection.stream.marks import Candidate
+    from wirecheck.decode.connection.stream.direction import Candidate, Direction
     from wirecheck.decode.connection.waiting import Message
 
 CANDIDATES: Final = 8

@@ -40,7 +40,7 @@ from wirecheck.decode.connection.matching import (
     on_token,
     token_is_due,
 )
-from wirecheck.decode.connection.stream.marks import GIVEN_UP, HEADER_UNSEEN, READABLE
+from wirecheck.decode.connection.stream.direction import GIVEN_UP, HEADER_UNSEEN, READABLE
 from wirecheck.decode.connection.stream.modes import IN_SYNC, OPENING, SEARCHING
 from wirecheck.decode.connection.waiting import ACKS_UNKNOWN, REQUEST, RESPONSE, Message
 

@@ -30,7 +30,7 @@ from wirecheck.decode.connection.framing.recognise import (
     taken_request,
     tls_record,
 )
-from wirecheck.decode.connection.stream.marks import DOUBTED, READABLE
+from wirecheck.decode.connection.stream.direction import DOUBTED, READABLE
 from wirecheck.decode.connection.stream.modes import OPENING
 
 if TYPE_CHECKING:

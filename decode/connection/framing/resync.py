@@ -40,8 +40,8 @@ from wirecheck.decode.connection.framing.recognise import (
     taken_request,
 )
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk, begins_packet, chunk_at, fills_packets, gathered
+from wirecheck.decode.connection.stream.direction import Candidate
 from wirecheck.decode.connection.stream.frame import NEVER
-from wirecheck.decode.connection.stream.marks import Candidate
 from wirecheck.decode.connection.stream.modes import SEARCHING
 
 if TYPE_CHECKING:

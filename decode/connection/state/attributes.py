@@ -15,13 +15,12 @@ from mypy_extensions import i64
 
 from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
-from wirecheck.decode.connection.stream.marks import Candidate
+from wirecheck.decode.connection.stream.direction import Candidate
 from wirecheck.decode.connection.waiting import Message
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Handshake
-    from wirecheck.decode.connection.stream.direction import Direction
-    from wirecheck.decode.connection.stream.marks import Aging
+    from wirecheck.decode.connection.stream.direction import Aging, Direction
 
 # tables: connections; what they own, the owner's row first: messages (and which queue), chunks (which list, where in
 # the data), candidates (which side), gaps
@@ -86,7 +85,7 @@ def _connection(row: Numbers, c: Connection) -> None:
     c.resynchronised, c.limits_hit = row.of(c.resynchronised), row.of(c.limits_hit)
     c.agent, c.second_agent, c.pending = row.of(c.agent), row.of(c.second_agent), row.of(c.pending)
     c.proxied, c.proxied_port = row.of(c.proxied), row.of(c.proxied_port)
-    c.proxied_high, c.proxied_low = row.of(c.proxied_high), row.of(c.proxied_low)
+    c.proxied_high, c.proxied_low, c.numbering = row.of(c.proxied_high), row.of(c.proxied_low), row.of(c.numbering)
     _handshake(row, c.again)
     _direction(row, c.lower)
     _direction(row, c.higher)
@@ -105,7 +104,7 @@ def _direction(row: Numbers, d: Direction) -> None:
     d.frames, d.shown_by, d.payload_bytes = row.of(d.frames), row.of(d.shown_by), row.of(d.payload_bytes)
     d.unseen_bytes, d.skipped_bytes = row.of(d.unseen_bytes), row.of(d.skipped_bytes)
     d.cut_bytes, d.cut_segments = row.of(d.cut_bytes), row.of(d.cut_segments)
-    d.overhead_bytes, d.elastic, d.unsure = row.of(d.overhead_bytes), row.flag(d.elastic), row.flag(d.unsure)
+    d.gaps_have_length, d.unsure = row.flag(d.gaps_have_length), row.flag(d.unsure)
     d.mode, d.need, d.message_begin = row.of(d.mode), row.of(d.need), row.of(d.message_begin)
     d.message_end, d.message_state = row.of(d.message_end), row.of(d.message_state)
     d.key, d.version, d.correlation = row.of(d.key), row.of(d.version), row.of(d.correlation)

@@ -1,6 +1,6 @@
 """Runs of a stream's bytes, and lists of them: how bytes are kept without being copied.
 
-Knows: a chunk is a run of one direction (bytes we have, bytes left out by whoever captured, bytes never seen, overhead)
+Knows: a chunk is a run of one direction (bytes we have, bytes left out by whoever captured, bytes never seen)
 and refers to its bytes within a call's payload; chunks form lists; lists are read and cut here.
 Refuses to know: why a chunk is in which list.
 Rule: bytes are copied twice at most: once when a call ends before their message does (`own`), once into the message.
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 DATA: Final = 0  # bytes we have
 LEFT: Final = 1  # bytes left out by whoever captured
 GAP: Final = 2  # bytes never seen
-OVERHEAD: Final = 3  # bytes of the wire that are none of the stream's, as the frame of a TLS record
-UNSURE: Final = 4  # bytes of the wire of which nobody knows how many are the stream's
 TOGETHER: Final = 1 << 16  # bytes that are copied for the sake of one chunk fewer
 BOTH_LEFT_OUT: Final = 3  # `left_by`: bits of the agents that left it out
 
@@ -70,13 +68,6 @@ class Chunk:
         self.number, self.number_last = other.number, other.number_last
         self.source = other.source
         self.packet_begin, self.packet_end = other.packet_begin, other.packet_end
-
-    def move(self, count: i64) -> None:
-        """Its offsets are more by so much."""
-        self.begin += count
-        self.end += count
-        self.packet_begin += count
-        self.packet_end += count
 
     def split(self, at: i64) -> Chunk:
         """End at this offset; the rest is the next chunk."""

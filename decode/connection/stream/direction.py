@@ -1,7 +1,7 @@
 """One direction of a connection: packets in any order become bytes in order.
 
-Knows: where the stream begins, what of it is in order and what came before its time (numbers are sequence.py's); and,
-for framing.py, where in a message it stands.
+Knows: sequence numbers, which have 32 bits and wrap (RFC 9293 3.4), what was sent, acknowledged and shown; where the
+stream begins, what of it is in order and what came before its time; and, for framing.py, where in a message it stands.
 Refuses to know: what the bytes mean, the other direction, and when a hole is final (gaps.py).
 Rule: an offset counts from the first byte behind SYN, or from MIDDLE where no SYN was seen, and never wraps.
 """
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk, Chunks
+from wirecheck.decode.connection.stream.chunks import DATA, GAP, LEFT, Chunk, Chunks
 from wirecheck.decode.connection.stream.frame import NEVER, UNSET
-from wirecheck.decode.connection.stream.marks import READABLE, Candidate
 from wirecheck.decode.connection.stream.modes import (
     BOUNDARY_FOUND,
     BOUNDARY_LOST,
@@ -33,25 +32,83 @@ from wirecheck.decode.connection.stream.modes import (
     Mode,
     after,
 )
-from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good, unsure_before
-from wirecheck.decode.connection.stream.sequence import BELIEVABLE, Sequence
+from wirecheck.decode.connection.stream.out_of_order import OutOfOrder, left_out_for_good
 
 if TYPE_CHECKING:
     from wirecheck.decode.connection.stream.frame import Frame
 
+# what can be read of the message that a direction stands in
+READABLE: Final = 0
+HEADER_UNSEEN: Final = 1
+GIVEN_UP: Final = 2  # it could wait no longer (eviction.py): only its end is still of interest
+DOUBTED: Final = 3  # an opening that the server's answer or the next request has to confirm
+
+
+@final
+class Aging:
+    """How far a direction had come half a slack ago and a whole one, by time and by frames."""
+
+    def __init__(self) -> None:
+        self.time_middle: i64 = UNSET
+        self.time_old: i64 = UNSET
+        self.frames_middle: i64 = UNSET
+        self.frames_old: i64 = UNSET
+
+    def time_passed(self, now: i64, half_slacks: i64) -> None:
+        self.time_old = self.time_middle if half_slacks == 1 else now
+        self.time_middle = now
+
+    def frames_passed(self, now: i64) -> None:
+        self.frames_old = self.frames_middle
+        self.frames_middle = now
+
+    def old(self) -> i64:
+        """What it was for certain at least half a slack ago."""
+        return max(self.time_old, self.frames_old)
+
+    def limit(self, at: i64) -> None:
+        self.time_middle = min(self.time_middle, at)
+        self.time_old = min(self.time_old, at)
+        self.frames_middle = min(self.frames_middle, at)
+        self.frames_old = min(self.frames_old, at)
+
+
+@final
+class Candidate:
+    """Where a message may begin in a stream without boundaries, and what its header says."""
+
+    def __init__(self, begin: i64, end: i64, correlation: i64, client: i64) -> None:
+        self.begin: i64 = begin
+        self.end: i64 = end
+        self.correlation: i64 = correlation
+        self.client: i64 = client
+        """Hash of its client id; 0 of a response."""
+
+
+BELIEVABLE: Final = 1 << 30  # the largest window TCP can offer (RFC 7323 2.3): nothing further away belongs here
 NEAR: Final = BELIEVABLE >> 6
 MIDDLE: Final = 1 << 32  # offset of the first byte seen where no start was: what precedes it has room, all are > 0
 
 
 @final
-class Direction(Sequence):
+class Direction:
     def __init__(self, side: i64) -> None:
-        super().__init__()
         self.side: i64 = side  # 0 from the lower endpoint, 1 from the higher
-        # --- the stream, beside its numbers
+        # --- its numbers
+        self.stream: Mode = UNSEEN
+        self.base: i64 = 0  # the sequence number of offset 0
+        self.next_offset: i64 = 0  # of the next byte in order
+        self.newest: i64 = 0  # end of the newest byte seen
+        self.acknowledged: i64 = UNSET  # what the peer has, by its acknowledgements
+        self.acknowledged_before: Aging = Aging()
+        self.shown: i64 = UNSET  # how far each of two agents has shown this direction, data or acknowledgements
+        self.shown_by_second: i64 = UNSET
+        self.shown_by_both_before: Aging = Aging()
+        self.fin: i64 = UNSET  # offset of FIN
+        # --- the stream
         self.start_seen: bool = False
-        self.elastic: bool = False  # some bytes may be overhead: nobody knows how much of a gap is the stream's
-        self.unsure: bool = False  # of some bytes in `ordered` nobody does
+        self.gaps_have_length: bool = True  # as sequence numbers state it; not where an agent made them
+        self.unsure: bool = False  # whether `ordered` has a gap whose length is unknown
         self.out_of_order: OutOfOrder = OutOfOrder()
         self.lacking_ns: i64 = UNSET  # when the peer last acknowledged less than what came out of order
         self.ordered: Chunks = Chunks()
@@ -79,12 +136,58 @@ class Direction(Sequence):
         self.messages: i64 = 0
         self.raw_frames: i64 = 0
 
+    # --- its numbers
+
+    def offset_of(self, seq: i64) -> i64:
+        """Where a sequence number lies: the place nearest to the newest byte."""
+        ahead: i64 = (seq - self.base - self.newest) & 0xFFFFFFFF
+        if ahead >= 0x80000000:
+            ahead -= 0x100000000
+        return self.newest + ahead
+
+    def began_at(self, seq: i64) -> bool:
+        """Whether offset 0 is at this number."""
+        return (self.base - seq) & 0xFFFFFFFF == 0
+
+    # --- how far it is
+
+    def acknowledge(self, seq: i64, by_second: bool) -> None:
+        """The peer has everything below this number."""
+        if self.stream == UNSEEN:
+            return
+        at = self.offset_of(seq)
+        if self.fin != UNSET:
+            at = min(at, self.fin)
+        if at - self.newest < BELIEVABLE:
+            self.acknowledged = max(self.acknowledged, at)
+            self.show(at, by_second)
+
+    def show(self, at: i64, by_second: bool) -> None:
+        """The agent of the frame that is looked at has shown it up to this offset."""
+        if by_second:
+            self.shown_by_second = max(self.shown_by_second, at)
+        else:
+            self.shown = max(self.shown, at)
+
+    def time_passed(self, half_slacks: i64) -> None:
+        self.acknowledged_before.time_passed(self.acknowledged, half_slacks)
+        self.shown_by_both_before.time_passed(min(self.shown, self.shown_by_second), half_slacks)
+
+    def frames_passed(self) -> None:
+        self.acknowledged_before.frames_passed(self.acknowledged)
+        self.shown_by_both_before.frames_passed(min(self.shown, self.shown_by_second))
+
+    def finish_at(self, at: i64) -> None:
+        """FIN stands here; what acknowledged it came first in a shuffled capture."""
+        self.fin = at
+        self.acknowledged = min(self.acknowledged, at)
+        self.acknowledged_before.limit(at)
+
     # --- where it begins
 
     def begin(self, seq: i64) -> None:
         """The stream is known to begin at this sequence number."""
         self.base, self.newest = seq & 0xFFFFFFFF, 0
-        self.overhead_bytes = 0
         self._begin_at(0)
 
     def begin_late(self, seq: i64, most: i64) -> bool:
@@ -185,29 +288,24 @@ class Direction(Sequence):
     def _store(self, frame: Frame, begin: i64, end: i64, agent_bit: i64) -> None:
         """Put the payload among what is out of order: what is kept of it, and what was left out."""
         at, start = begin, frame.start
-        run = begin  # where the payload, or a TLS record in it, begins
         for k in range(frame.first_left, frame.end_left):
-            kind = frame.left_kind(k)
             left = min(max(begin + frame.left_offset(k), at), end)
             behind = min(max(left, begin + frame.left_offset(k) + frame.left_length(k)), end)
-            self.elastic = self.elastic or kind != LEFT
-            self._add(frame, Chunk(at, left, DATA, frame.payload, start), run, left if kind == OVERHEAD else end)
-            missing = Chunk(left, behind, kind, b"", 0)
+            self._add(frame, Chunk(at, left, DATA, frame.payload, start))
+            missing = Chunk(left, behind, LEFT, b"", 0)
             missing.left_by = agent_bit
-            self._add(frame, missing, run, end)
+            self._add(frame, missing)
             start += left - at
             at = behind
-            run = at if kind == OVERHEAD else run
-        self._add(frame, Chunk(at, end, DATA, frame.payload, start), run, end)
+        self._add(frame, Chunk(at, end, DATA, frame.payload, start))
 
-    def _add(self, frame: Frame, chunk: Chunk, run: i64, run_end: i64) -> None:
-        """What of a chunk of this frame is not part of the stream yet; messages like to fill a run of it."""
+    def _add(self, frame: Frame, chunk: Chunk) -> None:
+        """What of a chunk of this frame is not part of the stream yet."""
         if self.stream == RUNNING and chunk.begin < self.next_offset:
             chunk.start += self.next_offset - chunk.begin
             chunk.begin = self.next_offset
         if chunk.begin < chunk.end:
             chunk.stamp(frame)
-            chunk.packet_begin, chunk.packet_end = run, run_end
             self.out_of_order.add(chunk)
 
     def catch_up(self, patient: bool) -> None:
@@ -221,14 +319,9 @@ class Direction(Sequence):
             if patient and not left_out_for_good(chunk):
                 return
             self.out_of_order.pop()
-            if chunk.kind == OVERHEAD:
-                count = chunk.end - self.next_offset
-                self.pass_over(count)
-                self.out_of_order.move_down(count)
-            else:
-                self.next_offset = chunk.end  # nothing is out of order that begins before it
-                if self.mode != OFF:
-                    self.put_in_order(chunk)
+            self.next_offset = chunk.end  # nothing is out of order that begins before it
+            if self.mode != OFF:
+                self.put_in_order(chunk)
             chunk = self.out_of_order.first
 
     def note_lacking(self, ts_ns: i64) -> None:
@@ -245,14 +338,14 @@ class Direction(Sequence):
     def put_in_order(self, chunk: Chunk) -> None:
         """A chunk that was received, left out or never seen is next in order."""
         self.ordered.append(chunk)
-        if chunk.kind == UNSURE or (chunk.kind == GAP and self.elastic):
+        if chunk.kind == GAP and not self.gaps_have_length:
             self.unsure = True
             self.need = min(self.need, self.next_offset)
 
     def drop_unsure(self) -> bool:
-        """Whether nobody knows how long what comes before the message's end is: what there is of it is given up."""
-        self.unsure = unsure_before(self.ordered.first, NEVER) >= 0
-        end = unsure_before(self.ordered.first, self.message_end)
+        """Whether a gap of unknown length comes before the message's end: what there is of the message is given up."""
+        self.unsure = gap_before(self.ordered.first, NEVER) >= 0
+        end = gap_before(self.ordered.first, self.message_end)
         if end >= 0:
             self.drop(end)
         return end >= 0
@@ -300,3 +393,12 @@ class Direction(Sequence):
     def losses(self) -> i64:
         """Bytes of which we do not know what they were: whatever needed them is not to blame."""
         return self.unseen_bytes + self.skipped_bytes
+
+
+def gap_before(chunk: Chunk | None, upto: i64) -> i64:
+    """Where a gap ends that begins before this offset; -1 if there is none."""
+    while chunk is not None and chunk.begin < upto:
+        if chunk.kind == GAP:
+            return chunk.end
+        chunk = chunk.next
+    return -1

@@ -30,14 +30,15 @@ class Columns:
         self.numbers: bytes = numbers
         """One int64 a segment: pair, side, ts_ns, number, source, agent, seq, ack, flags, length on the wire, where its
         kept bytes begin and end in the payload, where its spans begin and end in those left out, how many of its bytes
-        a snap length cut; column by column.
+        a snap length cut, whose numbers it has; column by column.
         """
         self.payload: bytes = payload
         self.left: bytes = left
-        """Offset, length and kind of every span that is not there: left out, overhead, or unsure (chunks.py)."""
+        """Offset and length of every span that is left out."""
 
 
-WIDTH: Final = 15  # columns
+WIDTH: Final = 16  # columns
+THE_WIRES: Final = -1  # `numbering` of a segment with the sequence numbers it had on the wire
 NOTHING: Final = Columns(0, b"", b"", b"")
 
 
@@ -66,6 +67,8 @@ class Frame:
         self.end_left: i64 = 0
         self.cut: i64 = 0
         """How many bytes at its end a snap length cut."""
+        self.numbering: i64 = THE_WIRES
+        """Or the agent that made its sequence numbers, of which only differences within a connection mean something."""
         self.offset: i64 = -1
         """Of its first byte in its direction, once it is known."""
         self.ignored: bool = False
@@ -94,18 +97,16 @@ class Frame:
         self.first_left = read_i64_le(numbers, at + 12 * column)
         self.end_left = read_i64_le(numbers, at + 13 * column)
         self.cut = read_i64_le(numbers, at + 14 * column)
+        self.numbering = read_i64_le(numbers, at + 15 * column)
         self.offset = -1
         self.ignored = False
 
     def left_offset(self, k: i64) -> i64:
         """Where its span k begins in the payload as on the wire."""
-        return read_i64_le(self.columns.left, 24 * k)
+        return read_i64_le(self.columns.left, 16 * k)
 
     def left_length(self, k: i64) -> i64:
-        return read_i64_le(self.columns.left, 24 * k + 8)
-
-    def left_kind(self, k: i64) -> i64:
-        return read_i64_le(self.columns.left, 24 * k + 16)
+        return read_i64_le(self.columns.left, 16 * k + 8)
 
     def forget(self) -> None:
         """The call is over: its bytes are nobody's any more. Its time stays the newest that was looked at."""

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, GAP, LEFT, OVERHEAD, UNSURE, Chunk
+from wirecheck.decode.connection.stream.chunks import BOTH_LEFT_OUT, DATA, GAP, LEFT, Chunk
 
 NOTHING: Final = Chunk(0, 0, GAP, b"", 0)
 CONSUMED: Final = 64  # places of chunks that became part of the stream before their room is used again
@@ -19,30 +19,23 @@ CONSUMED: Final = 64  # places of chunks that became part of the stream before t
 
 @final
 class OutOfOrder:
-    """Chunks in the order of their offsets, none of them overlapping another: a sorted list, searched by bisection.
-
-    What is held keeps the offsets it came with; `moved` says by how much they have become less since (`move_down`).
-    """
+    """Chunks in the order of their offsets, none of them overlapping another: a sorted list, searched by bisection."""
 
     def __init__(self) -> None:
         self.first: Chunk | None = None
-        """Its offsets are right, whatever `moved` is."""
         self.count: i64 = 0
         self.kept: i64 = 0
         """How many of their bytes we have."""
         self.conflicting: i64 = 0
         """Bytes that came again with another value, since the beginning."""
-        self.moved: i64 = 0
         self._chunks: list[Chunk] = []
         self._begin: i64 = 0
-        """Where in the list the first stands; its offsets are right, all behind it have `moved` still to go."""
+        """Where in the list the first stands."""
         self._fresh: list[Chunk] = []
         """Those that may lie in the payload of this call."""
 
     def add(self, chunk: Chunk) -> None:
         """A chunk, of bytes that we have or that were left out, as far as it is new."""
-        self._unsettle_first()
-        chunk.move(self.moved)
         count = i64(len(self._chunks))
         if self.count == 0 or chunk.begin >= self._chunks[count - 1].end:
             self._chunks.append(chunk)
@@ -54,7 +47,7 @@ class OutOfOrder:
                 self._hold(chunk)
             else:
                 self._merge(at, chunk)
-        self._settle_first()
+        self.first = self._chunks[self._begin]
 
     def pop(self) -> None:
         """The first chunk has become part of the stream."""
@@ -72,18 +65,11 @@ class OutOfOrder:
         if self._begin >= CONSUMED and self._begin > self.count:
             del self._chunks[: self._begin]
             self._begin = 0
-        self.first = None
-        self._settle_first()
-
-    def move_down(self, count: i64) -> None:
-        """Overhead before all of them was passed over: their offsets are less by so much."""
-        if self.first is not None:
-            self.first.move(-count)
-            self.moved += count
+        self.first = self._chunks[self._begin]
 
     def clear(self) -> None:
         self.first = None
-        self.count, self.kept, self.moved, self._begin = 0, 0, 0, 0
+        self.count, self.kept, self._begin = 0, 0, 0
         self._chunks, self._fresh = [], []
 
     def keep(self, payload: bytes) -> None:
@@ -96,30 +82,10 @@ class OutOfOrder:
 
     def end(self) -> i64:
         """Where the last of them ends; 0 if there is none."""
-        return self._chunks[i64(len(self._chunks)) - 1].end - self.moved if self.count > 1 else self._end_of_first()
-
-    def _end_of_first(self) -> i64:
-        return 0 if self.first is None else self.first.end
+        return self._chunks[i64(len(self._chunks)) - 1].end if self.count > 0 else 0
 
     def held(self) -> list[Chunk]:
-        """All of them, their offsets right."""
-        chunks = self._chunks[self._begin :]
-        for chunk in chunks:
-            if chunk is not self.first:
-                chunk.move(-self.moved)
-        self.moved = 0
-        return chunks
-
-    def _unsettle_first(self) -> None:
-        if self.first is not None:
-            self.first.move(self.moved)
-        self.first = None
-
-    def _settle_first(self) -> None:
-        """The first of the list is the first: its offsets are made right."""
-        chunk = self._chunks[self._begin]
-        chunk.move(-self.moved)
-        self.first = chunk
+        return self._chunks[self._begin :]
 
     def _first_ending_behind(self, at: i64) -> i64:
         """Place of the first chunk that ends behind this offset; there is one."""
@@ -177,7 +143,7 @@ class OutOfOrder:
                 at = there.start + begin - there.begin
                 self.conflicting += differing(there.data, at, chunk.data, chunk.start, end - begin)
             return
-        if there.kind == OVERHEAD or (is_open(chunk) and there.left_by | chunk.left_by == there.left_by):
+        if chunk.kind == LEFT and there.left_by | chunk.left_by == there.left_by:
             return
         part = there
         if begin > there.begin:
@@ -185,38 +151,22 @@ class OutOfOrder:
             merged.append(part)
         if end < part.end:
             merged.append(self._split(part, end))
-        if is_open(chunk):
+        if chunk.kind == LEFT:
             part.left_by |= chunk.left_by
-            part.kind = min(part.kind, chunk.kind)  # who left it out knew how long it is
             return
-        part.kind, part.data, part.start = chunk.kind, chunk.data, chunk.start
+        part.kind, part.data, part.start = DATA, chunk.data, chunk.start
         part.stamp_as(chunk)
-        if chunk.kind == DATA:
-            self.kept += end - begin
-            self._fresh.append(part)
+        self.kept += end - begin
+        self._fresh.append(part)
 
     def _split(self, chunk: Chunk, at: i64) -> Chunk:
         self.count += 1
         return chunk.split(at)
 
 
-def is_open(chunk: Chunk) -> bool:
-    """Whether another agent may know more of it: kept bytes win over bytes left out."""
-    return chunk.kind in (LEFT, UNSURE)
-
-
-def unsure_before(chunk: Chunk | None, upto: i64) -> i64:
-    """Where a stretch ends, before this offset, of which nobody knows how much the stream's is; -1 if there is none."""
-    while chunk is not None and chunk.begin < upto:
-        if chunk.kind in (UNSURE, GAP):
-            return chunk.end
-        chunk = chunk.next
-    return -1
-
-
 def left_out_for_good(chunk: Chunk) -> bool:
     """Whether nobody is left who may still show it."""
-    return not is_open(chunk) or chunk.left_by == BOTH_LEFT_OUT
+    return chunk.kind != LEFT or chunk.left_by == BOTH_LEFT_OUT
 
 
 def differing(one: bytes, at: i64, other: bytes, begin: i64, count: i64) -> i64:

@@ -27,7 +27,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
     False positives. None known. Errors for some seconds after an election are normal. If a later epoch is known, the
     broker is only behind.
 
-    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent ids in KRaft.
+    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent IDs in KRaft.
     """
     name = name_of(subject, group, context)
     denials = context.claims("denies", group, *subject)
@@ -93,13 +93,14 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
     disk, which has another topic ID.
 
     False positives. None known. Replicas that moved or were removed do not count, nor sessions whose beginning is not
-    in the capture.
+    in the capture. A deleted topic is not judged, because the replica may have been paused until the deletion.
 
-    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent ids in KRaft.
+    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent IDs in KRaft.
     """
     states = latest(context.claims("partition", group, *subject))
     if not states:
         return
+    deleted_ns = min((claim.first.ts_ns for claim in context.claims("deletion", group, *subject)), default=1 << 63)
     asked = context.claims("follows", group, *subject)
     for partition, state in sorted(states.items()):
         newest = max(state, key=lambda claim: (claim.last, repr(claim.key)))
@@ -118,7 +119,7 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
             here = [session for session in sessions if leads(session, newest, context)]
             context.watch()
             since, session = silent_at(newest, mine, here, context)
-            if since is not None and session is not None:
+            if since is not None and session is not None and session.last.ts_ns < deleted_ns:
                 name = name_of(subject, group, context)
                 yield silent(name, newest, int(replica), (since, session))
 

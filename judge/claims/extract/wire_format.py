@@ -39,7 +39,6 @@ FACTS = (
     "resynchronised",
     "out_of_order",
     "limits_hit",
-    "overhead_bytes",
     "cut_bytes",
     "cut_segments",
 )
@@ -76,7 +75,7 @@ def words(codes: NDArray[Any], values: Sequence[str]) -> Column:
 def connections(batch: Batch) -> Iterator[Claim]:
     """One claim per connection whose client is known, or which is over, with every fact as it is now; one per gap."""
     for connection in batch.exchanges.connections:
-        if connection.is_guess:
+        if connection.is_guess or connection.unlisted:
             continue
         client, server = str(connection.client), str(connection.server)
         key = (connection.client.host, server, client, connection.started_ns)
@@ -101,6 +100,7 @@ def facts(connection: Connection) -> dict[str, Any]:
         **{name: getattr(connection, name) for name in FACTS},
         "unseen_bytes": connection.unseen_request_bytes + connection.unseen_response_bytes,
         "from_start": int(connection.from_start),
+        **({"decrypted": 1} if connection.decrypted else {}),
         "protocol": [*stamp, connection.protocol],
         "sasl": [*stamp, connection.sasl or ""],
         "closed_by": [*stamp, connection.closed_by or ""],

@@ -12,7 +12,6 @@ from tests.build import plain
 from tests.capture.canaries import PARTS, SECRET, exchange
 from wirecheck.capture import frames, frames_file, original_frames, pcapng_export
 from wirecheck.capture.agent.offline_agent import read_frames, write_frames
-from wirecheck.capture.plain_places import as_plain
 from wirecheck.capture.tls import joining, tls_connection
 from wirecheck.decode.peer import Peer
 from wirecheck.decode.show import message_lines
@@ -82,16 +81,42 @@ def test_a_resumed_session_is_opened_with_the_keys_of_the_first_one(tls, tmp_pat
     assert len(found) == 2 * len(lines(read_frames([capture(tmp_path / "p.pcap", conversation(t.Talk()).segments)])))
 
 
-def test_places_and_lengths_on_disk_are_those_of_the_wire(tls, tmp_path):
+def test_numbers_on_disk_count_the_plaintext_alone_and_frames_stay_what_they_were(tls, tmp_path):
+    """In each direction a byte follows the one before it, and acknowledgements are of such numbers."""
     wrapped = conversation(tls())
     path = capture(tmp_path / "tls.pcap", wrapped.segments)
     (file,) = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log]).files
     rows = [row for row in frames_file.read(file).to_pylist() if row["kind"] == frames.FRAME]
-    assert [(r["tcp_seq"], r["tcp_ack"], r["payload_len"]) for r in rows] == [
-        (s.seq, s.ack, len(s.payload)) for s in wrapped.segments
+    assert [(r["frame_no"], r["ts_ns"], r["tcp_flags"]) for r in rows] == [
+        (i, s.ts_ns, s.flags) for i, s in enumerate(wrapped.segments, 1)
     ]
-    assert any(row["overhead"] for row in rows)
+    assert all(row["decrypted"] for row in rows)
+    following = {}
+    for row in rows:
+        mine, other = row["src_port"], row["dst_port"]
+        assert following.setdefault(mine, row["tcp_seq"]) == row["tcp_seq"]
+        assert row["tcp_ack"] in {0, following.get(other)}
+        following[mine] += row["payload_len"] + bool(row["tcp_flags"] & 3)
     assert of_files([file]) != []
+
+
+def test_over_a_record_that_was_lost_numbers_jump(tls, tmp_path):
+    wrapped = conversation(tls())
+    lost = [i for i, s in enumerate(wrapped.segments) if s.payload[:1] == b"\x17"][12]
+    whole = capture(tmp_path / "whole.pcap", wrapped.segments)
+    torn = capture(tmp_path / "torn.pcap", wrapped.segments[:lost] + wrapped.segments[lost + 1 :])
+    ends = []
+    for path in (whole, torn):
+        rows = pa.concat_tables(read_frames([path], key_logs=[wrapped.key_log])).to_pylist()
+        ends.append({row["src_port"]: row["tcp_seq"] for row in rows if row["kind"] == frames.FRAME})
+    port = wrapped.segments[lost].src[1]
+    others = {p: seq for p, seq in ends[0].items() if p != port}
+    assert ends[1] == {port: ends[0][port] + len(wrapped.segments[lost].payload) - plain_bytes(wrapped, lost), **others}
+
+
+def plain_bytes(wrapped, number):
+    """Of a segment that is a record of TLS 1.3."""
+    return len(wrapped.segments[number].payload) - 5 - 1 - 16
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -269,5 +294,5 @@ def test_frames_of_an_agent_become_a_plain_capture_that_says_the_same(tls, tmp_p
     (file,) = write_frames([path], tmp_path / "out", "L", key_logs=[wrapped.key_log], keep_records=True).files
     pair = pcapng_export.Pair.of(Peer("10.0.0.1", 40000), Peer("10.0.0.9", 9092))
     plain_capture = tmp_path / "plain.pcapng"
-    pcapng_export.write(plain_capture, as_plain(pcapng_export.selected([file], "L", {pair})), "t", {})
+    pcapng_export.write(plain_capture, pcapng_export.selected([file], "L", {pair}), "t", {})
     assert lines(read_frames([plain_capture])) == of_files([file]) != []

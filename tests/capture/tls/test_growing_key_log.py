@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from wirecheck.capture.tls import growing_key_log
-from wirecheck.capture.tls.growing_key_log import GrowingKeyLogs
-from wirecheck.capture.tls.key_log import Secrets
+from wirecheck.capture.tls import key_log
+from wirecheck.capture.tls.key_log import GrowingKeyLogs, Secrets
 
 MASTER = "ef" * 48
 
@@ -101,8 +100,8 @@ def test_one_that_may_not_be_read_is_said_once_and_read_when_it_may(looking, mon
 
 
 def test_one_look_reads_so_much_and_the_next_goes_on(looking, monkeypatch):
-    monkeypatch.setattr(growing_key_log, "MOST_BYTES", 1000)
-    monkeypatch.setattr(growing_key_log, "READ_BYTES", 500)
+    monkeypatch.setattr(key_log, "MOST_BYTES", 1000)
+    monkeypatch.setattr(key_log, "READ_BYTES", 500)
     looking.path.write_text("".join(map(line, range(20))))
     assert len(looking.known()) == 1000 // len(line(0))
     assert [len(looking.known()) for _ in range(4)][-1] == 20

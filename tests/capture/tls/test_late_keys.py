@@ -10,7 +10,6 @@ from wirecheck.capture.agent.offline_agent import read_frames
 from wirecheck.capture.tls import decryption
 from wirecheck.capture.tls.decryption import Decryption
 from wirecheck.capture.tls.key_log import NO_KEY, Secrets
-from wirecheck.capture.tls.plain_rows import on_the_wire
 
 SECOND = decryption.SECOND
 
@@ -34,7 +33,7 @@ class Undoing:
         return sum(int((rows.column("kind").to_numpy() == frames.FRAME).sum()) for rows in self.found)
 
     def lines(self):
-        return lines(pa.Table.from_batches([on_the_wire(rows)]) for rows in self.found)
+        return lines(pa.Table.from_batches([rows]) for rows in self.found)
 
 
 @pytest.fixture(params=["1.3", "1.2"])

@@ -5,10 +5,8 @@ import random
 import pytest
 
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
-from wirecheck.capture.tls.plain_space import Span
 from wirecheck.capture.tls.record_keys import Tls13Key
-from wirecheck.capture.tls.record_numbers import MOST_TRIES
-from wirecheck.capture.tls.record_stream import RecordStream
+from wirecheck.capture.tls.records import MOST_TRIES, PlainPieces, RecordStream
 
 SECRET = bytes(range(32))
 FRAME = 5 + 17
@@ -27,13 +25,14 @@ def sealed(number, content, kind=23, padding=0):
 
 
 def plain_of(stream, begin, end):
-    """Plain bytes of [begin, end), dots for the rest."""
-    spans = {
-        p: b"" if s.known else b"."
-        for s in stream.space.spans(begin, end)
-        for p in range(begin + s.begin, begin + s.begin + s.length)
-    }
-    return b"".join(spans[at] if at in spans else stream.space.plain_bytes(at, at + 1) for at in range(begin, end))
+    """Plain bytes of [begin, end), dots where numbers jump."""
+    pieces, found, at = PlainPieces(), b"", stream.space.place(begin)
+    stream.space.collect(begin, end, pieces)
+    data, done = b"".join(pieces.data), 0
+    for place, size in zip(pieces.place, pieces.size, strict=True):
+        found += b"." * (place - at) + data[done : done + size]
+        at, done = place + size, done + size
+    return found + b"." * (stream.space.place(end) - at)
 
 
 def fed(*parts, most_tries=MOST_TRIES):
@@ -50,10 +49,11 @@ def fed(*parts, most_tries=MOST_TRIES):
     return stream, at
 
 
-def test_content_stands_where_it_stood_on_the_wire():
+def test_content_stands_where_it_stood_on_the_wire_less_the_overhead_before_it():
     stream, end = fed(sealed(0, b"hello"), sealed(1, b"you", padding=9))
-    assert stream.space.spans(0, end) == [Span(0, 5, True), Span(10, 22, True), Span(35, 26, True)]
     assert plain_of(stream, 0, end) == b"helloyou"
+    assert [plain_of(stream, at, at + 8) for at in (0, 8, 30, 38)] == [b"hel", b"lo", b"you", b""]
+    assert [stream.space.place(at) for at in (0, 5, 7, 20, 33, end)] == [0, 0, 2, 5, 6, 8]
 
 
 def test_what_is_no_application_data_is_overhead():
@@ -65,7 +65,7 @@ def test_what_is_no_application_data_is_overhead():
 def test_behind_lost_records_the_number_is_found_again(lost):
     gap = sum(len(sealed(n, bytes(30))) for n in range(1, 1 + lost))
     stream, end = fed(sealed(0, b"a"), gap, sealed(1 + lost, b"b"), sealed(2 + lost, b"c"))
-    assert plain_of(stream, 0, end) == b"abc"
+    assert plain_of(stream, 0, end) == b"a" + b"." * gap + b"bc"
 
 
 def test_a_gap_within_a_record_costs_that_record_alone():

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.capture.trim.test_placed_rows import parts, told
 from wirecheck.capture.trim.kept_pieces import MessageSpans, Payloads, between, trimmed
-from wirecheck.capture.trim.pending_rows import vector
+from wirecheck.capture.waiting_rows import vector
 
 
 def cut(marked, payload_at, length, left=(), tls=0):

@@ -3,9 +3,8 @@
 import numpy as np
 
 from tests.capture.trim.test_placed_rows import told
-from wirecheck.capture.trim.overlap_conflicts import MOST_LOOKED_AT, Carried, conflicts
-from wirecheck.capture.trim.pending_rows import vector
-from wirecheck.capture.trim.placed_rows import Parts, PlacedRows
+from wirecheck.capture.trim.placed_rows import MOST_LOOKED_AT, Carried, Parts, PlacedRows, conflicts
+from wirecheck.capture.waiting_rows import vector
 
 
 def carried(*packets):

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from wirecheck.capture.trim.pending_rows import Decided, vector
+from wirecheck.capture.trim.pending_rows import Decided
 from wirecheck.capture.trim.placed_rows import Parts, PlacedRows, Waiting, without
+from wirecheck.capture.waiting_rows import vector
 
 # Two rows of stream 4, the second carries ten bytes of the first again; one of stream 6; one of none.
 ROWS = np.array([[4, 0, 30, 100], [6, 0, 20, 200], [-1, -1, 0, 300], [4, 20, 30, 400]], np.int64)

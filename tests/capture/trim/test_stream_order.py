@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from wirecheck.capture.trim.pending_rows import vector
-from wirecheck.capture.trim.stream_order import by_place, by_row
+from wirecheck.capture.trim.placed_rows import by_place, by_row
+from wirecheck.capture.waiting_rows import vector
 
 
 @pytest.mark.parametrize("disorder", [0, 3, 10_000])

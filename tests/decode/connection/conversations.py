@@ -13,7 +13,6 @@ from tests.traffic import Segment, Talk
 from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.segments import Segments
-from wirecheck.decode.connection.stream.chunks import LEFT
 
 USUAL = Limits()
 PRODUCE, FETCH, METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 0, 1, 3, 17, 18, 36
@@ -40,13 +39,13 @@ def produce(correlation_id: int, acks: int = -1, size: int = 40, version: int = 
     return request(PRODUCE, version, correlation_id, transaction + body)
 
 
-def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=None) -> Segments:
-    """`left_out`: frame index -> [(offset, length)] of its payload, or (offset, length, kind of chunk)."""
+def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=None, renumbered=False) -> Segments:
+    """`left_out`: frame index -> [(offset, length)] of its payload."""
     left_out = left_out or {}
     kept = [_without(frame.payload, left_out.get(i, ())) for i, frame in enumerate(frames)]
     ends = list(dict.fromkeys(end for frame in frames for end in (frame.src, frame.dst)))
     spans = [left_out.get(i, ()) for i in range(len(frames))]
-    flat = [(*span, LEFT)[:3] for group in spans for span in group]
+    flat = [span for group in spans for span in group]
     n = len(frames)
     return Segments(
         "test", (agent, "capture"), tuple(ends), np.zeros(n, np.int32), np.ones(n, np.int32),
@@ -55,9 +54,9 @@ def segments(frames: list[Segment], agent: str = "a", left_out=None, numbers=Non
         np.array([ends.index(frame.dst) for frame in frames], np.int32),
         np.array([frame.seq for frame in frames], np.int64), np.array([frame.ack for frame in frames], np.int64),
         np.array([frame.flags for frame in frames], np.int32), np.array([len(f.payload) for f in frames], np.int64),
-        np.zeros(n, np.int64),
+        np.zeros(n, np.int64), np.full(n, renumbered),
         np.frombuffer(b"".join(kept), np.uint8), _offsets(map(len, kept)), _offsets(map(len, spans)),
-        *(np.array([span[i] for span in flat], np.int64) for i in range(3)),
+        *(np.array([span[i] for span in flat], np.int64) for i in range(2)),
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 
 from wirecheck.decode.connection.segments import bucket_of, distinct, segments
-from wirecheck.decode.connection.stream.chunks import LEFT, OVERHEAD, UNSURE
 
 SPAN = pa.struct([("offset", pa.int32()), ("length", pa.int32())])
 
@@ -91,23 +90,7 @@ def test_distinct_numbers_keys_by_first_appearance_however_many():
     assert (found[index[:5000]] == keys).all()
 
 
-RECORD = pa.struct([("offset", pa.int32()), ("length", pa.int32()), ("known", pa.bool_())])
-
-
-def with_overhead(made, rows):
-    spans = [None if row is None else [{"offset": o, "length": n, "known": k} for o, n, k in row] for row in rows]
-    return made.append_column("overhead", pa.array(spans, pa.list_(RECORD)))
-
-
-def test_overhead_and_bytes_left_out_are_what_is_not_there_each_rows_in_order():
-    rows = [row(1, b"abc", [(3, 2), (9, 1)]), row(2, b"de"), row(3, b"f", [(1, 5)])]
-    made = segments(with_overhead(table(rows), [[(0, 1, True), (5, 4, False)], [(2, 7, True)], None]))
-    assert made.left_at.tolist() == [0, 4, 5, 6]
-    assert made.left_offset.tolist() == [0, 3, 5, 9, 2, 1]
-    assert made.left_length.tolist() == [1, 2, 4, 1, 7, 5]
-    assert made.left_kind.tolist() == [OVERHEAD, LEFT, UNSURE, LEFT, OVERHEAD, LEFT]
-
-
-def test_where_nothing_is_overhead_bytes_left_out_are_all_that_is_not_there():
-    made = segments(with_overhead(table([row(1, b"abc", [(3, 2)]), row(2)]), [[], None]))
-    assert (made.left_at.tolist(), made.left_kind.tolist()) == ([0, 1, 1], [LEFT])
+def test_rows_whose_numbers_are_their_agents_own_are_known_by_their_column():
+    made = table([row(1, b"a"), row(2, b"b")])
+    assert segments(made).renumbered.tolist() == [False, False]
+    assert segments(made.append_column("decrypted", pa.array([False, True]))).renumbered.tolist() == [False, True]

@@ -14,8 +14,7 @@ from wirecheck.decode.connection.framing.candidates import (
 from wirecheck.decode.connection.framing.recognise import Known, request_header
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
-from wirecheck.decode.connection.stream.direction import Direction
-from wirecheck.decode.connection.stream.marks import Candidate
+from wirecheck.decode.connection.stream.direction import Candidate, Direction
 from wirecheck.decode.connection.waiting import RAW, REQUEST, Message
 from wirecheck.decode.wire import known
 

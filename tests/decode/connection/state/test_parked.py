@@ -15,7 +15,7 @@ from wirecheck.decode.connection.state.attributes import COLUMNS, CONNECTIONS, R
 from wirecheck.decode.connection.state.numbers import Table, stored
 from wirecheck.decode.connection.state.parked import Parked
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
-from wirecheck.decode.connection.stream.marks import Candidate
+from wirecheck.decode.connection.stream.direction import Candidate
 from wirecheck.decode.connection.waiting import Message
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
