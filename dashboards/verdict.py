@@ -28,6 +28,12 @@ WHY_UNDECODED = {
     "leftover_bytes": "with bytes left over",
 }
 """What stands behind a count; a reason that reads well itself is not here."""
+NOT_OPENED = {
+    "tunnels-too-deep": "in tunnels nested more than three deep",
+    "ipv4-fragment": "that are IP fragments",
+    "ipv6-fragment": "that are IP fragments",
+}
+"""Why packets were not looked into, and how a sentence says so."""
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
@@ -76,10 +82,15 @@ def nothing_of_kafka(coverage: Row) -> str:
         return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     reasons = coverage.get("details", {}).get("skipped_frames", {})
     other = sum(count for told, count in reasons.items() if told.rpartition(": ")[2] in NOT_TCP)
+    closed = Counter[str]()
+    for told, count in reasons.items():
+        closed[NOT_OPENED.get(told.rpartition(": ")[2], "")] += count
+    del closed[""]
     if other and not coverage["frames"] and other == sum(reasons.values()):
         return f"{plural(other, 'packet')}, none of them TCP"
-    return (
-        f"no Kafka traffic in {plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
+    what = f"{plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
+    return "; ".join(
+        [f"no Kafka traffic in {what}", *(f"{plural(count, 'packet')} {how}" for how, count in sorted(closed.items()))]
     )
 
 

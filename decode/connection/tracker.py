@@ -254,7 +254,9 @@ def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64
     """Whether a SYN is this connection's own: seen before, or late in a shuffled capture."""
     if direction.start_seen:
         return direction.began_at(seq)
-    if connection.life != OPEN or shared.frame.ts_ns - connection.started_ns >= YOUNG_NS:
+    frame, other = shared.frame, connection.other(direction)
+    answers = frame.flags & ACK != 0 and other.start_seen and other.began_at(frame.ack)  # however often it was sent
+    if connection.life != OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
         return False
     if direction.stream == UNSEEN:
         direction.begin(seq)

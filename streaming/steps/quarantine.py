@@ -70,7 +70,11 @@ def label_in(path: str) -> str | None:
 
 def metadata_of(path: str) -> FileMetadata:
     """What a file of frames says of itself, on any file system. Raises NotFramesError, OSError and ValueError."""
-    system, inside = at(path)
+    return metadata_at(*at(path))
+
+
+def metadata_at(system: fs.FileSystem, inside: str) -> FileMetadata:
+    """The same of a path in a file system."""
     if not system.get_file_info(inside).is_file:  # opening a FIFO waits for its writer
         raise NotFramesError("not a regular file")
     with system.open_input_file(inside) as file:

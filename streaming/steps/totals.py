@@ -6,7 +6,6 @@ Rule: a total is part of the batch that moved it: a batch that Spark repeats, or
 counts nothing twice. Details come from closed sets: what the layouts do not know is `other`.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -16,6 +15,7 @@ from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
 from wirecheck.judge.agent_marks import MARKS, Marks
 from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.unlisted import OTHERS
 from wirecheck.judge.judge import EmittedRow
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
@@ -50,34 +50,45 @@ class Totals:
 
     def claims(self, claims: Iterable[Claim], ledger: Ledger) -> None:
         """Before the ledger has absorbed them: it says how far a connection was counted."""
-        found: Counter[tuple[str, str]] = Counter()
         for claim in claims:
             if claim.kind == "connection":
                 (subject,) = claim.subjects()
-                self.connection(claim, ledger.claims_of(*subject).get(claim.identity), found)
+                self.connection(claim, ledger.claims_of(*subject).get(claim.identity))
+            elif claim.kind == "mark" and claim["agent"] == OTHERS:
+                self.unlisted(str(claim["what"]), claim["reason"], claim.tally["count"])
             elif claim.kind == "mark":  # what decoding set aside
-                found[str(claim["what"]), ""] += claim.tally.get("count", 0)
+                self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
                 for word, count in claim.tally.items():
-                    found["exchanges", spoken(word)] += count
-        for (measure, detail), count in found.items():
-            self.add(measure, detail, count)
+                    self.add("exchanges", spoken(word), count)
 
-    def connection(self, claim: Claim, before: Claim | None, found: Counter[tuple[str, str]]) -> None:
+    def connection(self, claim: Claim, before: Claim | None) -> None:
         peak = before.peak if before else {}
         for fact, measure in GROWING.items():
-            found[measure, ""] += max(0, claim.peak.get(fact, 0) - peak.get(fact, 0))
+            self.add(measure, "", claim.peak.get(fact, 0) - peak.get(fact, 0))
         if transport(peak) is None and (now := transport({**peak, **newer(claim.peak, peak)})):
-            found["connections", now] += 1
+            self.add("connections", now, 1)
         for word, count in claim.tally.items():
             measure, _, detail = word.partition(":")
-            if word == "decoded_messages":
-                found["messages", "decoded"] += count
-            elif measure == "undecoded_messages":
-                found["messages", "malformed" if detail in MALFORMED else "undecoded"] += count
-                found["undecoded_messages", detail] += count
-            elif word in ALONE:
-                found["exchanges", f"{OTHER}:{OTHER}"] += count
+            self.message(measure, detail, count)
+            if word in ALONE:
+                self.add("exchanges", f"{OTHER}:{OTHER}", count)
+
+    def unlisted(self, measure: str, detail: str | None, count: int) -> None:
+        """What connections without rows of their own add."""
+        if measure in GROWING:
+            self.add(GROWING[measure], "", count)
+        elif measure == "connections":
+            self.add(measure, TRANSPORTS.get(str(detail), OTHER), count)
+        elif measure.endswith("decoded_messages"):
+            self.message(measure, str(detail), count)
+
+    def message(self, measure: str, detail: str, count: int) -> None:
+        if measure == "decoded_messages":
+            self.add("messages", "decoded", count)
+        elif measure == "undecoded_messages":
+            self.add("messages", "malformed" if detail in MALFORMED else "undecoded", count)
+            self.add("undecoded_messages", detail, count)
 
     def on_marks(self, said: Marks) -> None:
         for mark in said.marks:
