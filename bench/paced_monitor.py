@@ -21,7 +21,7 @@ from wirecheck.streaming.store.lease import Lease
 LOOK_S = 0.05
 
 
-def keep_house(clock: Path, plan: Plan, say: Say, stopping: Event, _lease: Lease | None = None) -> None:
+def maintain_tables(clock: Path, plan: Plan, say: Say, stopping: Event, _lease: Lease | None = None) -> None:
     while not stopping.wait(LOOK_S):
         if clock.exists():
             began = time.thread_time()
@@ -38,5 +38,5 @@ def at(clock: Path, now_s: float) -> None:
 
 
 if __name__ == "__main__":
-    housekeeping.keep_house = partial(keep_house, Path(sys.argv.pop(1)))
+    housekeeping.maintain_tables = partial(maintain_tables, Path(sys.argv.pop(1)))
     main(prog_name="wirecheck")

@@ -240,7 +240,7 @@ def _add_up(table: pa.Table) -> None:
     if not (kept + left == size).all():
         wrong = int(np.argmax(kept + left != size))
         raise NotFramesError(
-            f"payload of row {wrong + 1}: {kept[wrong]} bytes kept and {left[wrong]} left out are not {size[wrong]}"
+            f"payload of row {wrong + 1}: {kept[wrong]} bytes kept and {left[wrong]} redacted are not {size[wrong]}"
         )
     if len(begin):
         _in_order(begin, length, size[row], np.flatnonzero(np.diff(row, prepend=-1)))
@@ -256,7 +256,7 @@ def _in_order(
     wrong = (length < 1) | (begin < before) | (end > size)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise NotFramesError(f"left out are {length[i]} bytes at {begin[i]} of {size[i]}, out of order or outside")
+        raise NotFramesError(f"redacted span of {length[i]} bytes at {begin[i]} of {size[i]}, out of order or outside")
 
 
 def _part(spans: pa.ChunkedArray, name: str) -> NDArray[np.int64]:

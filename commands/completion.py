@@ -32,12 +32,12 @@ class Zsh(ZshComplete):
 #compdef %(prog_name)s
 
 %(complete_func)s() {
-    local -a plain described told
+    local -a plain described answer
     local kind value means line="${words[*]}"
     (( $+commands[%(prog_name)s] )) || return 1
-    told=("${(@f)$(env COMP_WORDS="$line" COMP_CWORD=$((CURRENT-1)) %(complete_var)s=zsh_complete %(prog_name)s)}")
+    answer=("${(@f)$(env COMP_WORDS="$line" COMP_CWORD=$((CURRENT-1)) %(complete_var)s=zsh_complete %(prog_name)s)}")
     [[ $PREFIX == --*=* ]] && compset -P 1 '*='
-    for kind value means in $told; do
+    for kind value means in $answer; do
         case $kind in
             dir) _path_files -/ ;;
             file) _path_files -f ;;
@@ -64,14 +64,14 @@ class Fish(FishComplete):
 function %(complete_func)s
     for line in (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp | string collect) \
 COMP_CWORD=(commandline -t) %(prog_name)s)
-        set -l told (string split --max 2 , -- $line)
-        switch $told[1]
+        set -l answer (string split --max 2 , -- $line)
+        switch $answer[1]
             case dir
-                printf '%%s\\n' $told[2](__fish_complete_directories $told[3])
+                printf '%%s\\n' $answer[2](__fish_complete_directories $answer[3])
             case file
-                printf '%%s\\n' $told[2](__fish_complete_path $told[3])
+                printf '%%s\\n' $answer[2](__fish_complete_path $answer[3])
             case plain
-                printf '%%s\\n' $told[2]$told[3]
+                printf '%%s\\n' $answer[2]$answer[3]
         end
     end
 end

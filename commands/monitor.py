@@ -147,7 +147,7 @@ def monitor(
     words |= {} if choices["principals"] else {"principals": "0"}
     log = LOGS[choices.pop("log_format")]
     switches = {name: choices.pop(name) for name in ("dialect", "buckets", "exchanges", "verbose")}
-    settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), **switches)
+    settings = Settings(ports=frozenset(choices.pop("ports")), judge=judge_settings(words), live=True, **switches)
     checkpoint = checkpoint or f"{out.rstrip('/')}/_checkpoint"
     ages = {"retain_s": choices.pop("retain"), "retain_results_s": choices.pop("retain_results")}
     plan = Plan(frames, out, checkpoint, interval_s=interval, heap_bytes=choices.pop("heap"), **ages, **choices)

@@ -28,6 +28,7 @@ from wirecheck.dashboards.verdict import (
     counted,
     heading,
     named_cluster,
+    not_compared,
     not_read,
     plural,
     share,
@@ -167,7 +168,7 @@ def coverage_text(coverage: Row) -> Text:
         f"decoded {coverage['decoded_messages']:,} ({share(coverage)})",
         style="not bold",
     )
-    for words in not_read(coverage):
+    for words in [*not_read(coverage), *not_compared(coverage)]:
         text.append(f", {words}", style="not bold magenta")
     return text
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from wirecheck.dashboards.verdict import blamed, by_kind, counted, mood, not_read, plural, sentence
+from wirecheck.dashboards.verdict import blamed, by_kind, counted, mood, not_compared, not_read, plural, sentence
 from wirecheck.story.cards import clients_seen, impact, state
 
 Row = Mapping[str, Any]
@@ -60,6 +60,8 @@ def basis_lines(result: Row) -> Iterator[Text]:
     missing = not_read(coverage)
     if missing:
         yield labelled("not seen", ", ".join(missing))
+    for words in not_compared(coverage):
+        yield labelled("unknown", words)
     for error in coverage["input_errors"]:
         yield labelled("not read", error)
     parts = [", ".join(counted(kind, count) for kind, count in counts.items() if count) or "no findings"]

@@ -28,6 +28,12 @@ WHY_UNDECODED = {
     "leftover_bytes": "with bytes left over",
 }
 """What stands behind a count; a reason that reads well itself is not here."""
+NOT_OPENED = {
+    "tunnels-too-deep": "in tunnels nested more than three deep",
+    "ipv4-fragment": "that are IP fragments",
+    "ipv6-fragment": "that are IP fragments",
+}
+"""Why packets were not looked into, and how a sentence says so."""
 NOT_TCP = frozenset({"non-tcp", "not-ip"})
 """Reasons why a packet was skipped that can be no Kafka client's."""
 UNKNOWN_CLUSTER = "unknown cluster"
@@ -76,10 +82,15 @@ def nothing_of_kafka(coverage: Row) -> str:
         return f"no Kafka message could be read; {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     reasons = coverage.get("details", {}).get("skipped_frames", {})
     other = sum(count for told, count in reasons.items() if told.rpartition(": ")[2] in NOT_TCP)
+    closed = Counter[str]()
+    for told, count in reasons.items():
+        closed[NOT_OPENED.get(told.rpartition(": ")[2], "")] += count
+    del closed[""]
     if other and not coverage["frames"] and other == sum(reasons.values()):
         return f"{plural(other, 'packet')}, none of them TCP"
-    return (
-        f"no Kafka traffic in {plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
+    what = f"{plural(coverage['frames'], 'frame')} of {plural(coverage['connections'], 'connection')}"
+    return "; ".join(
+        [f"no Kafka traffic in {what}", *(f"{plural(count, 'packet')} {how}" for how, count in sorted(closed.items()))]
     )
 
 
@@ -119,7 +130,15 @@ def basis(result: Row) -> str:
         said += f", {plural(coverage['encrypted_connections'], 'connection')} encrypted"
     if coverage["unseen_bytes"]:
         said += f", {size(coverage['unseen_bytes'])} never captured"
-    return said
+    return said + "".join(f", {words}" for words in not_compared(coverage))
+
+
+def not_compared(coverage: Row) -> list[str]:
+    """What is of no known cluster, in a few words; nothing where there is none."""
+    nouns = ("endpoint", "topic", "client")
+    counts = [(coverage.get(f"unassigned_{noun}s", 0), noun) for noun in nouns]
+    found = [plural(count, noun) for count, noun in counts if count]
+    return [f"{', '.join(found)} of an unknown cluster not compared"] if found else []
 
 
 def not_read(coverage: Row) -> list[str]:

@@ -4,7 +4,9 @@ Knows: what must hold of any frames. Nothing is raised, whatever the bounds and 
     trim gives back every row, in order, with its length and no byte that was not there; canaries, which stand wherever
     trim leaves something out of the undamaged capture, are not kept.
 A canary that is kept is looked at again in what trim gave: in a message that decodes the damage itself moved it into a
-field that is kept (counted as moved, and listed); in a header it is the client id; anywhere else it is a breach.
+field that is kept (counted as moved, and listed); in a header it is the client ID. In a malformed message it may be in
+numbers before the error, which docs/limits.md says are kept: never in its texts, bytes or records, and never behind the
+error. Anywhere else it is a breach.
 Before the sequences, one connection of many segments in random order behind a hole: CPU per byte is bounded, and all of
     its messages are given once the hole is filled.
 Rule: ends by itself after the sequences it was told, says seed, counts and time, and exits 1 on a breach, with the
@@ -36,21 +38,23 @@ from tests import proxy_headers
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent import offline_agent
-from wirecheck.capture.trim.may_be_kept import header_bytes
+from wirecheck.capture.trim.may_be_kept import LENGTH_BYTES, header_bytes, may_hold_secrets
 from wirecheck.capture.trim.trimmer import Trim
 from wirecheck.decode.columns import tables
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.limits import Limits
 from wirecheck.decode.connection.segments import segments
 from wirecheck.decode.dialect import DIALECTS, read, read_as_any
-from wirecheck.decode.message import Status
+from wirecheck.decode.failed import before_content, contents
+from wirecheck.decode.message import Status, decode
 from wirecheck.decode.nested import nested
-from wirecheck.decode.wire import SIDES
+from wirecheck.decode.wire import SIDES, wire_offset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fuzz.damage import Row
+    from wirecheck.decode.wire import Messages
 
 CAPTURES = Path(__file__).resolve().parent.parent / "tests" / "scenarios" / "captures"
 CANARY = b"CaNaRy!#"
@@ -206,7 +210,7 @@ def laid(row: Row) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
 
 
 def places(kept: list[Row]) -> list[str]:
-    """What holds a canary, of what trim gave: `moved`, `header`, or a breach."""
+    """What holds a canary, of what trim gave: `moved`, `header`, `numbers`, or a breach."""
     follower, found = Follower(early=True), []
     inside = 0
     for told in (follower.receive(segments(pa.Table.from_batches([batch(kept)]))), follower.drain()):
@@ -222,8 +226,22 @@ def places(kept: list[Row]) -> list[str]:
             what = f"{SIDES[m.side[i]]} {m.key[i]} v{m.version[i]} {Status(decoded.status[i]).name}"
             good = decoded.status[i] == Status.OK
             header = CANARY not in data[int(header_bytes(m, i)) :]
-            found.append(f"{'moved' if good else 'header' if header else 'BREACH'} {what}")
+            numbers = not good and decoded.status[i] >= Status.TRUNCATED and in_numbers(m.take(np.array([i])), data)
+            found.append(f"{'moved' if good else 'header' if header else 'numbers' if numbers else 'BREACH'} {what}")
     return found if inside else ["BREACH outside of any message"]
+
+
+def in_numbers(malformed: Messages, data: bytes) -> bool:
+    """Whether every canary is in what a malformed message has before its error, the wrong length included, and none
+    of it is content; of a kind with records or secrets only what is before the first content.
+    """
+    upto = int(before_content(malformed)[0]) if may_hold_secrets(malformed)[0] else int(decode(malformed).error_at[0])
+    inside = contents(malformed)
+    content = set[int]().union(*(range(at, at + n) for at, n in zip(inside.offset, inside.length, strict=True)))
+    kept = [at for at in range(len(data)) if data.startswith(CANARY, at)]
+    held = np.array([at + k for at in kept for k in range(len(CANARY))], np.int64)
+    wire = wire_offset(malformed, np.zeros(len(held), np.int64), held).tolist()
+    return max(wire) < upto + LENGTH_BYTES and content.isdisjoint(wire)
 
 
 def tried(rng: np.random.Generator, rows: list[Row], seen: Seen, *, early: bool) -> None:

@@ -17,8 +17,7 @@ from wirecheck.judge import agent_marks
 from wirecheck.judge.agent_frontiers import AgentFrontiers
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.checks.error_streaks import every_run
-from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject
+from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject, every_run
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure

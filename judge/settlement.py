@@ -49,6 +49,9 @@ class Settlement:
         for subject in connections:
             with self.contained(subject):
                 self.added_by(subject, advertised, known)
+        for link in sorted({link_of(subject) for subject in connections}):
+            if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link).values()):
+                self.ledger.touched.add(link)  # whether one was let down depends on how long others went on
         self.lacking -= lacking  # once more is enough: what is told comes with its answer
 
     @contextmanager
@@ -79,8 +82,6 @@ class Settlement:
         self.busy(link_of(subject), claims)
         if any(c.kind == "ranges_told" and (c["endpoint"], c["digest"]) not in advertised for c in claims):
             self.lacking.add(subject)
-        if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link_of(subject)).values()):
-            self.ledger.touched.add(link_of(subject))  # whether one was let down depends on how long others went on
 
     def added_before(self, target: Subject, known: dict[Subject, Added]) -> Added:
         """Looked through once per batch."""

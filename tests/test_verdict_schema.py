@@ -65,7 +65,7 @@ def test_a_verdict_says_who_judged_what_and_what_to_do_next(verdict):
     assert verdict["captured"]["from"].startswith("2026-11-21T00:19:46")
     assert verdict["captured"]["to"].startswith("2026-11-21T00:20:27")
     (finding,) = verdict["findings"]
-    assert finding["next"].startswith("On that broker compare topic_id")
+    assert finding["next"].startswith("On that broker, compare topic_id")
     assert finding["commands"] == [
         f"wirecheck decode {capture} --frame 1924 --frame 2030 --frame 3288 --frame 3316",
         f"wirecheck evidence {finding['id']} {capture} -o {finding['id']}.pcapng",

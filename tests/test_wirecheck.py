@@ -232,6 +232,17 @@ def test_a_capture_without_tcp_is_said_to_be_one(command, tmp_path):
     assert (told.exit_code, told.stderr) == (2, "wirecheck: 100 packets, none of them TCP\n")
 
 
+def test_a_capture_of_tunnels_that_are_too_deep_names_them(tmp_path):
+    packet = traffic.ip(traffic.Talk().open().request(b"kafka").segments[-1])
+    for _ in range(4):
+        packet = traffic.ipv4("192.0.2.1", "192.0.2.2", b"\0\0\x08\0" + packet, protocol=47)
+    packets = [traffic.Packet(at, traffic.ethernet(packet)) for at in range(30)]
+    (tmp_path / "deep.pcap").write_bytes(traffic.pcap(packets))
+    told = run("replay", tmp_path / "deep.pcap")
+    assert told.exit_code == 2
+    assert told.stderr.endswith("; 30 packets in tunnels nested more than three deep\n")
+
+
 def test_of_an_option_that_does_not_exist_the_closest_is_named():
     told = run("replay", EXAMPLE, "--fromat", "json")
     assert (told.exit_code, told.stdout) == (2, "")

@@ -1,10 +1,9 @@
 """The pages of the documentation as a site: this repository's own, and the catalogue of checks cut into a page each.
 
-Knows: which pages a reader of the site begins with (BEGIN), that whatever they link to belongs to it, where they lie
-in the navigation, and where a check or one of Kafka's errors is spoken of. Refuses to know how pages become HTML
-(`tools/site.py`), and holds no text about a check: the checks say it themselves.
-Rule: every page keeps its place in the repository, so that its links hold in both; a code that a page names leads to
-the page of its check.
+Knows: the pages of each section (BEGIN), that pages they link to belong to the site, and which pages mention a check
+or one of Kafka's errors. Does not know how pages become HTML (`tools/site.py`), and has no text about checks.
+Rule: every page keeps its place in the repository, so that its links work in both; a check's code in a page is a link
+to the check's page.
 """
 
 import re
@@ -136,8 +135,8 @@ def belongs(path: str) -> bool:
 
 def check_index() -> str:
     """What CHECKS.md says before its table, and the checks by family, each in a sentence that leads to its page."""
-    lines = [(ROOT / INDEX).read_text("utf-8").partition("\n| code |")[0], "By what brokers answer:"]
-    lines += ["[Kafka's error names](checks/errors.md).", ""]
+    lines = [(ROOT / INDEX).read_text("utf-8").partition("\n| code |")[0], ""]
+    lines += ["To look up an error, see the [index by Kafka's error names](checks/errors.md).", ""]
     for family, (name, _) in catalogue.FAMILIES.items():
         lines += [f"## {name}", "", "| check | kind | detects |", "|---|---|---|"]
         lines += [row(check) for check in catalogue.CHECKS.values() if check.code.startswith(family)]
@@ -178,16 +177,16 @@ def error_index(spoken: Mapping[str, str]) -> str:
     lines = [
         "# By Kafka's error names",
         "",
-        "Who answers what: `wirecheck decode INPUT --error` shows every answer that carries an error, with its topic",
-        "and latency. One such answer is seldom a fault; a check speaks when it is, and says so on its page.",
+        "`wirecheck decode INPUT --error` shows every response with an error, with its topic and latency. A single",
+        "error is rarely a fault. These pages describe when it is:",
         "",
     ]
     for error in named:
-        lines += [f"## {error}", "", f"Error {kafka_errors()[error]}. In:", ""]
+        lines += [f"## {error}", "", f"Error {kafka_errors()[error]}.", ""]
         lines += [f"- [{title(spoken[path])}]({from_checks(path)})" for path in places[error]]
         lines += [""]
     rest = [f"{error} ({number})" for error, number in kafka_errors().items() if error not in places]
-    return "\n".join([*lines, "## Without a check of its own", "", ", ".join(rest) + ".", ""])
+    return "\n".join([*lines, "## Without a check", "", ", ".join(rest) + ".", ""])
 
 
 def from_checks(path: str) -> str:
@@ -228,16 +227,19 @@ def title(text: str) -> str:
 
 
 def navigation(ready: Mapping[str, str]) -> list[object]:
-    """Sections with their pages, checks by family; what else is linked comes last."""
-    sections: list[object] = [{section: list(entries(section, ready))} for section in BEGIN]
+    """Sections with their pages; checks and alerts are parts of the reference; other linked pages come last."""
     families = [
         {name: [check_path(code) for code in catalogue.CHECKS if code.startswith(family)]}
         for family, (name, _) in catalogue.FAMILIES.items()
     ]
-    checks = [{UNTITLED[path]: path} for path in (INDEX, ERRORS)]
-    sections.insert(1, {"Checks": [*checks, *families]})
+    checks = {"Checks": [*({UNTITLED[path]: path} for path in (INDEX, ERRORS)), *families]}
+    sections: list[object] = []
+    for section in BEGIN:
+        parts = [checks, {"Alerts": list(entries("Alerts", ready))}] if section == "Reference" else []
+        if section != "Alerts":
+            sections.append({section: [*parts, *entries(section, ready)]})
     placed = set(paths(sections))
-    return [*sections, {"Rooms": [path for path in ready if path not in placed]}]
+    return [*sections, {"Packages": [path for path in ready if path not in placed]}]
 
 
 def entries(section: str, ready: Mapping[str, str]) -> Iterator[object]:

@@ -23,6 +23,7 @@ BAD_HEADER: Final = 6
 SNAPLEN_HEADER: Final = 7
 TUNNELS_TOO_DEEP: Final = 8
 NO_PACKET: Final = 9
+BAD_CHECKSUM: Final = 10
 REASONS = (
     "",
     "non-tcp",
@@ -34,6 +35,7 @@ REASONS = (
     "snaplen-header",
     "tunnels-too-deep",
     "not-a-packet",
+    "bad-checksum",
 )
 # https://www.tcpdump.org/linktypes.html; 12 and 14 are what some BSDs write for raw IP.
 LINK_NULL: Final = 0

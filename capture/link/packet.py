@@ -1,8 +1,8 @@
 """IP and TCP headers by offset: one captured packet becomes one row of numbers, or the reason why not.
 
 Knows: where the fields stand in IPv4 and IPv6 with extension headers, and what a snaplen cut.
-Refuses to know: files and blocks (pcap.py, pcapng.py), link types and tunnels (link_type.py), connections, checksums
-(offloading makes them wrong), and what payloads say: it notes where they stand.
+Refuses to know: files and blocks (pcap.py, pcapng.py), link types and tunnels (link_type.py), connections, when a
+checksum is wrong (checksums.py), and what payloads say: it notes where they stand.
 Rule: no Python object per packet; every read stands behind a comparison with the end of what was captured.
 """
 
@@ -17,13 +17,15 @@ from mypy_extensions import i64
 
 from wirecheck.capture import frames
 from wirecheck.capture.link.address_codes import ADDRESSES_FULL, Addresses, zeros
+from wirecheck.capture.link.checksums import LONGEST, Checksums
 from wirecheck.capture.link.link_type import (
+    BAD_CHECKSUM,
     BAD_HEADER,
     IPV4_FRAGMENT,
     IPV6_FRAGMENT,
     LINK_ETHERNET,
-    NO_PACKET,
     NON_TCP,
+    REASONS,
     SNAPLEN_HEADER,
     TCP,
     ip_start,
@@ -71,7 +73,8 @@ class Headers:
         self.dropped: i64 = 0  # packets, as the file itself says
         self.cut: i64 = 0  # packets that a snaplen cut inside their payload
         self.cut_bytes: i64 = 0  # the longest of them as captured
-        self.skipped: vec[i64] = zeros(NO_PACKET + 1)  # packets that are no frames, by reason
+        self.skipped: vec[i64] = zeros(len(REASONS))  # packets that are no frames, by reason
+        self._checksums = Checksums()
         # of the packet at hand
         self._tcp: i64 = 0
         self._behind: i64 = 0  # where it ends on the wire
@@ -85,8 +88,7 @@ class Headers:
         self.addresses.forget()
 
     def forget_skipped(self) -> None:
-        for reason in range(i64(NO_PACKET + 1)):
-            self.skipped[reason] = 0
+        self.skipped = zeros(len(REASONS))
 
     def take_packet(  # noqa: PLR0917 -- compiled: numbers as arguments cost nothing, an object for them would
         self, data: bytes, at: i64, captured: i64, wire: i64, link_type: i64, ts_ns: i64
@@ -140,6 +142,8 @@ class Headers:
         behind = self._behind
         if payload < tcp + 20 or payload > behind or behind - payload > self._most_payload_bytes:
             return BAD_HEADER
+        if behind <= end and behind - payload <= LONGEST and self._checksums.is_wrong(data, ip, tcp, behind):
+            return BAD_CHECKSUM
         src: i64 = 0
         dst: i64 = 0
         if version == 4:

@@ -327,7 +327,7 @@ def _structure(messages: Messages) -> tuple[Ints, Contents]:
     of_length = np.where(kinds == SECRET, 0, np.where(kinds == RECORDS, RECORDS_LENGTH_BYTES, LENGTH_BYTES))
     of_length[decoded.status == Status.LEFTOVER_BYTES] = 0
     upto = np.minimum(decoded.error_at + of_length, messages.size)
-    guarded = np.flatnonzero(_may_hold_secrets(messages))
+    guarded = np.flatnonzero(may_hold_secrets(messages))
     front = before_content(messages.take(guarded))
     upto[guarded] = np.where(decoded.error_at[guarded] <= front, upto[guarded], front)
     upto[(messages.key == ENVELOPE) | (decoded.status == Status.BAD_TEXT)] = 0
@@ -346,7 +346,7 @@ def _with_contents(spans: Spans, rows: Ints, inside: Contents) -> Spans:
     ))  # fmt: skip
 
 
-def _may_hold_secrets(messages: Messages) -> NDArray[np.bool_]:
+def may_hold_secrets(messages: Messages) -> NDArray[np.bool_]:
     """By message: whether a layout of its kind has records, secrets or another message."""
     sides, keys = messages.side.tolist(), messages.key.tolist()
     return np.array([kind in _kinds_with_secrets() for kind in zip(sides, keys, strict=True)], np.bool_)

@@ -9,7 +9,7 @@ from wirecheck.dashboards.boards.panel import AGENT, LAG, LOSS_STEPS, ON, RATE, 
 AGENTS = (
     Panel(
         "Packets seen",
-        "Does each interface see traffic? An agent at zero watches the wrong interface or a broker that is down.",
+        "Does each interface see traffic? At zero, the agent captures the wrong interface, or the broker is down.",
         "pps",
         (
             Query(
@@ -20,7 +20,7 @@ AGENTS = (
     ),
     Panel(
         "Payload seen, and redacted by reason",
-        "Does trimming work? Records and foreign protocols are redacted before anything is written; most bytes are.",
+        "Does redaction work? Records and other protocols are redacted before anything is written. Most bytes are.",
         "Bps",
         (
             Query(f"sum by (instance) (rate(wirecheck_agent_bytes_total{{{AGENT}}}{RATE}))", "seen {{instance}}"),
@@ -31,7 +31,7 @@ AGENTS = (
     ),
     Panel(
         "Packets lost, by reason",
-        "Who loses packets? kernel: the ring was full, the agent too slow. disk: writing was too slow. Gaps follow.",
+        "Which agent loses packets? kernel: the ring was full. disk: writing was too slow. Both leave gaps.",
         "pps",
         (
             Query(
@@ -44,7 +44,7 @@ AGENTS = (
     ),
     Panel(
         "Ring fill",
-        "How close is the agent to losing packets? At 100 % the kernel drops.",
+        "How close is the agent to losing packets? At 100 % the kernel drops them.",
         "percentunit",
         (
             Query(
@@ -58,7 +58,7 @@ AGENTS = (
     ),
     Panel(
         "Packets kept and skipped",
-        "What becomes of packets? Skipped ones are no TCP that can be read; fragments and other ports belong there.",
+        "What happens to packets? Skipped ones are not readable TCP, such as fragments.",
         "pps",
         (
             Query(f"sum by (instance) (rate(wirecheck_agent_kept_frames_total{{{AGENT}}}{RATE}))", "kept {{instance}}"),
@@ -69,32 +69,32 @@ AGENTS = (
     ),
     Panel(
         "Time to roll a file",
-        "Is the disk fast enough? The time until a rolled file can be read adds to every verdict's age.",
+        "Is the disk fast enough? The time to publish a file adds to the age of every result.",
         "s",
         spread("wirecheck_agent_file_roll_seconds", f"{{{AGENT}}}"),
         "heatmap",
     ),
     Panel(
         "Time between files",
-        "How often does an agent hand over a file? What lies in an open file is not judged yet.",
+        "How often does an agent publish a file? Frames in an open file are not checked yet.",
         "s",
         (Query(f"1 / (sum by (instance) (rate(wirecheck_agent_files_total{{{AGENT}}}{RATE})) > 0)", "{{instance}}"),),
     ),
     Panel(
         "Disk used by frames",
-        "Will the agent's folder outgrow its limit?",
+        "Does the agent's directory approach its limit?",
         "bytes",
         (Query(f"sum by (instance) (wirecheck_agent_disk_bytes{{{AGENT}}})", "{{instance}}"),),
     ),
     Panel(
         "Connections followed by agents",
-        "How much state do agents hold? One entry per open connection, in order to leave records out.",
+        "How much state do agents hold? One entry per open connection, for redaction.",
         "short",
         (Query(f"sum by (instance) (wirecheck_agent_connections{{{AGENT}}})", "{{instance}}"),),
     ),
     Panel(
         "Silence at the interface",
-        "Since when did an agent see no packet? A broker always talks; minutes of silence mean the wrong place.",
+        "How long has an agent seen no packet? Brokers always talk; minutes of silence mean the wrong interface.",
         "s",
         (
             Query(
@@ -105,7 +105,7 @@ AGENTS = (
     ),
     Panel(
         "Silence of agents, as judged",
-        "Whose frames stopped arriving at the monitor, and when? A cell a time; after 60 s an agent counts as lost.",
+        "Which agent's frames stopped arriving, and when? After 60 s, an agent counts as lost.",
         "s",
         (
             Query(

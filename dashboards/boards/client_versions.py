@@ -1,4 +1,4 @@
-"""Who speaks which versions, and whom would Kafka 4.0 cut off?
+"""Which versions do clients use, and which would Kafka 4.0 reject?
 
 Knows exchanges by API and version, and the findings about versions. Refuses to name clients: `wirecheck clients` does.
 Rule: what brokers speak among themselves stands apart from what clients speak; a roll shows in the first.
@@ -25,14 +25,14 @@ API = Variable("api", "API", "label_values(wirecheck_exchanges_total, api)")
 GATE = (
     number(
         "Clients seen",
-        "How many clients does the answer cover? A client that was silent is not in it.",
+        "How many clients are covered? Clients that sent nothing are not.",
         "short",
         or_zero(f"sum(wirecheck_clients{{{ON}}})"),
         wide=6,
     ),
     number(
         "Clients that 4.0 cuts off",
-        "Who has to be updated first? `wirecheck clients --target 4.0` names them, with software and address.",
+        "Which clients must be updated first? `wirecheck clients --target 4.0` lists them with software and address.",
         "short",
         or_zero(f"sum(wirecheck_clients_on_removed_versions{{{ON}}})"),
         steps=((1, "orange"),),
@@ -41,7 +41,7 @@ GATE = (
     ),
     number(
         "Share ready for 4.0",
-        "How far is the preparation? 100 % over a week that holds every batch job is a safe gate.",
+        "How far is the preparation? 100 % over a week that includes every batch job is a safe gate.",
         "percentunit",
         f"1 - sum(wirecheck_clients_on_removed_versions{{{ON}}}) / (sum(wirecheck_clients{{{ON}}}) > 0)",
         steps=((0, "red"), (0.9, "orange"), (1, "green")),
@@ -51,7 +51,7 @@ GATE = (
     ),
     number(
         "Versions refused",
-        "Is a client turned away right now? A broker closes the connection instead of answering (VER001).",
+        "Are clients rejected now? A broker closes the connection instead of answering (VER001).",
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, code=~"VER001|VER002"}})'),
         steps=((1, "red"),),
@@ -90,7 +90,7 @@ CLIENTS = (
     ),
     Panel(
         "All APIs and versions, in this range",
-        "Who speaks what at all? One line per API and version; sort by a column.",
+        "Which versions are used? One line per API and version; sort by a column.",
         "short",
         (
             Query(
@@ -105,7 +105,7 @@ CLIENTS = (
 BROKERS = (
     Panel(
         "Versions between brokers",
-        "How far is the roll? During one, two versions of an API stand side by side; after an hour it is a finding.",
+        "How far is the upgrade? During one, brokers use two versions of an API; after an hour it is a finding.",
         "short",
         (
             Query(
@@ -132,7 +132,7 @@ BROKERS = (
 BOARD = Board(
     "wirecheck-versions",
     "wirecheck / Versions and upgrade",
-    "Who speaks which versions, and whom would Kafka 4.0 cut off?",
+    "Which versions do clients use, and which would Kafka 4.0 reject?",
     (Row("The gate", GATE), Row("Clients", CLIENTS), Row("Brokers among themselves", BROKERS, folded=True)),
     (CLUSTER, API),
     "now-24h",

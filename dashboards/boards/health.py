@@ -1,4 +1,4 @@
-"""Is everything captured, read and judged in time, and where is it lost?
+"""Is everything captured, decoded and checked in time, and where is it lost?
 
 Knows the metrics of agents and of the pipeline, in the order that bytes flow. Refuses to judge Kafka. Rule: each
 place where something can be lost has a panel, and says what the loss does to the verdict.
@@ -35,7 +35,7 @@ def quantile(share: float, metric: str, where: str = "") -> str:
 NOW = (
     number(
         "Behind by",
-        "How old is the newest judged frame of the cluster that is worst? A silent one ages: leave it out above.",
+        "How old is the newest checked frame of the slowest cluster? Deselect silent clusters above.",
         "s",
         f"max(wirecheck_judged_lag_seconds{{{ON}}})",
         steps=((60, "orange"), (300, "red")),
@@ -43,7 +43,7 @@ NOW = (
     ),
     number(
         "Frame to verdict, p95",
-        "How long from the wire to a judged frame? 10 s is the promise at 20 000 frames/s on two cores.",
+        "How long does a frame take from the wire to its check? The target is 10 s at 20,000 frames/s on two cores.",
         "s",
         quantile(0.95, "wirecheck_frame_to_judged_seconds", where=f"{{{ON}}}"),
         steps=((10, "orange"), (60, "red")),
@@ -58,7 +58,7 @@ NOW = (
     ),
     number(
         "Last batch",
-        "Is the query alive? Seconds since it finished a batch; it makes one only when files come.",
+        "Is the query running? Seconds since its last batch; it runs one only when files arrive.",
         "s",
         "time() - max(wirecheck_last_batch_timestamp_seconds)",
         steps=((120, "orange"), (600, "red")),
@@ -75,7 +75,7 @@ NOW = (
     ),
     number(
         "Files set aside",
-        "Could a file not be read, since the run began? It stays where it is; log and coverage table name it.",
+        "Were files unreadable since the run began? They stay in place; log and coverage table name them.",
         "short",
         or_zero(f"sum(wirecheck_quarantined_files_total{{{ON}}})"),
         steps=((1, "orange"),),
@@ -85,7 +85,7 @@ NOW = (
 PIPELINE = (
     Panel(
         "Verdict is behind by",
-        "Is there a backlog, and of what age?",
+        "Is there a backlog, and how old is it?",
         "s",
         (Query(f"max by (cluster) (wirecheck_judged_lag_seconds{{{ON}}})", "{{cluster}}"),),
         steps=LAG,
@@ -93,27 +93,27 @@ PIPELINE = (
     ),
     Panel(
         "Frame to verdict",
-        "How does the delay spread over frames? A second band above is work that waits.",
+        "How is the delay distributed over frames? A second band above is a backlog.",
         "s",
         spread("wirecheck_frame_to_judged_seconds", f"{{{ON}}}"),
         "heatmap",
     ),
     Panel(
         "Backlog",
-        "Does work pile up? Bytes of frames files that wait.",
+        "Is there a backlog? Bytes of waiting frames files.",
         "bytes",
         (Query("sum(wirecheck_backlog_bytes)", "waiting"),),
     ),
     Panel(
         "Batch time",
-        "Is a batch slower than the files that come meanwhile?",
+        "Is a batch slower than the files that arrive in the meantime?",
         "s",
         spread("wirecheck_batch_duration_seconds"),
         "heatmap",
     ),
     Panel(
         "State",
-        "Does state stay bounded? It follows the number of connections and topics, and levels off.",
+        "Is state bounded? It follows the number of connections and topics, and levels off.",
         "bytes",
         (Query("sum by (step) (wirecheck_state_bytes)", "{{step}}"),),
         "stacked",
@@ -128,7 +128,7 @@ PIPELINE = (
 LOSS = (
     Panel(
         "Lost before or during capture",
-        "What is missing from what arrived? Dropped: agents say so. Skipped: no readable TCP.",
+        "What is missing? Dropped: lost by agents. Skipped: not readable TCP.",
         "short",
         (
             Query(gained("wirecheck_dropped_frames_total", "cluster", "$__rate_interval"), "dropped {{cluster}}"),
@@ -144,13 +144,13 @@ LOSS = (
     ),
     Panel(
         "Messages not decoded, by reason",
-        "Why could a message not be read? An unknown version asks for a newer wirecheck.",
+        "Why were messages not decoded? An unknown version needs a newer wirecheck.",
         "short",
         (Query(gained("wirecheck_undecoded_messages_total", "reason", "$__rate_interval"), "{{reason}}"),),
     ),
     Panel(
         "Input errors",
-        "Is input damaged or late? Files not read to their end, files set aside, and late frames, as they came.",
+        "Is input damaged or late? Truncated files, skipped files, and late frames.",
         "short",
         (
             Query(gained("wirecheck_input_errors_total", "cluster", "$__rate_interval"), "input errors {{cluster}}"),
@@ -168,7 +168,7 @@ LOSS = (
     ),
     Panel(
         "Versions of wirecheck",
-        "Do agents and monitor run the same release? Frames of a newer agent may not be read by an older monitor.",
+        "Do agents and monitor run the same release? An older monitor may not read frames of a newer agent.",
         "short",
         (
             Query("count by (version) (wirecheck_build_info)", "monitor {{version}}"),
@@ -179,7 +179,7 @@ LOSS = (
 BOARD = Board(
     "wirecheck-health",
     "wirecheck / Capture and pipeline health",
-    "Is everything captured, read and judged in time, and where is it lost?",
+    "Is everything captured, decoded and checked in time, and where is it lost?",
     (
         Row("Now", NOW),
         Row("Agents", AGENTS),

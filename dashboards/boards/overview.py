@@ -37,21 +37,21 @@ VERDICT = (
     ),
     number(
         "Open anomalies",
-        "Is something legal but odd? Worth a look in working hours.",
+        "Is something legal but unusual? Look at it in working hours.",
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, kind="anomaly"}})'),
         steps=ODD,
     ),
     number(
         "Blind spots",
-        "Where could the monitor not look? Gaps, encryption, connections joined midway: no verdict covers them.",
+        "What did the monitor not see? Gaps, encryption, and connections that were joined late.",
         "short",
         or_zero(f'sum(wirecheck_findings{{{ON}, kind="visibility"}})'),
         steps=((1, "purple"),),
     ),
     number(
         "Messages decoded",
-        "How much of the traffic does the verdict rest on? Share of messages read to the last byte.",
+        "How much of the traffic do results rest on? Share of completely decoded messages.",
         "percentunit",
         f'sum(rate(wirecheck_messages_total{{{ON}, outcome="decoded"}}{RATE}))'
         f" / (sum(rate(wirecheck_messages_total{{{ON}}}{RATE})) > 0)",  # a quiet minute has no share
@@ -63,7 +63,7 @@ VERDICT = (
     ),
     number(
         "Verdict is behind by",
-        "How old is the newest judged frame of the cluster that is worst? A silent one ages: leave it out above.",
+        "How old is the newest checked frame of the slowest cluster? Deselect silent clusters above.",
         "s",
         f"max(wirecheck_judged_lag_seconds{{{ON}}})",
         steps=((60, "orange"), (300, "red")),
@@ -73,7 +73,7 @@ VERDICT = (
     ),
     number(
         "Topics",
-        "How many topics does the wire speak of now? A sudden fall is a loss of sight or a deletion.",
+        "How many topics are in the traffic? A sudden decrease is a deletion or lost traffic.",
         "short",
         or_zero(f'sum(wirecheck_topics{{{ON}, state="current"}})'),
     ),
@@ -81,11 +81,11 @@ VERDICT = (
 FINDINGS = (
     worst(
         "Worst open findings",
-        "What happened? The 50 worst, causes first; a click opens the monitor's page with the evidence.",
+        "What happened? The 50 worst findings, causes first; a click opens the monitor's report with the evidence.",
     ),
     by_code(
         "Findings over time, by code",
-        "Since when is each open, and did it come back? A bar lasts while a check of that code has something open.",
+        "Since when is each code open, and did it recur? A bar lasts while the check has an open finding.",
         high=9,
         links=(onto("wirecheck-topic-identity", "Which IDs contradict each other"),),
     ),
@@ -112,7 +112,7 @@ FINDINGS = (
     ),
     Panel(
         "New and changed findings per hour",
-        "Is it getting worse? Every new finding and every change of one counts once.",
+        "Is it getting worse? Every new or changed finding counts once.",
         "short",
         (Query(gained("wirecheck_finding_revisions_total", "code", "1h") + " > 0", "{{code}}"),),
     ),
@@ -126,13 +126,13 @@ FINDINGS = (
 TRAFFIC = (
     Panel(
         "Exchanges by API",
-        "What do clients and brokers talk about? The ten busiest APIs, requests with their responses per second.",
+        "Which APIs are busiest? The top ten, in exchanges per second.",
         "reqps",
         (Query(f"topk(10, sum by (api) (rate(wirecheck_exchanges_total{{{ON}}}{RATE})))", "{{api}}"),),
     ),
     Panel(
         "Messages not read",
-        "What is missing from the verdict? Undecoded: an unknown layout. Malformed: bytes that break a known one.",
+        "What is missing from results? Undecoded: an unknown layout. Malformed: bytes that break a known one.",
         "short",
         (
             Query(
@@ -142,7 +142,7 @@ TRAFFIC = (
     ),
     Panel(
         "Connections by transport",
-        "Is traffic hidden by encryption? What is encrypted is counted and never judged.",
+        "How much traffic is encrypted? It is counted but not checked.",
         "cps",
         (Query(f"sum by (transport) (rate(wirecheck_connections_total{{{ON}}}{RATE}))", "{{transport}}"),),
     ),
@@ -154,7 +154,7 @@ TRAFFIC = (
     ),
     Panel(
         "Bytes lost before us",
-        "Is some of it lost before it was captured? Any lost bytes leave gaps.",
+        "Are packets lost before they are captured? Lost bytes leave gaps.",
         "bytes",
         (Query(gained("wirecheck_unseen_bytes_total", "cluster", "$__rate_interval"), "{{cluster}}"),),
         steps=((1, "orange"),),
@@ -164,7 +164,7 @@ TRAFFIC = (
 BOARD = Board(
     "wirecheck-overview",
     "wirecheck / Overview",
-    "Is anything wrong, and can the answer be believed?",
+    "Is anything wrong, and is the data complete?",
     (Row("Verdict", VERDICT), Row("Findings", FINDINGS), Row("Traffic and coverage", TRAFFIC, folded=True)),
     events=(RECREATED, MONITOR_RESTARTED, ALERTED),
 )

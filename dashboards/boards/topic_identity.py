@@ -1,4 +1,4 @@
-"""Do all brokers and clients agree on which topic is which?
+"""Do all brokers and clients agree on topic IDs?
 
 Knows the checks about topic ids and who they blame: controllers, brokers, clients. Refuses to name topics: names are
 in the findings table, never in labels. Rule: recreations stand beside contradictions, because one explains the other.
@@ -54,7 +54,7 @@ STATE = (
     ),
     number(
         "Ids without a name",
-        "Is an ID used that nothing named yet? Normal just after the capture began; later, Metadata was not captured.",
+        "Are IDs used without a known name? Normal when a capture begins; later, Metadata is not captured.",
         "short",
         or_zero(f'sum(wirecheck_topics{{{ON}, state="unresolved"}})'),
         steps=((1, "purple"),),
@@ -75,7 +75,7 @@ HISTORY = (
     ),
     by_code(
         "Codes about identity over time",
-        "Which contradiction came first, and which went with it? Compare with the recreations drawn through.",
+        "Which contradiction came first? Compare with the annotated recreations.",
         f", {IDENTITY}",
     ),
     Panel(
@@ -88,14 +88,14 @@ HISTORY = (
     ),
     Panel(
         "Topics recreated, per hour",
-        "Does the trouble begin with a recreation? Compare the times.",
+        "Did the fault begin with a recreation? Compare the times.",
         "short",
         (Query(gained("wirecheck_topics_recreated_total", "cluster", "1h"), "{{cluster}}"),),
         "bars-over-time",
     ),
     Panel(
         "Old IDs still in use, by code",
-        "Who has not noticed a recreation? It should fall to zero within the clients' metadata.max.age (5 minutes).",
+        "Who still uses an old ID? It should decrease to zero within metadata.max.age.ms (5 minutes).",
         "short",
         (Query(f"sum by (code) (wirecheck_findings{{{ON}, {STALE}}})", "{{code}}"),),
     ),
@@ -107,7 +107,7 @@ HISTORY = (
     ),
     Panel(
         "Controllers, leaders and replicas",
-        "Is there more than one authority? CTL001: two controllers give orders; CTL002: two leaders in one epoch.",
+        "Are there two controllers or leaders? CTL001: two controllers are active; CTL002: two leaders in one epoch.",
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"CTL.+"}})', "{{code}} {{kind}}"),),
         wide=12,
@@ -125,7 +125,7 @@ HISTORY = (
 BOARD = Board(
     "wirecheck-topic-identity",
     "wirecheck / Topic identity",
-    "Do all brokers and clients agree on which topic is which?",
+    "Do all brokers and clients agree on topic IDs?",
     (Row("Now", STATE), Row("How it came", HISTORY)),
     span="now-24h",
     events=(RECREATED, ALERTED),

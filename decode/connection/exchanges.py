@@ -79,6 +79,8 @@ class Connection:
     cut_segments: int = 0
     proxied_for: Peer | None = None
     """Whom the PROXY header that it began with names. Anybody can send one: it is shown, and `client` holds."""
+    unlisted: int = 0
+    """So many connections that are over and got no answer, as one: the facts are sums, the peers are unnamed."""
 
     @property
     def is_guess(self) -> bool:

@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Exchanges", "Follower", "Limits"]
 
 
+MOST_OBJECTS = 20_000
+"""Connections that are kept as objects between two calls; they take some 3 kB each, parked ones 100 bytes."""
+
+
 class Follower:
     """Follows the connections of a whole capture or of one bucket of it."""
 
@@ -100,7 +104,10 @@ class Follower:
         for connection in connections:
             if connection is not None:
                 self._connections[connection.key] = connection
-        return self._hand_out()
+        found = self._hand_out()
+        if len(self._connections) > MOST_OBJECTS and not self._shared.tapped:
+            self._park()
+        return found
 
     def expect(self, agents: Iterable[str]) -> None:
         """These agents may show what others show; one that is not expected is known by its frames."""
@@ -128,13 +135,22 @@ class Follower:
                 self._shared.recount(connection)
         return self._hand_out()
 
-    def drain(self) -> Exchanges:
-        """The capture has ended: everything still open is closed and said."""
+    def drain(self, most: int | None = None) -> Exchanges:
+        """The capture has ended: everything still open, or so many of those that began first, is closed and handed
+        out.
+        """
         self._shared.output.begin(b"")
-        self._touch(self._parked.keys())
-        for connection in self._in_order():
+        where = self._parked_serials()
+        first = sorted([*where, *(connection.serial for connection in self._connections.values())])[:most]
+        self._touch([where[serial] for serial in first if serial in where])
+        for connection in self._in_order()[: len(first)]:
             flush(self._shared, connection)
         return self._hand_out()
+
+    @property
+    def open(self) -> int:
+        """Connections that are followed."""
+        return self._shared.open
 
     @property
     def refused(self) -> int:

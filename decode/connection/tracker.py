@@ -254,7 +254,9 @@ def _fits(shared: Shared, connection: Connection, direction: Direction, seq: i64
     """Whether a SYN is this connection's own: seen before, or late in a shuffled capture."""
     if direction.start_seen:
         return direction.began_at(seq)
-    if connection.life != OPEN or shared.frame.ts_ns - connection.started_ns >= YOUNG_NS:
+    frame, other = shared.frame, connection.other(direction)
+    answers = frame.flags & ACK != 0 and other.start_seen and other.began_at(frame.ack)  # however often it was sent
+    if connection.life != OPEN or (not answers and frame.ts_ns - connection.started_ns >= YOUNG_NS):
         return False
     if direction.stream == UNSEEN:
         direction.begin(seq)
@@ -316,7 +318,7 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
     direction.payload_bytes += length
     connection.remember_acknowledged(ts_ns, bounds.half_slack_ns, bounds.half_slack_frames)
     seq = frame.seq + (1 if flags & SYN else 0)
-    if flags & ACK:
+    if flags & ACK and not _refuses(connection, frame):
         _learn_start(direction, other, frame, seq)
         other.acknowledge(frame.ack, by_second)
         other.note_lacking(ts_ns)
@@ -344,6 +346,15 @@ def _on_segment(shared: Shared, connection: Connection) -> None:
         progress(shared, connection)
     set_closing(shared, connection, ts_ns)
     set_deadline(shared, connection)
+
+
+def _refuses(connection: Connection, frame: Frame) -> bool:
+    """Whether a reset answers a SYN on the ports of a connection of before: it acknowledges that SYN, and nothing of
+    the connection (RFC 9293, 3.10.7.1).
+    """
+    again = connection.again
+    asked = again.client_seq != UNSET and frame.side != again.client
+    return frame.flags & RST != 0 and asked and frame.ack == again.client_seq
 
 
 def _learn_start(direction: Direction, other: Direction, frame: Frame, seq: i64) -> None:

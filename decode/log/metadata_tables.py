@@ -40,7 +40,9 @@ JUDGED: Wanted = {
     ("PartitionRecord", "record"): (
         "partition_id", "topic_id", "replicas", "isr", "leader", "leader_epoch", "partition_epoch",
     ),
-    ("PartitionChangeRecord", "record"): ("partition_id", "topic_id", "replicas", "isr", "leader"),
+    ("PartitionChangeRecord", "record"): (
+        "partition_id", "topic_id", "replicas", "isr", "leader", "leader_recovery_state",
+    ),
     ("FeatureLevelRecord", "record"): ("name", "feature_level"),
     ("RegisterBrokerRecord", "record"): ("broker_id", "broker_epoch", "incarnation_id", "fenced", *_ENDPOINTS),
     ("UnregisterBrokerRecord", "record"): ("broker_id", "broker_epoch"),

@@ -25,9 +25,9 @@ from wirecheck.judge.checks.topics import (
     bindings,
     cluster_ids,
     drafts,
-    stranger_check,
     topic_id_uses,
     topic_ids,
+    unauthenticated_host_check,
 )
 from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
@@ -43,7 +43,7 @@ FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "LOG": ("The metadata log", (log_agreement,)),
     "GRP": ("Groups, offsets and producers", (groups,)),
     "ADM": ("Topic administration", (administration,)),
-    "CLU": ("Clusters", (cluster_ids, stranger_check)),
+    "CLU": ("Clusters", (cluster_ids, unauthenticated_host_check)),
     "DRF": ("Draft dialects", (drafts,)),
     "WIR": ("Messages on the wire", (wire_format,)),
     "VIS": ("Blind spots", (visibility,)),

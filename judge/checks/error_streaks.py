@@ -7,12 +7,12 @@ surely came before the first success or after the last. Connections of one clien
 itself: what one of them is granted does not hide that another is refused.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from wirecheck.decode.schemas import errors
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, Claim, Run, Runs
+from wirecheck.judge.claims.claim import OTHERS, SLOT_NS, SUCCESS, Claim, Runs
 from wirecheck.judge.thresholds import SECOND_NS
 
 
@@ -112,14 +112,6 @@ def sides(errors: Iterable[Streak], success: Streak | None) -> tuple[list[Streak
             before += [Streak(1, one.first_ns, one.first_ns, one.errors)] if one.first_ns < success.first_ns else []
             after += [Streak(1, one.last_ns, one.last_ns, one.errors)] if one.last_ns > success.last_ns else []
     return before, after
-
-
-def every_run(runs: Runs, errors: Collection[str] | None = None) -> Iterator[Run]:
-    """Counts and times of all answers, or of those with some errors."""
-    for error, slots in runs.items():
-        if errors is None or error in errors:
-            for ports in slots.values():
-                yield from ports.values()
 
 
 def goes_on(claim: Claim, since_ns: int, for_ns: int) -> bool:

@@ -6,7 +6,7 @@ Rule: merging is commutative and associative: first is the least sighting, last 
 peaks take the maximum. State that cannot be told by these four does not belong in one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -251,6 +251,14 @@ def add_run(found: dict[str, Run], port: str, run: Run) -> None:
         known[COUNT] += run[COUNT]
         known[FIRST] = min(known[FIRST], run[FIRST])
         known[LAST] = max(known[LAST], run[LAST])
+
+
+def every_run(runs: Runs, errors: Collection[str] | None = None) -> Iterator[Run]:
+    """Counts and times of all answers, or of those with some errors."""
+    for error, slots in runs.items():
+        if errors is None or error in errors:
+            for ports in slots.values():
+                yield from ports.values()
 
 
 def few_ports(found: dict[str, Run]) -> dict[str, Run]:

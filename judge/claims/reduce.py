@@ -165,6 +165,8 @@ class Rows:
     """The error code of each row, where answers are counted over time."""
     apart: Column | None = None
     """By what answers over time are kept apart; by the client's port where that is None."""
+    since: Ints | None = None
+    """The time that says in which slot each row counts, where that is not its own."""
 
     def where(self, mask: NDArray[Any]) -> "Rows":
         return Rows(
@@ -176,6 +178,7 @@ class Rows:
             {name: (ts[mask], values[mask]) for name, (ts, values) in self.latest.items()} if self.latest else None,
             None if self.error is None else self.error[mask],
             self.apart.take(mask) if self.apart else None,
+            None if self.since is None else self.since[mask],
         )
 
 
@@ -217,7 +220,7 @@ def over_time(rows: Rows, group: Ints, sightings: Sightings) -> dict[int, Runs]:
     if rows.error is None:
         return found
     ts_ns, port = sightings.ts_ns[rows.message], rows.apart or sightings.port.take(rows.message)
-    slot = ts_ns // SLOT_NS
+    slot = (ts_ns if rows.since is None else rows.since) // SLOT_NS
     each, sample = grouped([Column(group), Column(rows.error), Column(slot), port])
     first, last, counts = spans(ts_ns, each, len(sample))
     for number, row in enumerate(sample.tolist()):

@@ -7,7 +7,7 @@ Rule: a client of two clusters has a row in each.
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.claim import FIRST, LAST, Claim, Subject, every_run
 from wirecheck.judge.results.result_table import ResultRow
 
 
@@ -27,6 +27,9 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             for word in claim.tally:
                 api, _, version = word.rpartition(":")
                 used.setdefault(api, set()).add(int(version))
+        runs = [run for claim in requests for run in every_run(claim.runs)]
+        times = [ts_ns for claim in requests for ts_ns in (claim.first.ts_ns, claim.last.ts_ns)]
+        times += [ts_ns for run in runs for ts_ns in (run[FIRST], run[LAST])]
         body = {
             "withdrawn": False,
             "cluster": cluster,
@@ -36,7 +39,7 @@ def clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
             "software_version": software["version"] if software else None,
             "apis": [{"api": api, "versions": sorted(used[api])} for api in sorted(used)],
             "requests": sum(claim.count for claim in requests),
-            "first_seen": min(claim.first.ts_ns for claim in requests),
-            "last_seen": max(claim.last.ts_ns for claim in requests),
+            "first_seen": min(times),
+            "last_seen": max(times),
         }
         yield ResultRow("clients", "|".join((key, *subject[1:])), body)

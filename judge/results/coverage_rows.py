@@ -1,6 +1,7 @@
 """Rows of the coverage table: how much of the traffic a verdict rests on.
 
-Knows: what is counted, per connection and per agent, and by which name. Does not know what was wrong.
+Knows: what is counted, per connection and per agent, and by which name; which endpoints, topics and clients are of no
+known cluster, so that nothing is compared with them. Does not know what was wrong.
 Rule: totals are sums over rows of one measure; a count of nothing has no row. A measure is only added, never renamed.
 """
 
@@ -25,6 +26,8 @@ CUMULATIVE = (
     "limits_hit",
 )
 """Facts of a connection that only grow: the greatest value told holds."""
+OTHERS, MOST_ENDPOINTS = "(others)", 100
+"""No endpoint is called so; anybody can make a server that states any ClusterId."""
 LOSSES = {"unseen_bytes", "skipped_bytes", "resynchronised"}
 """Of what does not speak Kafka nothing is missing."""
 
@@ -64,6 +67,42 @@ def marks(_agents: Subject, context: CheckContext) -> Iterator[ResultRow]:
         yield counted(f"{agent}|{what}|{detail}", None, what, count, detail)
     for agent in sorted(context.agents.absent):
         yield counted(f"{agent}|absent", None, "input_errors", 1, f"{agent}: its files were expected and none arrived")
+
+
+def unassigned_endpoints(_servers: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """Endpoints whose cluster is not known, the first by name; and how many more there are."""
+    clusters = context.clusters
+    unknown = {end for group in clusters.groups if group.cluster is None for end in group.endpoints}
+    found = sorted(unknown | clusters.disputed)
+    for endpoint in found[:MOST_ENDPOINTS]:
+        yield unassigned("endpoints", endpoint)
+    if len(found) > MOST_ENDPOINTS:
+        yield unassigned("endpoints", OTHERS, len(found) - MOST_ENDPOINTS)
+
+
+def unassigned_topics(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """A topic of such endpoints, by its name; by its ID where they name none."""
+    kinds = unassigned_kinds(subject, context)
+    if kinds - {"absence"} and not (subject[0] == "id" and "binding" in kinds):
+        yield unassigned("topics", subject[1])
+
+
+def unassigned_clients(subject: Subject, context: CheckContext) -> Iterator[ResultRow]:
+    """A client of such endpoints."""
+    if "client" in unassigned_kinds(subject, context):
+        _, client_id, host = subject
+        yield unassigned("clients", f"{client_id} ({host})")
+
+
+def unassigned_kinds(subject: Subject, context: CheckContext) -> set[str]:
+    """What kinds of claims were made about a subject in clusters that are not known."""
+    places = context.clusters.unassigned
+    return {kind for place, kind in context.filed_for(subject).claims if place in places} if places else set()
+
+
+def unassigned(what: str, which: str, count: int = 1) -> ResultRow:
+    measure = f"unassigned_{what}"
+    return counted(f"{measure}|{which}", None, measure, count, which)
 
 
 def counted(identity: str, connection: str | None, measure: str, count: int, detail: str | None) -> ResultRow:

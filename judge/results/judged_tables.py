@@ -260,14 +260,27 @@ COVERAGE = ResultTable(
     "How much of the traffic was captured and read. One row per connection and measure.",
     (
         *REVISION,
-        Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because the connection was renamed."),
+        Column("withdrawn", pa.bool_(), "True if the row is no longer valid, because what it counts was renamed."),
         Column("connection", TEXT, "Connection; null for measures that are not about one."),
-        Column("measure", TEXT, "Name of the measure."),
+        Column(
+            "measure",
+            TEXT,
+            "Name of the measure. A row of unassigned_endpoints, unassigned_topics or unassigned_clients is one whose"
+            " cluster is not known.",
+        ),
         Column("count", pa.int64(), "Value of the measure."),
-        Column("detail", TEXT, "Subdivision of the measure: the reason, or the error's line."),
+        Column("detail", TEXT, "Subdivision of the measure: the reason, the error's line, or the endpoint."),
     ),
-    rows={"connection": "coverage_rows.connections", "agent": "coverage_rows.marks"},
-    reads={"connection": "connection:connection", "agent": "agent:mark"},
+    rows={
+        "connection": "coverage_rows.connections",
+        "agent": "coverage_rows.marks",
+        "server": "coverage_rows.unassigned_endpoints",
+        "name": "coverage_rows.unassigned_topics",
+        "id": "coverage_rows.unassigned_topics",
+        "client": "coverage_rows.unassigned_clients",
+    },
+    reads={"connection": "connection:connection", "agent": "agent:mark", "server": "-"}
+    | dict.fromkeys(("name", "id", "client"), "-"),
 )
 """The JSON has its sums."""
 

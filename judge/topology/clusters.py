@@ -184,6 +184,11 @@ class Clusters:
             found[id(group)].add((claim["broker"], host_of(claim["address"])))
         return found
 
+    @cached_property
+    def unassigned(self) -> set[int]:
+        """By group's identity those that are shown under no cluster."""
+        return {id(group) for group in (*self.groups, self.unknown) if group.cluster is None}
+
     def place(self, endpoint: str, ts_ns: int) -> Place | None:
         found = None
         for place in self.places.get(endpoint, []):

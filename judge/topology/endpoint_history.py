@@ -15,8 +15,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from wirecheck.decode.peer import Peer
-from wirecheck.judge.claims.claim import SLOT_NS, Claim, Runs, slot_of
+from wirecheck.judge.claims.claim import COUNT, SLOT_NS, Claim, Runs, every_run, slot_of
 
+REQUESTS = "client"
+"""The kind of claims that count every request, by the slot in which its connection began."""
 ACCEPTED = "accepted"
 """How a ClusterId was stated that a request carried, and not an answer."""
 Births = dict[str, list[tuple[int, str]]]
@@ -146,17 +148,21 @@ def cut(claim: Claim, at_ns: int) -> tuple[Claim, Claim]:
         peak = {name: value for name, value in claim.peak.items() if belongs(name, slot, early=early)}
         runs = runs_of(claim.runs, at_ns, early=early)
         parts.append(Claim(claim.kind, claim.key, seen, tally=tally, peak=peak, runs=runs))
-    parts[0].count = early_count(claim, parts[0])
+    parts[0].count = early_count(claim, *parts)
     parts[1].count = claim.count - parts[0].count
     return parts[0], parts[1]
 
 
-def early_count(claim: Claim, early: Claim) -> int:
-    """How often it was said before: by its slots where they count all of it, else once, which is low."""
+def early_count(claim: Claim, early: Claim, late: Claim) -> int:
+    """How often it was said before: by its slots where they count all of it, else once, which is low. Of requests what
+    does not count later; the oldest slots may be gone.
+    """
     slots = {name: n for name, n in claim.tally.items() if slot_of(name) is not None}
-    if sum(slots.values()) != claim.count:
-        return 1
-    return min(max(1, sum(n for name, n in slots.items() if name in early.tally)), claim.count - 1)
+    if claim.kind == REQUESTS:
+        before = claim.count - sum(run[COUNT] for run in every_run(late.runs))
+    else:
+        before = sum(n for name, n in slots.items() if name in early.tally) if sum(slots.values()) == claim.count else 1
+    return min(max(1, before), claim.count - 1)
 
 
 def runs_of(runs: Runs, at_ns: int, *, early: bool) -> Runs:

@@ -18,8 +18,9 @@ from wirecheck.judge.topology.membership import Node, pairs
 
 AT, MARGIN_MS, COMMON_SLOTS = "at:", 1_000, 3
 """In so many slots of 10 s both must show the log: leaders of one quorum do so in turn."""
-BESIDE_NS = 30_000_000_000
-"""So long both ids must be reported beside each other: brokers take a change over within it."""
+BESIDE_NS = 20_000_000_000
+"""So long both ids must be reported beside each other. One broker never does that; it is less than the grace after
+which the brokers of one of two clusters would be stale."""
 Reports = Callable[[str, str], tuple[Claim, int] | None]
 """From an endpoint and a topic id to its first report there, and when it was reported or served there last."""
 

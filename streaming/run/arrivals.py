@@ -21,8 +21,8 @@ from threading import Lock
 from pyarrow import fs
 
 from wirecheck.streaming.checkpoint import BatchFiles, Position
-from wirecheck.streaming.steps.quarantine import whose
-from wirecheck.streaming.store.storage import at, is_local, local
+from wirecheck.streaming.steps.quarantine import FOREIGN_NUMBER, metadata_at, whose
+from wirecheck.streaming.store.storage import Place, at, is_local, local
 
 LIST_S = 5.0
 FAR_LIST_S = 30.0
@@ -89,7 +89,7 @@ class Arrivals:
         self._folder: Folder = OnDisk(local(frames)) if is_local(frames) else Elsewhere(*at(frames))
         self._agents = {name: ArrivedFiles(position) for name, position in positions.items()}
         self._due_s = -math.inf
-        self.begun_anew: Mapping[str, tuple[int, int]] = {}
+        self.restarted: Mapping[str, tuple[int, int]] = {}
         """Agents whose numbers went back: the last there is, and the next that would be read."""
         self.there: Mapping[str, set[int]] = {}
         """The numbers of each agent's files, as the last look everywhere found them and until the next one."""
@@ -140,20 +140,38 @@ class Arrivals:
             if (known := whose(file)) is not None:
                 there.setdefault(known[0], set()).add(known[1])
             else:
-                strangers[file] = {1}  # an agent of its own
+                strangers[file] = {FOREIGN_NUMBER}  # an agent of its own
+        for name, numbers in list(there.items()):
+            strange = [*self._far_ahead(name, numbers)]
+            strangers |= {file_name(name, number): {FOREIGN_NUMBER} for number in strange}
+            there[name] = numbers.difference(strange)
+        there = {name: numbers for name, numbers in there.items() if numbers}
         for name, numbers in {**there, **strangers}.items():
             agent = self._agents.setdefault(name, ArrivedFiles())
             for number in filter(agent.wants, numbers):
                 file = file_name(name, number)
                 if (found := listed[file] or self._folder.file(file)) is not None:
                     agent.waiting[number] = found
-        self.begun_anew = {name: numbers for name, numbers in map(self._anew, there.items()) if numbers}
+        self.restarted = {name: numbers for name, numbers in map(self._restarted, there.items()) if numbers}
         now_s = time.monotonic()
         self._vanished(there.keys() | strangers.keys(), there, now_s)
         self._due_s = now_s + max(self._folder.list_s, REST * (now_s - began_s))
         return there
 
-    def _anew(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
+    def _far_ahead(self, name: str, numbers: set[int]) -> Iterator[int]:
+        """Those that no agent's file can have: far ahead of its others, in a file that holds no frames of it. Whoever
+        may write a file here could make all later ones of the agent look old.
+        """
+        agent = self._agents.get(name, ArrivedFiles())
+        wanted = sorted(filter(agent.wants, numbers))
+        newest = agent.newest() or (wanted or [0])[0]
+        for number in wanted:
+            if number <= newest + MOST_AWAITED or self._folder.holds(file_name(name, number), name, number):
+                newest = max(newest, number)
+            else:
+                yield number
+
+    def _restarted(self, one: tuple[str, set[int]]) -> tuple[str, tuple[int, int] | None]:
         """Older files leave first: where the last one that was read has gone and older numbers are there, those are
         other files, of an agent that lost its place and counts from 1 again.
         """
@@ -200,7 +218,7 @@ class Arrivals:
                 agent = self._agents.setdefault(name, ArrivedFiles())
                 agent.position = position
             for file in batch.files:
-                name, number = whose(file) or (file, 1)
+                name, number = (file, FOREIGN_NUMBER) if file in batch.after else whose(file) or (file, FOREIGN_NUMBER)
                 self._agents.setdefault(name, ArrivedFiles()).waiting.pop(number, None)
 
     def waiting(self) -> tuple[int, int]:
@@ -220,7 +238,7 @@ def in_turn(agent: ArrivedFiles) -> list[tuple[int, File]]:
 
 
 def file_name(agent: str, number: int) -> str:
-    stranger = number == 1 and agent.endswith(".parquet")
+    stranger = number == FOREIGN_NUMBER and agent.endswith(".parquet")
     return agent if stranger else f"{agent}-{number:010d}.parquet"
 
 
@@ -237,10 +255,25 @@ class Folder:
         """None where it is not, or has no bytes."""
         raise NotImplementedError
 
+    def place(self, name: str) -> Place:
+        """The file system and its path there."""
+        raise NotImplementedError
+
+    def holds(self, name: str, agent: str, number: int) -> bool:
+        """Whether a file says of itself that it is this agent's of that number."""
+        try:
+            stated = metadata_at(*self.place(name))
+        except (OSError, ValueError):
+            return False
+        return (stated.agent, stated.file_seq) == (agent, number)
+
 
 class OnDisk(Folder):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def place(self, name: str) -> Place:
+        return fs.LocalFileSystem(), str(self.folder / name)
 
     def listed(self) -> Mapping[str, File | None]:
         return dict.fromkeys(os.listdir(self.folder))  # noqa: PTH208 - a Path a name would cost more than the call
@@ -267,6 +300,9 @@ class Elsewhere(Folder):
 
     def file(self, name: str) -> File | None:
         return file_of(self.system.get_file_info(f"{self.folder}/{name}"))
+
+    def place(self, name: str) -> Place:
+        return self.system, f"{self.folder}/{name}"
 
 
 def file_of(info: fs.FileInfo) -> File | None:

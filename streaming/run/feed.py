@@ -91,8 +91,8 @@ class Feed:
 
     def warnings(self) -> Iterator[str]:
         """What a person has to see to; each is said once."""
-        for agent in sorted(self.arrivals.begun_anew.keys() - self.warned):
-            last, following = self.arrivals.begun_anew[agent]
+        for agent in sorted(self.arrivals.restarted.keys() - self.warned):
+            last, following = self.arrivals.restarted[agent]
             self.warned.add(agent)
             yield (
                 f"agent {agent} counts its files from 1 again (up to {last:,}, while {following - 1:,} were read): "

@@ -24,10 +24,10 @@ LAST_S = 5
 
 
 @contextmanager
-def house_kept(plan: Plan, say: Say, lease: Lease | None = None) -> Iterator[None]:
+def table_maintenance(plan: Plan, say: Say, lease: Lease | None = None) -> Iterator[None]:
     """Meanwhile; at the end of a monitor that judges what is there once more."""
     stopping = Event()
-    thread = Thread(target=keep_house, args=(plan, say, stopping, lease), daemon=True, name="housekeeping")
+    thread = Thread(target=maintain_tables, args=(plan, say, stopping, lease), daemon=True, name="housekeeping")
     thread.start()
     try:
         yield
@@ -38,7 +38,7 @@ def house_kept(plan: Plan, say: Say, lease: Lease | None = None) -> Iterator[Non
         tidy(plan, say)
 
 
-def keep_house(plan: Plan, say: Say, stopping: Event, lease: Lease | None) -> None:
+def maintain_tables(plan: Plan, say: Say, stopping: Event, lease: Lease | None) -> None:
     while not stopping.wait(EVERY_S) and not lost(lease):
         tidy(plan, say)
 

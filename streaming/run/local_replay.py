@@ -13,9 +13,9 @@ from pathlib import Path
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
+from wirecheck.streaming.store.latest_rows import LatestRows
 from wirecheck.streaming.store.result_tables import from_ipc
 from wirecheck.streaming.store.run_result import Result
-from wirecheck.streaming.store.standing_rows import StandingRows
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are judged together, at most: each batch has a price of its own, and is held as a whole."""
@@ -32,21 +32,21 @@ class LocalReplay:
 
     def __init__(self, settings: Settings) -> None:
         self.loop = Loop(replace(settings, buckets=min(settings.buckets, BUCKETS)))
-        self._standing = StandingRows()
+        self._latest = LatestRows()
 
     def judge(self, files: Iterable[Path]) -> None:
         """Files that are judged together."""
         self.loop.batch(files)
         for row in self.loop.told:
-            self._standing.add(row.route, from_ipc(row.cell))
+            self._latest.add(row.route, from_ipc(row.cell))
         self.loop.told.clear()
 
     def result(self) -> Result:
-        return self._standing.result()
+        return self._latest.result()
 
     def write(self, out: Path) -> None:
         """The result tables, as a replay leaves them."""
-        self._standing.write(out)
+        self._latest.write(out)
 
 
 def of_files(files: list[Path], settings: Settings) -> LocalReplay:

@@ -149,8 +149,8 @@ class Histogram:
 def document() -> str:
     """docs/metrics.md: what the monitor exports."""
     rows = [
-        f"| `{PREFIX}{named.name}` | {named.kind} | {', '.join(named.labels) or '-'} | {named.meaning} |"
-        for named in METRICS
+        f"| `{PREFIX}{one.name}` | {one.kind} | {', '.join(f'`{label}`' for label in one.labels)} | {one.meaning} |"
+        for one in METRICS
     ]
     return "\n".join([HEAD, "| name | type | labels | meaning |", "|---|---|---|---|", *rows, TAIL])
 

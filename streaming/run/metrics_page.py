@@ -194,7 +194,7 @@ class Page(Collector):
         self.once["findings"] |= set(counted)
         return {**dict.fromkeys(self.once["findings"], 0.0), **counted}
 
-    def hear(self, query: Query, batch_s: float | None = None) -> None:
+    def update(self, query: Query, batch_s: float | None = None) -> None:
         with self.lock:
             self.query = query
             if batch_s is not None:

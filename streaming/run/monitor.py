@@ -31,7 +31,7 @@ from wirecheck.streaming.checkpoint import CheckpointRefused
 from wirecheck.streaming.run.arrivals import Arrivals
 from wirecheck.streaming.run.failure import in_one_line, retried, worker_died
 from wirecheck.streaming.run.feed import Feed, opened
-from wirecheck.streaming.run.housekeeping import house_kept
+from wirecheck.streaming.run.housekeeping import table_maintenance
 from wirecheck.streaming.run.metrics_page import Page, Query
 from wirecheck.streaming.run.plan import MonitorError, Plan, Say
 from wirecheck.streaming.run.resources import exclusive, served, stop_signals, workplace
@@ -45,8 +45,8 @@ from wirecheck.streaming.steps.frames_folder import FramesError, first_of, label
 from wirecheck.streaming.steps.quarantine import whose
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.store import result_folder
+from wirecheck.streaming.store.latest_rows import LatestRows
 from wirecheck.streaming.store.lease import Lease, LeaseLost, LeaseRefused, fenced
-from wirecheck.streaming.store.standing_rows import StandingRows
 from wirecheck.streaming.store.storage import at, is_local, local, why
 
 LOOK_S = 0.2
@@ -102,7 +102,7 @@ def begin(settings: Settings, watch: "Watch") -> None:
             spark = open_session(
                 Session(work, memory=f"{plan.heap_bytes >> 20}m", lasting=not plan.once, verbose=settings.verbose)
             )
-            with house_kept(plan, say, watch.lease):
+            with table_maintenance(plan, say, watch.lease):
                 run_with_restarts(spark, job, settings, watch)
         except OF_SPARK as failure:  # words in Java, which is there until it is closed
             if watch.stopping.is_set():  # who asked for an end told Java, too: as timeout(1) does
@@ -121,7 +121,7 @@ def run_with_restarts(spark: SparkSession, job: Job, settings: Settings, watch: 
     repeated: list[str] | None = None
     while True:
         try:
-            return retried(partial(attend, spark, job, settings, watch))
+            return retried(partial(supervise, spark, job, settings, watch))
         except PySparkException as failure:
             batch = checkpoint.newest_files(watch.plan.checkpoint)
             if not worker_died(str(failure)) or batch == repeated:
@@ -140,7 +140,7 @@ def prepared(plan: Plan, settings: Settings, page: Page) -> tuple[Job, Settings,
         feed = opened(plan, page.alive)
     agents = present(feed.arrivals, plan)
     restore(page, plan, opened_checkpoint.run)
-    page.hear(measured(None, feed.waiting()))  # what waits is shown from the start, not once the query has begun
+    page.update(measured(None, feed.waiting()))  # what waits is shown from the start, not once the query has begun
     frames = str(local(plan.frames)) if is_local(plan.frames) else plan.frames.rstrip("/")
     job = Job(frames, plan.out, plan.checkpoint, opened_checkpoint.query, opened_checkpoint.run, tables=tables)
     return job, replace(settings, agents=agents), feed
@@ -203,7 +203,7 @@ def restore(page: Page, plan: Plan, run: str) -> None:
     if checkpoint.committed(plan.checkpoint) < 0:
         return
     for table in SHOWN:
-        held = StandingRows()
+        held = LatestRows()
         for part in result_folder.read(plan.out, table, run, open_rows.COLUMNS.get(table)):
             held.add(table, part)
         page.take(held.tables())
@@ -256,7 +256,7 @@ class Watch:
             self.say(f"{endpoint}: {messages} as {draft}: use `--dialect {draft}`")
 
 
-def attend(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:
+def supervise(spark: SparkSession, job: Job, settings: Settings, watch: Watch) -> StreamingQuery:
     """Run the query, watch until it ends or is to end; a batch that runs is finished first."""
     feed = watch.found.pop() if watch.found else opened(watch.plan, watch.page.alive)
     query = start(spark, job, settings, partial(watch.batch_written, feed), feed)
@@ -282,9 +282,9 @@ def watched(query: StreamingQuery, feed: Feed, watch: Watch) -> None:
         if ended:
             shown = progress["batchId"]
             batch_s = progress["durationMs"]["triggerExecution"] / 1000 - feed.waited_s.get(shown, 0)
-            watch.page.hear(measured(progress, feed.waiting()), batch_s)
+            watch.page.update(measured(progress, feed.waiting()), batch_s)
         elif rounds % ROUNDS == 0:
-            watch.page.hear(measured(progress, feed.waiting()))
+            watch.page.update(measured(progress, feed.waiting()))
             for line in feed.warnings():
                 watch.say(line)
         if not busy:

@@ -22,7 +22,7 @@ PACKAGES = ("pyspark", "pandas", "pyarrow", "protobuf", "prometheus-client")
 HELD_MB = HEAP_MB + 600
 """Java's heap at its largest, Java beside it, and its Pythons: more than a replay or a monitor was seen to hold."""
 ENOUGH_MB = 2 * HELD_MB
-ROOM_MB = 2000
+FREE_MB = 2000
 PATIENCE_S = 600
 IMPORTS = """
 import time
@@ -124,7 +124,7 @@ def memory() -> Iterator[Seen]:
 def disk() -> Iterator[Seen]:
     folder = tempfile.gettempdir()
     free_mb = shutil.disk_usage(folder).free // 1_000_000
-    enough = free_mb >= ROOM_MB
+    enough = free_mb >= FREE_MB
     fix = "" if enough else "free disk space, or set TMPDIR to a directory with 2 GB"
     yield Seen("disk", "ok" if enough else "warn", f"{free_mb:,} MB free in {folder}", fix)
 

@@ -20,6 +20,7 @@ from wirecheck.decode.dialect import read
 from wirecheck.decode.message import Messages
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.agent_marks import MARKS
+from wirecheck.judge.claims import unlisted
 from wirecheck.judge.claims.claim import Claim, Sighting, merged
 from wirecheck.judge.claims.extraction import claims, pack
 from wirecheck.judge.failures import described as error_of
@@ -49,7 +50,8 @@ def decode_row(row: Tagged, settings: Settings) -> Tagged:
     if row.route != EXCHANGES:
         return row
     exchanges = from_cell(row.cell, Exchanges, Messages, Connection, Peer)
-    parts = list(stated(exchanges, settings))
+    listed, others = unlisted.apart(exchanges) if unlisted.is_unlisted(exchanges).any() else (exchanges, None)
+    parts = [*stated(listed, settings), *([counted(others, settings)] if others is not None else [])]
     found = parts[0][0] if len(parts) == 1 else merged(claim for part, _ in parts for claim in part)
     tables = [table for _, table in parts if table is not None]
     rows = as_ipc(pa.concat_tables([schema("exchanges").empty_table(), *tables])) if settings.exchanges else None
@@ -68,6 +70,16 @@ def stated(exchanges: Exchanges, settings: Settings) -> Iterator[Stated]:
             return
         for half in np.array_split(np.arange(len(exchanges)), 2):
             yield from stated(exchanges.only(half), settings)
+
+
+def counted(exchanges: Exchanges, settings: Settings) -> Stated:
+    """What is counted of connections that have no rows of their own."""
+    try:
+        decoded = read(exchanges.messages, settings.dialect)
+        rows = exchange_rows(exchanges, decoded) if settings.exchanges else None
+        return [*unlisted.claims(exchanges, decoded)], rows
+    except Exception as error:  # noqa: BLE001 - whatever foreign bytes can bring about
+        return [set_aside(exchanges, error)], None
 
 
 def set_aside(exchanges: Exchanges, error: Exception) -> Claim:

@@ -7,6 +7,7 @@ snapshot: a batch that Spark repeats, or a restart from a checkpoint, gives the 
 by file: the follower is made again as it was before, from its snapshot and the calls since, and goes on without it.
 """
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,15 +25,19 @@ from wirecheck.judge.failures import described
 from wirecheck.streaming.steps import quarantine
 from wirecheck.streaming.steps.cells import from_cell, to_cell
 from wirecheck.streaming.steps.follower_calls import Turns, calls, file_name, name_of, rounds, some_together
-from wirecheck.streaming.steps.pack_step import FrameFile, file_of
+from wirecheck.streaming.steps.pack_step import FrameFile, file_of, read_file
 from wirecheck.streaming.steps.settings import AgentFiles, Settings
 from wirecheck.streaming.steps.settled_connections import SettledConnections
 from wirecheck.streaming.steps.tagged import EXCHANGES, MARKS, PROGRESS, Tagged
+from wirecheck.streaming.steps.unanswered_connections import UnansweredConnections
 
 STATE_VERSION = 1
 MAGIC = f"wirecheck bucket {STATE_VERSION}"
+SECOND_NS = 1_000_000_000
 KEPT_FRAMES = 200_000
 """Frames of a batch that are held in order to repeat their calls without one that raises."""
+CONNECTIONS_A_CALL = 20_000
+"""That are closed at once: as objects they take some 3 kB each."""
 SETTLED = "frames of connections that had settled"
 TOO_LATE = "it came after later files of its agent had been judged"
 TWICE = "another file of this agent and number was read before it"
@@ -97,6 +102,7 @@ class Bucket:
         self.kept_frames = 0
         """Frames of these calls."""
         self.settled = SettledConnections()
+        self.unanswered = UnansweredConnections()
         self.late: Counter[str] = Counter()
         """Frames of settled connections by agent."""
         self.left_out: list[tuple[str, str]] = []
@@ -108,7 +114,7 @@ class Bucket:
         refused, self.passed_ns = self.follower.refused, self.passed()
         self.expect([*self.agents])
         ready: list[FrameFile] = []
-        yield from self.exchanges(some_together(self.learned(turns, ready)))
+        yield from self.exchanges(some_together(map(self.bounded_rows, self.learned(turns, ready))))
         yield from self.progress(ready)
         yield from self.marks(ready, missing)
         yield from self.passed_over(unread)
@@ -123,7 +129,14 @@ class Bucket:
             ready += [replace(file, segments=None) for file in files]
             del files
         if self.all_ended():
-            yield from self.tried(Follower.drain, *turns)
+            yield from self.drained(*turns)
+
+    def drained(self, *files: str) -> Iterator[Exchanges]:
+        """What is still open is over, so many connections at a time."""
+        left = self.follower.open + 1
+        while left > self.follower.open:
+            left = self.follower.open
+            yield from self.tried(methodcaller("drain", CONNECTIONS_A_CALL), *files)
 
     def followed(self, files: list[FrameFile]) -> Iterator[Exchanges]:
         """What their frames and their agents' progress tell."""
@@ -196,6 +209,8 @@ class Bucket:
                 unread.append((name, number, TOO_LATE))
             elif number in agent.held:
                 unread.append((name, number, TWICE))
+            elif agent.next_seq and number > agent.next_seq + self.settings.held_files and (why := reason_of(cell)):
+                unread.append((name, number, why))  # nothing waits for it, and it makes nothing else look old
             else:
                 agent.held[number] = cell
         turns: Turns = {}
@@ -213,11 +228,19 @@ class Bucket:
         for mark in file.marks:  # an agent that ended may begin again, in a later file
             agent.ended = (agent.ended and mark.kind != frames.STARTED) or mark.kind == frames.ENDED
         agent.ended = agent.ended or bool(known and known.last and file.file_seq >= known.last)
-        shown = max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0)
+        shown = self.believed(max((mark.ts_ns for mark in file.marks if mark.kind == frames.PROGRESS), default=0))
         if shown <= agent.ts_ns and not agent.ended:
             return []
         agent.ts_ns = max(shown, agent.ts_ns)
         return self.tried(methodcaller("advance", file.agent, agent.ts_ns, ended=agent.ended), name_of(file))
+
+    def believed(self, ts_ns: int) -> int:
+        """Up to when an agent has shown its traffic, if its clock is not ahead by so much that all others would count
+        as silent.
+        """
+        now_ns = time.time_ns()
+        ahead_ns = self.settings.judge.agent_silent_s * SECOND_NS
+        return now_ns if self.settings.live and ts_ns > now_ns + ahead_ns else ts_ns
 
     def all_ended(self) -> bool:
         known = {name for name, files in self.settings.agents.items() if files.label in {"", self.label}}
@@ -226,8 +249,12 @@ class Bucket:
 
     def exchanges(self, learned: Iterable[Exchanges]) -> Iterator[Tagged]:
         for exchanges in learned:
-            self.settled.let_go(exchanges.connections)
             yield Tagged(self.label, self.number, EXCHANGES, to_cell(exchanges))
+
+    def bounded_rows(self, learned: Exchanges) -> Exchanges:
+        """Those that have left the follower are remembered; those without an answer are bounded."""
+        self.settled.let_go(learned.connections)
+        return self.unanswered.bounded(learned)
 
     def progress(self, ready: list[FrameFile]) -> Iterator[Tagged]:
         for name in sorted({file.agent for file in ready}):
@@ -271,17 +298,23 @@ class Bucket:
             yield Tagged(self.label, self.number, MARKS, to_cell(Marks(agent, (mark,), 0)))
 
     def snapshot(self) -> bytes:
-        known = to_cell((self.agents, self.settled.stored()))
+        known = to_cell((self.agents, self.settled.stored(), self.unanswered.stored()))
         return to_cell((MAGIC, known, self.follower.snapshot()))
 
     def restore(self, cell: bytes) -> None:
         magic, known, follower = from_cell(cell)
         if magic != MAGIC:
             raise StateVersionMismatch(f"the checkpoint holds no bucket of state version {STATE_VERSION}")
-        self.agents, settled = from_cell(known, Agent)
+        self.agents, settled, unanswered = from_cell(known, Agent)
         self.settled = SettledConnections(*settled)
+        self.unanswered = UnansweredConnections(*unanswered)
         self.follower = Follower.restore(follower, ports=self.settings.ports)
         self.before, self.done, self.kept_frames = follower, [], 0
+
+
+def reason_of(cell: bytes) -> str | None:
+    """Why a file could not be read; None if it was."""
+    return next((mark.reason for mark in read_file(cell).marks if mark.kind == frames.QUARANTINED), None)
 
 
 def due(agent: Agent, known: AgentFiles | None, bound: int) -> int | None:

@@ -16,7 +16,7 @@ from wirecheck.decode.connection.exchanges import Exchanges, joined
 from wirecheck.decode.connection.segments import Segments
 from wirecheck.streaming.steps.pack_step import FrameFile, read_file, together
 
-FRAMES_A_CALL = 50_000  # a quarter of the connections a follower may hold: a call's own can always be taken in
+FRAMES_A_CALL = 20_000  # of as many connections at most: these can always be taken in, and are 60 MB of objects
 MESSAGES_A_CELL = 10_000  # from here on, what a cell costs is little beside what its messages cost
 Turns = dict[str, deque[bytes]]
 """The files to follow by agent, in order, as they came."""

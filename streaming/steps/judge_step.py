@@ -75,7 +75,7 @@ def judge_rows(label: str, rows: Iterable[Tagged], load: Load, settings: Setting
             case tagged.MARKS:
                 marks: Marks = from_cell(row.cell, Marks, frames.Mark)
                 judge.hear(marks)
-                totals.hear(marks)
+                totals.on_marks(marks)
                 if marks.file_seq:  # what is skipped for want of room is said beside the files
                     totals.put("followed_files", marks.agent, marks.file_seq)
     for frontier in frontiers.common():

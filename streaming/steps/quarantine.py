@@ -19,7 +19,7 @@ from wirecheck.capture.frames import NotFramesError
 from wirecheck.streaming.store.storage import at
 
 NAME = re.compile(r"(?P<agent>.+)-(?P<seq>[0-9]{10})\.parquet")
-STRANGER = 1
+FOREIGN_NUMBER = 1
 """The number of a file whose name has none: an agent of its own, ended with it."""
 UNKNOWN_LABEL = "unknown"
 """Where no readable file beside it says a label."""
@@ -70,7 +70,11 @@ def label_in(path: str) -> str | None:
 
 def metadata_of(path: str) -> FileMetadata:
     """What a file of frames says of itself, on any file system. Raises NotFramesError, OSError and ValueError."""
-    system, inside = at(path)
+    return metadata_at(*at(path))
+
+
+def metadata_at(system: fs.FileSystem, inside: str) -> FileMetadata:
+    """The same of a path in a file system."""
     if not system.get_file_info(inside).is_file:  # opening a FIFO waits for its writer
         raise NotFramesError("not a regular file")
     with system.open_input_file(inside) as file:

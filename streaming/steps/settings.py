@@ -38,6 +38,8 @@ class Settings:
     """Files of one agent that may wait for an earlier one before that one is given up."""
     judge: JudgeSettings = field(default_factory=JudgeSettings)
     """Grace periods and thresholds."""
+    live: bool = False
+    """A monitor's: frames are of now, so an agent whose clock is ahead of this host's has shown nothing beyond now."""
     verbose: bool = False
     """Let Spark speak on the terminal."""
     agents: dict[str, AgentFiles] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from wirecheck.decode import api_names
 from wirecheck.decode.message import Status
 from wirecheck.judge.agent_marks import MARKS, Marks
 from wirecheck.judge.claims.claim import Claim
+from wirecheck.judge.claims.unlisted import OTHERS
 from wirecheck.judge.judge import EmittedRow
 from wirecheck.judge.ledger.ledger import Ledger
 from wirecheck.streaming.steps.cells import from_cell, to_cell
@@ -53,6 +54,8 @@ class Totals:
             if claim.kind == "connection":
                 (subject,) = claim.subjects()
                 self.connection(claim, ledger.claims_of(*subject).get(claim.identity))
+            elif claim.kind == "mark" and claim["agent"] == OTHERS:
+                self.unlisted(str(claim["what"]), claim["reason"], claim.tally["count"])
             elif claim.kind == "mark":  # what decoding set aside
                 self.add(str(claim["what"]), "", claim.tally.get("count", 0))
             elif claim.kind == "client":
@@ -67,15 +70,27 @@ class Totals:
             self.add("connections", now, 1)
         for word, count in claim.tally.items():
             measure, _, detail = word.partition(":")
-            if word == "decoded_messages":
-                self.add("messages", "decoded", count)
-            elif measure == "undecoded_messages":
-                self.add("messages", "malformed" if detail in MALFORMED else "undecoded", count)
-                self.add("undecoded_messages", detail, count)
-            elif word in ALONE:
+            self.message(measure, detail, count)
+            if word in ALONE:
                 self.add("exchanges", f"{OTHER}:{OTHER}", count)
 
-    def hear(self, said: Marks) -> None:
+    def unlisted(self, measure: str, detail: str | None, count: int) -> None:
+        """What connections without rows of their own add."""
+        if measure in GROWING:
+            self.add(GROWING[measure], "", count)
+        elif measure == "connections":
+            self.add(measure, TRANSPORTS.get(str(detail), OTHER), count)
+        elif measure.endswith("decoded_messages"):
+            self.message(measure, str(detail), count)
+
+    def message(self, measure: str, detail: str, count: int) -> None:
+        if measure == "decoded_messages":
+            self.add("messages", "decoded", count)
+        elif measure == "undecoded_messages":
+            self.add("messages", "malformed" if detail in MALFORMED else "undecoded", count)
+            self.add("undecoded_messages", detail, count)
+
+    def on_marks(self, said: Marks) -> None:
         for mark in said.marks:
             if mark.kind in MARKS:
                 self.add(MARKS[mark.kind], said.agent if mark.kind == LATE else "", max(1, mark.count))

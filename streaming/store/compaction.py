@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from wirecheck.streaming.store import spans
 from wirecheck.streaming.store.batches import Folders, run_at
-from wirecheck.streaming.store.result_tables import TABLES, standing
+from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
 from wirecheck.streaming.store.retention import BY_FILE
 from wirecheck.streaming.store.spans import Span
 
@@ -169,10 +169,10 @@ class CompactionPass:
     def stand(self, at: int, end: int) -> int:
         """What stands of these in one file, or in several where that is too much; the place behind them."""
         while at < end:
-            rows, upto = self.standing_of(at), at + 1
+            rows, upto = self.latest_of(at), at + 1
             while upto < end and rows.num_rows + self.known[upto].rows <= self.terms.most_rows:
-                both = pa.concat_tables([rows, self.standing_of(upto)], promote_options="default")
-                rows, upto = standing(both), upto + 1
+                both = pa.concat_tables([rows, self.latest_of(upto)], promote_options="default")
+                rows, upto = latest_revisions(both), upto + 1
             parts = self.known[at:upto]
             same = len(parts) == 1 and parts[0].rows == rows.num_rows
             made = replace(parts[0], thinned=True) if same else self.put(parts, rows, thinned=True)
@@ -180,11 +180,11 @@ class CompactionPass:
             at, end = at + 1, end - len(parts) + 1
         return at
 
-    def standing_of(self, at: int) -> pa.Table:
+    def latest_of(self, at: int) -> pa.Table:
         """A file's last revisions; of the first, where nothing earlier can be seen, without those withdrawn."""
         rows = self.run.rows(self.known[at].last)
         assert rows is not None, self.known[at]
-        rows = standing(rows)
+        rows = latest_revisions(rows)
         return rows if at or self.before(self.known[0]) else rows.filter(pc.invert(withdrawn(rows)))
 
 

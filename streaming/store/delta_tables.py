@@ -20,7 +20,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from wirecheck.judge.results.result_table import TIME
-from wirecheck.streaming.store.result_tables import TABLES, schema, standing
+from wirecheck.streaming.store.result_tables import TABLES, latest_revisions, schema
 from wirecheck.streaming.store.storage import is_local, local
 
 DAY, RUN, BATCH, WRITTEN = "date", "run", "batch_id", "written_at"
@@ -165,9 +165,9 @@ class DeltaTables:
         done = table.transaction_version(self.run)
         if self.open is None or instead:
             parts = list(read(self.out, "findings", self.run))
-            self.open = standing(pa.concat_tables([schema("findings").empty_table(), *parts]))
+            self.open = latest_revisions(pa.concat_tables([schema("findings").empty_table(), *parts]))
         elif rows is not None:
-            self.open = standing(pa.concat_tables([self.open, rows]))
+            self.open = latest_revisions(pa.concat_tables([self.open, rows]))
         self.open = self.open.filter(pc.not_equal(self.open["state"], "withdrawn"))
         if done is None or instead or (rows is not None and done < batch_id):
             write(table, self.open, commit(self.run, batch_id, said), mode="overwrite")

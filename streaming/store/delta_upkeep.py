@@ -21,9 +21,9 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from wirecheck.streaming.store.compaction import MOST_ROWS, TWICE, withdrawn
 from wirecheck.streaming.store.delta_tables import BATCH, DAY, NOW, RUN, of_batches, opened, put, rows_of
-from wirecheck.streaming.store.result_tables import TABLES, standing
+from wirecheck.streaming.store.latest_rows import LatestRows
+from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
 from wirecheck.streaming.store.retention import BY_FILE, BY_ROW, expired
-from wirecheck.streaming.store.standing_rows import StandingRows
 
 TARGET_BYTES = 32 << 20
 """Of a file of rows without revisions: one that has come to that is left alone."""
@@ -121,7 +121,7 @@ class UpkeepPass:
         for day in dict.fromkeys(part.day for part in parts):
             for group in groups([part for part in parts if part.day == day]):
                 if len(group) > 1:
-                    self.put(group, standing(self.rows(group)))
+                    self.put(group, latest_revisions(self.rows(group)))
 
     def thin(self, today: dt.date) -> None:
         """Of all days: revisions that a later file replaces, the oldest first, and what was withdrawn and is over."""
@@ -136,7 +136,7 @@ class UpkeepPass:
             if part in leave:
                 rows = rows.filter(pc.invert(pc.is_in(rows["id"], leave[part])))
             if part.day < today:
-                rows = standing(rows)
+                rows = latest_revisions(rows)
                 rows = rows.filter(pc.invert(withdrawn(rows)))
             if rows.num_rows < before.num_rows:
                 self.put([part], rows)
@@ -148,7 +148,7 @@ class UpkeepPass:
             self.table.delete(f"{RUN} = '{self.run}' AND {DAY} < '{day}'")
         if self.name not in BY_ROW:
             return
-        parts, held = self.parts(), StandingRows()
+        parts, held = self.parts(), LatestRows()
         for part in parts:
             held.add(self.name, self.rows([part], ["id", "revision", "last_seen", "state"]))
         gone = expired(self.name, held.tables().get(self.name), before_s)

@@ -107,7 +107,7 @@ def in_unit(value: Any, kind: pa.DataType) -> Any:
     return value
 
 
-def standing(rows: pa.Table) -> pa.Table:
+def latest_revisions(rows: pa.Table) -> pa.Table:
     """The last revision of each id, in the order in which they came."""
     codes = rows["id"].combine_chunks().dictionary_encode().indices.to_numpy()
     order = np.lexsort([np.arange(len(codes)), rows["revision"].to_numpy(), codes])

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from wirecheck.streaming.store import spans
 from wirecheck.streaming.store.batches import Folders, run_at
-from wirecheck.streaming.store.standing_rows import StandingRows
+from wirecheck.streaming.store.latest_rows import LatestRows
 
 BY_FILE = ("coverage", "exchanges")
 """Their rows are old when they were written long ago: of a connection that is open they are told again and again."""
@@ -48,7 +48,7 @@ def retire_files(run: Folders, before_s: float, committed: int) -> None:
 
 def retire_rows(run: Folders, table: str, before_s: float, committed: int) -> None:
     numbers = [number for number in run.numbers() if number <= committed]
-    held = StandingRows()
+    held = LatestRows()
     for number in numbers:
         if (rows := run.rows(number, ("id", "revision", "last_seen", "state"))) is not None:
             held.add(table, rows)

@@ -31,6 +31,9 @@ ALWAYS = (  # measures that are shown even where there is nothing to count
     "encrypted_connections",
     "undecoded_messages",
 )
+UNASSIGNED = ("unassigned_endpoints", "unassigned_topics", "unassigned_clients")
+"""Measures of what is of no known cluster; the JSON names so many of each."""
+OTHERS, MOST_DETAILS = "(others)", 100
 UNSAID = frozenset({"id", "revision", "label", "withdrawn"})
 IN_RESULT = tuple(name for name, table in TABLES.items() if table.in_result)
 BOUNDED = tuple(name for name, table in TABLES.items() if table.bounded)
@@ -147,8 +150,19 @@ def coverage(rows: list[Row]) -> Row:
     return {
         **totals,
         "input_errors": errors,
-        "details": {name: dict(sorted(found.items())) for name, found in details.items()},
+        "details": {name: first(found) if name in UNASSIGNED else ordered(found) for name, found in details.items()},
     }
+
+
+def ordered(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items()))
+
+
+def first(counts: Mapping[str, int]) -> dict[str, int]:
+    """The first by name, and how many more there are: the table has them all."""
+    names = sorted(counts.keys() - {OTHERS})
+    more = sum(counts[name] for name in names[MOST_DETAILS:]) + counts.get(OTHERS, 0)
+    return {name: counts[name] for name in names[:MOST_DETAILS]} | ({OTHERS: more} if more else {})
 
 
 def more(row: Row) -> Row:

@@ -43,7 +43,7 @@ def by_subject(rows: Iterable[Row], at: dt.datetime) -> dict[Subject, list[Row]]
 
 
 def description(topic: Row, topics: list[Row], partitions: list[Row], words: list[Row], at: dt.datetime) -> Row:
-    state, earlier = standing(topic, topics, at)
+    state, earlier = state_at(topic, topics, at)
     internal, operations = (newest(words, column) for column in ("internal", "authorized_operations"))
     return {
         "cluster": topic["cluster"],
@@ -71,7 +71,7 @@ def last_seen(topic: Row, rows: list[Row], at: dt.datetime) -> dt.datetime:
     return max(time for time in found if time <= at)
 
 
-def standing(topic: Row, topics: list[Row], at: dt.datetime) -> tuple[str, list[str]]:
+def state_at(topic: Row, topics: list[Row], at: dt.datetime) -> tuple[str, list[str]]:
     """State and earlier ids, as they were known then; `topics` are those that were known."""
     if at == FOREVER:
         return topic["state"], topic["earlier_ids"]

@@ -129,7 +129,7 @@ def test_where_there_are_several_clusters_each_refused_client_has_its_own(run, m
     clusters = {row["cluster"] for row in json.loads(run("clients", ZOO, "--format", "json").stdout)["clients"]}
     monkeypatch.setenv("COLUMNS", "160")
     wide = run("clients", ZOO, "--target", "4.0").stdout.splitlines()
-    assert wide[1].split()[:3] == ["cluster", "client", "id"]
+    assert wide[1].split()[:3] == ["cluster", "client", "ID"]
     assert {line.split()[0] for line in wide[2 : wide.index("")]} <= clusters  # then what to do
     monkeypatch.setenv("COLUMNS", "80")
     narrow = run("clients", ZOO, "--target", "4.0").stdout.splitlines()

@@ -53,8 +53,8 @@ def test_from_tables_the_pcaps_are_those_it_names(run, verdict, tmp_path, monkey
         ([TID002, "{other}", "--from", "{verdict}"], "these frames do not give this finding again; nothing is written"),
         ([TID002, "missing.pcap"], "missing.pcap: no such file"),
         ([TID002, "--from", "{frames}"], "holds no tables of a replay or a monitor"),
-        ([TID002, "{verdict}"], "holds tables: say --from"),
-        ([TID002], "say where it was found"),
+        ([TID002, "{verdict}"], "holds result tables: use --from"),
+        ([TID002], "name the input"),
     ],
 )
 def test_what_cannot_be_proven_is_said_and_not_written(run, verdict, frames_folder, tmp_path, arguments, said):

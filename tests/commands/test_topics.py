@@ -127,11 +127,11 @@ def test_a_file_that_lies_is_named_and_the_rest_is_read(run, frames_folder, lyin
 def test_a_narrow_terminal_loses_no_column(run, verdict, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
     told = run("topics", verdict).stdout
-    assert told.splitlines()[0].split() == ["topic", "topic", "id", "state", "parts", "last", "seen", "remarks"]
+    assert told.splitlines()[0].split() == ["topic", "topic", "ID", "state", "parts", "last", "seen", "remarks"]
     assert told.count("internal") == 1
     heads = " ".join(run("clients", "--from", verdict).stdout.splitlines()[: 1 if columns == "200" else 5])
     found = heads.replace(":", "").replace(",", "").split()
-    assert found[:9] == ["client", "id", "address", "software", "requests", "last", "seen", "API", "versions"]
+    assert found[:9] == ["client", "ID", "address", "software", "requests", "last", "seen", "API", "versions"]
 
 
 def test_at_80_columns_no_name_is_broken_and_nothing_runs_over(run, verdict, monkeypatch):

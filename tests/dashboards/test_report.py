@@ -69,7 +69,7 @@ def test_the_page_is_whole_and_loads_nothing(findings):
 
 
 def test_no_finding_is_said_in_words():
-    assert "found nothing to say" in Document(page(result(0))).text
+    assert "All checks ran on the captured traffic" in Document(page(result(0))).text
 
 
 def test_names_that_try_markup_stay_text_wherever_they_stand():
@@ -117,6 +117,13 @@ def test_what_was_not_read_is_never_called_healthy():
     assert verdict.sentence(unread).startswith("No result: no Kafka message could be read")
     assert verdict.mood(unread) == "visibility"
     assert "in what could be read" in verdict.sentence(read(RESULT | {"findings": []}))
+
+
+def test_what_is_of_no_known_cluster_is_one_line_of_the_verdict():
+    unknown = {"unassigned_endpoints": 1, "unassigned_topics": 3, "unassigned_clients": 0}
+    told = verdict.basis(read(RESULT | {"coverage": {**RESULT["coverage"], **unknown}}))
+    assert told.endswith(", 1 endpoint, 3 topics of an unknown cluster not compared")
+    assert "unknown cluster" not in verdict.basis(read(RESULT))
 
 
 def test_a_share_is_cut_and_never_rounded_up_to_all():

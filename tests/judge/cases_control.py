@@ -147,6 +147,46 @@ def ctl012_fires__refused_all_the_time(lab):
     registers(lab, ID_2, range(10, 60, 2), error=101, host="10.0.0.44")
 
 
+def assigns(lab, epoch, times, directory, host="10.0.0.1", error=0):
+    talk = lab.talk(B3, "1", host)
+    where = [{"id": directory, "topics": [{"topicId": ID_1, "partitions": [{"partitionIndex": 0}]}]}]
+    for at in times:
+        asked = {"brokerId": 1, "brokerEpoch": epoch, "directories": where}
+        talk.ask(at, "AssignReplicasToDirs", 0, asked, {"errorCode": error, "directories": where})
+        lab.until = max(lab.until, at)
+
+
+def ctl012_fires__by_directories_that_go_back_and_forth(lab):
+    """Of their heartbeats nothing was captured."""
+    assigns(lab, 20, range(1, 60, 6), ID_2)
+    assigns(lab, 90, range(4, 60, 6), ID_3, host="10.0.0.44")
+
+
+def ctl012_near_miss__a_broker_with_two_directories(lab):
+    assigns(lab, 20, range(1, 60, 6), ID_2)
+    assigns(lab, 20, range(4, 60, 6), ID_3)
+
+
+def offline(lab, directories, error=0):
+    talk = lab.talk(B3, "1", "10.0.0.1")
+    for at in range(1, 20, 2):
+        talk.ask(at, "BrokerHeartbeat", 1, {"brokerId": 1, "offlineLogDirs": directories}, {"errorCode": error})
+    lab.until = 20
+
+
+def ctl014_fires(lab):
+    offline(lab, [ID_1])
+
+
+def ctl014_near_miss(lab):
+    offline(lab, [])
+
+
+def ctl014_cannot_know(lab):
+    """The controller accepts none of its heartbeats: whose they are is not known."""
+    offline(lab, [ID_1], error=77)
+
+
 def ctl012_near_miss(lab):
     """A process is killed and started again at once: refused until the session of the first has ended."""
     registers(lab, ID_1, [0], epoch=20)

@@ -3,7 +3,7 @@
 import base64
 import struct
 
-from tests.decode.log.batches import Batch, batch, crc32c, record, topic
+from tests.decode.log.batches import Batch, batch, crc32c, entry, record, topic
 from tests.judge.cases_control import id_bytes
 from tests.judge.lab import B1, B2, B3, CLUSTER, ID_1, ID_2, ID_3, START, S
 
@@ -46,6 +46,33 @@ def shows(lab, at, high_watermark, *batches, epoch=1, server=B3, diverging=None)
     answer = {"responses": [{"topicId": LOG_ID, "partitions": [row]}]}
     lab.talk(server, "raft-client-1", "10.0.0.1").ask(at, "Fetch", 17, {"topics": []}, answer)
     lab.until = max(lab.until, at)
+
+
+def elected(leader, topic_id=ID_1, recovering=True):
+    """A PartitionChangeRecord of partition 0; its tags are leader and LeaderRecoveryState."""
+    tags = b"\x01\x04" + struct.pack(">i", leader)
+    tags += b"\x05\x01\x01" if recovering else b""
+    return entry(5, struct.pack(">i", 0) + id_bytes(topic_id) + (b"\x02" if recovering else b"\x01") + tags)
+
+
+def election(lab, recovering, high_watermark=60):
+    shows(lab, 1, 10, begins(0, 1, 0), writes(1, 1, 5, topic("orders", id_bytes(ID_1))))
+    shows(lab, 20, high_watermark, writes(20, 1, 40, elected(2, recovering=recovering)))
+    lab.until = 60
+
+
+def ctl013_fires(lab):
+    election(lab, recovering=True)
+
+
+def ctl013_near_miss(lab):
+    """A replica that was in sync."""
+    election(lab, recovering=False)
+
+
+def ctl013_cannot_know(lab):
+    """Not known to be committed."""
+    election(lab, recovering=True, high_watermark=30)
 
 
 def first_life(lab):

@@ -27,7 +27,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
     False positives. None known. Errors for some seconds after an election are normal. If a later epoch is known, the
     broker is only behind.
 
-    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent ids in KRaft.
+    Source. Kafka 4.3: ReplicaManager.getOrCreatePartition; PROTOCOL notes on inconsistent IDs in KRaft.
     """
     name = name_of(subject, group, context)
     denials = context.claims("denies", group, *subject)
@@ -95,7 +95,7 @@ def replica_never_fetches(subject: Subject, group: Group, context: CheckContext)
     False positives. None known. Replicas that moved or were removed do not count, nor sessions whose beginning is not
     in the capture. A deleted topic is not judged, because the replica may have been paused until the deletion.
 
-    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent ids in KRaft.
+    Source. Kafka 4.3: InconsistentTopicIdException in ReplicaManager; PROTOCOL notes on inconsistent IDs in KRaft.
     """
     states = latest(context.claims("partition", group, *subject))
     if not states:

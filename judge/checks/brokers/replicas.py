@@ -121,3 +121,63 @@ def alive_at(stop: Claim, histories: list[History]) -> History | None:
     """The id a name had when an order by name came."""
     born = [history for history in histories if history.born_ns <= stop.first.ts_ns]
     return born[-1] if born else None
+
+
+def unclean_leader_election(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. A PartitionChangeRecord of the metadata log elects a leader and marks it as recovering: the
+    replica was not in sync.
+
+    Why it matters. Records that only the former leader had are lost. Consumers beyond the new end are reset, and
+    followers truncate.
+
+    False positives. An operator asked for it (ElectLeaders, election type UNCLEAN), or the topic has
+    unclean.leader.election.enable. Elections by ZooKeeper controllers and by KRaft before 3.2 are not marked.
+
+    Source. KIP-704; PartitionChangeBuilder of Kafka 4.3.
+    """
+    by_partition: dict[int, list[Claim]] = {}
+    for claim in context.claims("unclean", group, *subject):
+        by_partition.setdefault(claim["partition"], []).append(claim)
+    for partition, claims in sorted(by_partition.items()):
+        last = max(claims, key=lambda claim: claim.peak["offset"])
+        yield Evidence(
+            (subject[1], partition),
+            tuple(first_of(claim) for claim in claims),
+            topic=name_of(subject, group, context),
+            topic_ids=(subject[1],),
+            brokers=tuple(claim["leader"] for claim in claims),
+            count=len(claims),
+            words={
+                "leader": last["leader"],
+                "partition": partition,
+                "time": clock(last.first.ts_ns),
+                "more": f" ({len(claims)} elections)" if len(claims) > 1 else "",
+            },
+        )
+
+
+def log_directory_offline(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+    """Detects. The heartbeats of a broker name log directories that are offline.
+
+    Why it matters. A disk failed, or its file system is full or read-only. Replicas there are unavailable; leaders move
+    to other brokers, and partitions with one replica are gone.
+
+    False positives. None known. Brokers with one directory stop instead.
+
+    Source. KIP-858; BrokerLifecycleManager of Kafka 3.7.
+    """
+    by_broker: dict[int, list[Claim]] = {}
+    for claim in context.claims("offline_dirs", group, *subject):
+        by_broker.setdefault(claim["broker"], []).append(claim)
+    for broker, claims in sorted(by_broker.items()):
+        yield Evidence(
+            (broker,),
+            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+            brokers=(broker,),
+            count=sum(claim.count for claim in claims),
+            words={
+                "node": broker,
+                "directories": max(claim["directories"] for claim in claims),
+                "time": clock(min(claim.first for claim in claims).ts_ns),
+            },
+        )

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import Streak, error_name, every_run, start_ns, stuck
+from wirecheck.judge.checks.error_streaks import Streak, error_name, start_ns, stuck
 from wirecheck.judge.checks.requesters import requesters
-from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject
+from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject, every_run
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group

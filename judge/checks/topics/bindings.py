@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import every_run, goes_on
+from wirecheck.judge.checks.error_streaks import goes_on
 from wirecheck.judge.checks.topics.topic_ids import recreation
-from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, ZERO, Claim, Subject, every_run
 from wirecheck.judge.results.description_rows import integers
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, SKEW_NS, History, Topic, topic_of

@@ -11,9 +11,8 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import every_run
 from wirecheck.judge.checks.topics.bindings import renumbered
-from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject
+from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import History, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
@@ -172,7 +171,7 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
     False positives. None on Apache Kafka. IDs of other servers may have any form, so an ID that is merely not random is
     no violation. IDs of log directories are ignored.
 
-    Source. Uuid of Kafka 3.9 (reserved ids); KIP-595.
+    Source. Uuid of Kafka 3.9 (reserved IDs); KIP-595.
     """
     if subject[0] == "id":
         yield from reserved_in_use(subject, group, context)
@@ -236,7 +235,7 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
     False positives. Almost always harmless: names were handed out before the capture began, or on encrypted
     connections.
 
-    Source. KIP-516: Fetch v13 and Produce v13 carry ids only.
+    Source. KIP-516: Fetch v13 and Produce v13 carry IDs only.
     """
     if subject[1] in RESERVED or context.believed(subject, "binding"):
         return

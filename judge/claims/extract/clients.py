@@ -32,7 +32,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
     if len(requests):
         spoken = spelled("{}:{}".format, batch.api(requests), Column(batch.version(requests)))
         served = {"answered": succeeded(batch)[requests].astype(np.int64)}
-        yield Rows("client", who(batch, requests), requests, spoken, served)
+        # counted by the start of their connections: where an address leads to another cluster, new ones do
+        none, since = np.zeros(len(requests), np.int64), connection_key(batch, requests)[-1].codes
+        yield Rows("client", who(batch, requests), requests, spoken, served, error=none, since=since)
         yield Rows("spoken", [*connection_key(batch, requests), batch.client_id(requests)], requests, spoken)
         yield old_versions(batch, requests)
         yield closed(batch)

@@ -31,6 +31,10 @@ SNAPSHOT = "snapshot:"
 """Before the place of what a snapshot says: it was written somewhere before."""
 
 
+RECOVERING = 1
+"""LeaderRecoveryState of a partition whose leader was elected although it was not in sync."""
+
+
 @dataclass(frozen=True)
 class Part:
     """The log as one answer shows it."""
@@ -55,6 +59,8 @@ def stated(parts: list[Part], how: str, endpoint: servers.Endpoint) -> Iterator[
     for name, rows in (("TopicRecord", bound), ("RemoveTopicRecord", ended), ("PartitionRecord", placed)):
         if name in found:
             yield rows(found[name], message[found[name].entry], how)
+    if "PartitionChangeRecord" in found:
+        yield unclean(found["PartitionChangeRecord"], message)
     if "LeaderChangeMessage" in found and not how:
         yield begun(found["LeaderChangeMessage"], message, endpoint)
     yield from servers.registered_in_log(found, message, endpoint)
@@ -192,6 +198,13 @@ def placed(table: LogTable, message: Ints, how: str) -> Rows:
     state = [Column(table["leader_epoch"]), Column(table["leader"]), lists(table["replicas"]), lists(table["isr"])]
     key = [ids(table["topic_id"]), Column(table["partition_id"]), constant(SOURCE, len(table)), *state]
     return Rows("partition", key, message, peak=written(table))
+
+
+def unclean(table: LogTable, message: Ints) -> Rows:
+    """Elections of a replica that was not in sync: its leader has to recover (KIP-704)."""
+    key = [ids(table["topic_id"]), Column(table["partition_id"]), Column(table["leader"]), places(table, "")]
+    elected = (table["leader_recovery_state"] == RECOVERING) & (table["leader"] >= 0)
+    return Rows("unclean", key, message[table.entry], peak=written(table)).where(elected)
 
 
 def written(table: LogTable) -> dict[str, Ints]:

@@ -49,7 +49,7 @@ def claims(batch: Batch) -> Iterator[Rows]:
 def connections(batch: Batch) -> Iterator[Claim]:
     """Of each connection what makes its client's host one of whom not everything is known, and who serves."""
     for connection in batch.exchanges.connections:
-        if connection.is_guess:
+        if connection.is_guess or connection.unlisted:
             continue
         if connection.payload_bytes or not connection.from_start:
             peak = {"granted": 0, "unread": int(unsure(connection)), "encrypted": int(connection.protocol == "tls")}

@@ -39,6 +39,9 @@ def claims(batch: Batch) -> Iterator[Rows]:
             denied = np.isin(error, (NOT_LEADER, UNKNOWN_LEADER_EPOCH))
             yield partitions.states("denies", [*key, f"={api}", "error_code"], denied, tally=partitions.slots)
     yield from followed(batch)
+    for api in ("BrokerHeartbeat", "AlterPartition", "AssignReplicasToDirs"):
+        if header := batch.lines(api, "request"):
+            yield acts(header)
     if header := batch.lines("BrokerHeartbeat", "request"):
         yield from heartbeats(header)
     if listeners := batch.lines("BrokerRegistration", "request", "listeners"):
@@ -91,11 +94,19 @@ def port(endpoint: Column) -> Column:
     return Column(np.array(ports, np.int64)[endpoint.codes])
 
 
-def heartbeats(header: Lines) -> Iterator[Rows]:
-    """How far a broker says it has read the metadata log, by 10 s; a fenced broker may lag."""
+def acts(header: Lines) -> Rows:
+    """Which broker epoch a process acts with; two of one node ID assign directories by turns."""
     error = header.other("error_code", absent=-1)
     key = ["broker_id", "broker_epoch", "@endpoint", "@host", Column(error)]
-    yield header.states("broker_epoch", key, error >= 0)
+    return header.states("broker_epoch", key, error >= 0)
+
+
+def heartbeats(header: Lines) -> Iterator[Rows]:
+    """Lost log directories (KIP-858), and how far a broker says it has read the metadata log, by 10 s; a fenced broker
+    may lag.
+    """
+    error, offline = header.other("error_code", absent=-1), header.size("offline_log_dirs")
+    yield header.states("offline_dirs", ["broker_id", "@endpoint", Column(offline)], (offline > 0) & (error == 0))
     good = (error == 0) & (header.other("is_fenced", absent=1) == 0)
     slot, offset = header.batch.slot(header.message), header["current_metadata_offset"]
     for number in np.unique(slot[good]).tolist():

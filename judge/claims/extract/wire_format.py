@@ -75,7 +75,7 @@ def words(codes: NDArray[Any], values: Sequence[str]) -> Column:
 def connections(batch: Batch) -> Iterator[Claim]:
     """One claim per connection whose client is known, or which is over, with every fact as it is now; one per gap."""
     for connection in batch.exchanges.connections:
-        if connection.is_guess:
+        if connection.is_guess or connection.unlisted:
             continue
         client, server = str(connection.client), str(connection.server)
         key = (connection.client.host, server, client, connection.started_ns)

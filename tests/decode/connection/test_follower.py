@@ -23,7 +23,7 @@ from tests.decode.connection.conversations import (
     sized,
     told,
 )
-from tests.traffic import ACK, FIN, PSH, Talk
+from tests.traffic import ACK, FIN, PSH, RST, Talk
 from wirecheck.decode.connection.exchanges import joined
 from wirecheck.decode.connection.follower import Follower, Limits
 from wirecheck.decode.connection.state.checkpoint import MAGIC
@@ -139,6 +139,18 @@ def test_the_same_ports_again_are_another_connection():
     results = follow(first, second)
     assert len(facts(results)) == 2
     assert answered(results) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("ahead", [5_000, 1 << 30])
+def test_a_handshake_that_is_refused_on_the_same_ports_acknowledges_nothing_of_the_connection_before(ahead):
+    """A broker is killed, and its client tries the same port again and again: SYN, and RST with its acknowledgement."""
+    talk = exchanged(opened(), [1])
+    for attempt in range(1, 4):
+        syn = replace(talk.segments[0], seq=talk.client_seq + attempt * ahead, ts_ns=talk.ts_ns + attempt * 10**9)
+        answer = {"src": talk.server, "dst": talk.client, "seq": 0, "ack": syn.seq + 1, "flags": RST | ACK}
+        talk.segments += [syn, replace(syn, **answer, ts_ns=syn.ts_ns + 10**6)]
+    found = facts(follow(talk)).values()
+    assert {(one.unseen_request_bytes, one.unseen_response_bytes, one.gaps) for one in found} == {(0, 0, ())}
 
 
 @pytest.mark.parametrize("mss", [1, 3, 1448])

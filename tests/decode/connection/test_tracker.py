@@ -54,6 +54,18 @@ def test_a_syn_that_the_capture_shows_late_still_begins_the_stream(order):
     assert (only(results).from_start, only(results).client) == (True, ("10.0.0.1", 40001))
 
 
+@pytest.mark.parametrize("after_s", [0.1, 1, 3, 60])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_syn_that_is_answered_late_is_one_connection(after_s, again):
+    """The first SYN, or its answer, was lost on the way: it is sent again after 1, 3, 7 ... s (RFC 6298)."""
+    frames = talked().segments
+    rest = later(frames[1:], int(after_s * SECOND))
+    first = [frames[0], replace(frames[0], ts_ns=rest[0].ts_ns - 1000)] if again else frames[:1]
+    results = follow([*first, *rest])
+    assert answered(results) == [0, 1, 2]
+    assert (only(results).frames, only(results).from_start) == (len(first) + len(rest), True)
+
+
 def test_a_syn_behind_what_was_seen_of_the_stream_begins_nothing():
     """It would begin in the middle of bytes that are there."""
     frames = talked().segments

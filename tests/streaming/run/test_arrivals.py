@@ -90,19 +90,19 @@ def test_an_agent_that_counts_from_one_again_is_known_by_it(come):
     come.drop(7)  # as its agent does with the oldest
     come.later()
     found.look()
-    assert found.begun_anew == {}
+    assert found.restarted == {}
     come.drop(8), come.drop(9)
     come.put(1, 2)
     come.later()
     found.look()
     assert taken(found) == [1, 2], "below the first that was ever there: the follower names them"
     again = come.start({"a": Position(1, 10)})
-    assert again.begun_anew == {"a": (2, 10)}
+    assert again.restarted == {"a": (2, 10)}
     assert taken(again) == []
     come.put(3, 9)
     come.later()
     again.look()
-    assert again.begun_anew == {}
+    assert again.restarted == {}
 
 
 def test_a_file_without_a_byte_is_no_agents_first(come):
@@ -204,7 +204,8 @@ def test_a_batch_of_a_long_backlog_has_its_bound_and_the_next_goes_on(come, monk
     assert taken(found) == [4, 5]
 
 
-def test_what_is_remembered_of_holes_is_bounded(come):
+def test_what_is_remembered_of_holes_is_bounded(come, monkeypatch):
+    monkeypatch.setattr(arrivals.Folder, "holds", lambda *_: True)
     come.put(1, 10 * MOST_AWAITED)
     found = come.start()
     taken(found)
@@ -258,3 +259,26 @@ def test_a_batch_that_is_repeated_is_not_taken_again(come):
     found = come.start()
     found.consumed(BatchFiles(("a-0000000001.parquet",), {"a": Position(1, 2)}))
     assert taken(found) == [2, 3]
+
+
+def test_a_file_far_ahead_that_is_not_the_agents_moves_nothing(come):
+    come.put(1, 2, "a-9999999999.parquet")
+    found = come.start()
+    assert sorted(map(str, taken(found))) == ["1", "2", "9999999999"]
+    come.put(3, "a-0000005000.parquet")
+    come.later()
+    found.look()
+    assert sorted(map(str, taken(found))) == ["3", "5000"]
+    come.put(4)
+    found.look()
+    assert taken(found) == [4]
+    assert found.positions()["a"] == Position(1, 5)
+    assert taken(come.start(found.positions())) == []
+
+
+def test_a_file_far_ahead_that_is_the_agents_is_taken(come, monkeypatch):
+    monkeypatch.setattr(arrivals.Folder, "holds", lambda _folder, _file, agent, number: (agent, number) == ("a", 5000))
+    come.put(1, 5000, 9000)
+    found = come.start()
+    assert sorted(taken(found)) == [1, 5000, 9000]
+    assert found.positions()["a"].next == 5001

@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from wirecheck.streaming.run import housekeeping
-from wirecheck.streaming.run.housekeeping import house_kept
+from wirecheck.streaming.run.housekeeping import table_maintenance
 from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.store.batches import Folders, write
 from wirecheck.streaming.store.result_tables import from_ipc, to_ipc
@@ -33,7 +33,7 @@ def topics(plan):
 def test_a_pass_runs_beside_whatever_else_does(plan, monkeypatch):
     monkeypatch.setattr(housekeeping, "EVERY_S", 0.01)
     until = monotonic() + 20
-    with house_kept(plan, pytest.fail):
+    with table_maintenance(plan, pytest.fail):
         while topics(plan).summary() is None and monotonic() < until:
             Event().wait(0.01)
     assert topics(plan).rows(1)["revision"].to_pylist() == [2]
@@ -46,7 +46,7 @@ def test_an_end_does_not_wait_for_a_pass(plan, monkeypatch):
     monkeypatch.setattr(housekeeping, "LAST_S", 0.01)
     monkeypatch.setattr(housekeeping, "tidy", lambda *_: (begun.set(), never.wait(20)))
     began = monotonic()
-    with house_kept(plan, pytest.fail):
+    with table_maintenance(plan, pytest.fail):
         assert begun.wait(10)
     assert monotonic() - began < 15
     never.set()

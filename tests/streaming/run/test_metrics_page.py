@@ -33,7 +33,7 @@ def page(told):
     page = Page()
     for number, batch in enumerate(told):
         page.take(batch, now_ns=number * S)
-    page.hear(Query({"follow": 10, "judge": 20}, 3, 4000), batch_s=0.7)
+    page.update(Query({"follow": 10, "judge": 20}, 3, 4000), batch_s=0.7)
     return page
 
 
@@ -65,7 +65,7 @@ def test_a_batch_told_again_and_a_page_read_back_count_nothing_twice(page, told)
     again = Page()
     for batch in told:
         again.take(batch)
-    again.hear(Query({"follow": 10, "judge": 20}, 3, 4000))
+    again.update(Query({"follow": 10, "judge": 20}, 3, 4000))
     for other in (page, again):
         assert {name: value for name, value in values(other).items() if "seconds" not in name} == expected
 

@@ -19,7 +19,7 @@ from wirecheck.streaming.checkpoint import BatchFiles, Position
 from wirecheck.streaming.run import monitor, resources
 from wirecheck.streaming.run.arrivals import OnDisk
 from wirecheck.streaming.run.metrics_page import Page
-from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, attend, prepared, run
+from wirecheck.streaming.run.monitor import MonitorError, Plan, Watch, prepared, run, supervise
 from wirecheck.streaming.run.resources import stop_signals
 from wirecheck.streaming.spark.session import SparkDidNotStart
 from wirecheck.streaming.steps.frames_folder import agents_of
@@ -305,7 +305,7 @@ def test_an_end_waits_for_one_batch_and_not_for_all_that_wait(plan, monkeypatch)
     monkeypatch.setattr(monitor, "start", lambda *_: query)
     job, settings, _ = prepared(plan, Settings(), page)
     stopping.set()
-    attend(None, job, settings, Watch(plan, page, stopping, said.append))
+    supervise(None, job, settings, Watch(plan, page, stopping, said.append))
     assert (query.looks, query.stopped, len(said)) == (3, True, 2)
     assert said[1] == "ending when the batch that runs is finished; a second signal ends at once"
 
@@ -442,7 +442,7 @@ def test_a_repeated_batch_may_say_something_else_and_then_only_that_holds(spark,
 def once(spark, plan, said, settings=Settings()):
     page = Page()
     job, settings, _ = prepared(plan, settings, page)
-    return page, attend(spark, job, settings, Watch(plan, page, Event(), said.append))
+    return page, supervise(spark, job, settings, Watch(plan, page, Event(), said.append))
 
 
 DIED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
@@ -455,12 +455,12 @@ def dying(monkeypatch, plan, deaths):
     checkpoint.write_files(plan.checkpoint, 0, BatchFiles(tuple(names)))
     starts = []
 
-    def attend(*_):
+    def supervise(*_):
         starts.append(1)
         if len(starts) <= deaths:
             raise PySparkException(DIED)
 
-    monkeypatch.setattr(monitor, "attend", attend)
+    monkeypatch.setattr(monitor, "supervise", supervise)
     return starts
 
 

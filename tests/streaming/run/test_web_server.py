@@ -36,9 +36,9 @@ def test_a_batch_that_hangs_is_unhealthy_and_one_that_ends_well_again():
     page.ready = True
     page.alive_s -= HANGS_S + 1
     assert (healthy(page), ready(page)) == (f"no batch has ended for {HANGS_S + 1} s", "")
-    page.hear(Query({}))
+    page.update(Query({}))
     assert healthy(page)
-    page.hear(Query({}), batch_s=1000)
+    page.update(Query({}), batch_s=1000)
     assert healthy(page) == ""
 
 
@@ -89,7 +89,7 @@ def test_where_nothing_is_written_yet_the_page_says_so_and_metrics_go_on():
 def test_the_first_page_says_how_long_the_first_batch_has_run():
     page = Page()
     page.ready, page.alive_s = True, time.monotonic() - 14
-    page.hear(Query({}, 1, 4000))
+    page.update(Query({}, 1, 4000))
     assert page.starting() == "Starting: the first batch has run for 14 s, 1 file waits"
 
 

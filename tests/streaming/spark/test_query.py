@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from wirecheck.streaming.checkpoint import read_files, written_down
 from wirecheck.streaming.run.failure import in_one_line
 from wirecheck.streaming.run.metrics_page import Page
-from wirecheck.streaming.run.monitor import Watch, attend, prepared
+from wirecheck.streaming.run.monitor import Watch, prepared, supervise
 from wirecheck.streaming.run.plan import Plan
 from wirecheck.streaming.run.replay import BATCH_BYTES, judge
 from wirecheck.streaming.steps.frames_folder import agents_of
@@ -142,7 +142,7 @@ def test_a_damaged_checkpoint_ends_in_one_line(spark, tmp_path, frames_files, da
                 damaged(path)
                 (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
         try:
-            attend(spark, job, settings, Watch(plan, Page(), Event(), lambda _: None))
+            supervise(spark, job, settings, Watch(plan, Page(), Event(), lambda _: None))
         except (PySparkException, Py4JJavaError) as failure:
             line = in_one_line(str(failure), plan)
     assert line.startswith(f"{plan.checkpoint}: Spark cannot use it (")

@@ -3,7 +3,7 @@
 from wirecheck.streaming.spark.sinks import write_batch
 from wirecheck.streaming.steps.tagged import Tagged
 from wirecheck.streaming.store.result_tables import to_ipc
-from wirecheck.streaming.store.run_result import Result, coverage
+from wirecheck.streaming.store.run_result import MOST_DETAILS, Result, coverage
 
 NOON = 1_795_262_400_000_000_000  # 2026-11-21 12:00:00 UTC
 FINDING = {
@@ -88,6 +88,16 @@ def test_coverage_sums_measures_and_lists_input_errors():
     assert (found["frames"], found["undecoded_messages"], found["decoded_messages"]) == (7, 2, 0)
     assert found["input_errors"] == ["x.pcap: cut at byte 7"]
     assert found["details"] == {"undecoded_messages": {"unknown-api": 2}}
+
+
+def test_of_what_is_of_no_known_cluster_the_first_are_named_and_the_others_counted():
+    names = [f"t-{number:03}" for number in range(MOST_DETAILS + 5)]
+    rows = [{"measure": "unassigned_topics", "count": 1, "detail": name} for name in names]
+    rows += [{"measure": "unassigned_endpoints", "count": 7, "detail": "(others)"}]
+    found = coverage(rows)
+    assert found["unassigned_topics"] == MOST_DETAILS + 5
+    assert found["details"]["unassigned_topics"] == dict.fromkeys(names[:MOST_DETAILS], 1) | {"(others)": 5}
+    assert found["details"]["unassigned_endpoints"] == {"(others)": 7}
 
 
 def test_rows_others_stand_apart_from_topics_and_clients_and_beside_findings(tmp_path):

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from wirecheck.streaming.store import standing_rows
-from wirecheck.streaming.store.result_tables import from_ipc, standing, to_ipc
-from wirecheck.streaming.store.standing_rows import StandingRows
+from wirecheck.streaming.store import latest_rows
+from wirecheck.streaming.store.latest_rows import LatestRows
+from wirecheck.streaming.store.result_tables import from_ipc, latest_revisions, to_ipc
 
 
 def rows(*told):
@@ -14,13 +14,13 @@ def rows(*told):
 
 def test_the_last_revision_of_each_id_holds():
     told = rows(("a", 1, 10), ("b", 1, 20), ("a", 3, 11), ("c", 1, 30), ("a", 2, 12), ("b", 1, 21))
-    assert standing(told).to_pylist() == rows(("a", 3, 11), ("c", 1, 30), ("b", 1, 21)).to_pylist()
+    assert latest_revisions(told).to_pylist() == rows(("a", 3, 11), ("c", 1, 30), ("b", 1, 21)).to_pylist()
 
 
 @pytest.mark.parametrize("table", ["coverage", "totals"])
 def test_no_more_is_held_than_twice_what_holds(table, monkeypatch):
-    monkeypatch.setattr(standing_rows, "SPARE_ROWS", 10)
-    held = StandingRows()
+    monkeypatch.setattr(latest_rows, "SPARE_ROWS", 10)
+    held = LatestRows()
     for revision in range(500):
         held.add(table, rows(("a", revision, revision), ("b", revision, 0)))
         assert held._rows[table] <= 2 * 2 + 10 + 2
@@ -28,8 +28,8 @@ def test_no_more_is_held_than_twice_what_holds(table, monkeypatch):
 
 
 def test_what_was_withdrawn_is_not_shown_and_what_has_no_revisions_is_kept_whole(monkeypatch):
-    monkeypatch.setattr(standing_rows, "SPARE_ROWS", 0)
-    held = StandingRows()
+    monkeypatch.setattr(latest_rows, "SPARE_ROWS", 0)
+    held = LatestRows()
     for revision, withdrawn in ((1, False), (2, True)):
         topic = {"id": "t", "revision": revision, "label": "L", "withdrawn": withdrawn, "name": "orders"}
         held.add("topics", from_ipc(to_ipc("topics", [topic])))

@@ -12,14 +12,14 @@ from uuid import uuid4
 import pyarrow as pa
 
 from wirecheck.streaming.store.batches import write_tables
-from wirecheck.streaming.store.result_tables import TABLES, standing
+from wirecheck.streaming.store.result_tables import TABLES, latest_revisions
 from wirecheck.streaming.store.run_result import Result
 
 SPARE_ROWS = 10_000
 """So many revisions may be held beyond twice the rows that hold, or looking through them would cost more than they."""
 
 
-class StandingRows:
+class LatestRows:
     """Add each batch's rows, in order."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class StandingRows:
             self._thin(table)
 
     def _thin(self, table: str) -> None:
-        held = standing(pa.concat_tables(self._parts[table]))
+        held = latest_revisions(pa.concat_tables(self._parts[table]))
         self._parts[table], self._rows[table] = [held], held.num_rows
         self._limit[table] = 2 * held.num_rows + SPARE_ROWS
 

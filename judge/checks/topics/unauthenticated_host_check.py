@@ -21,7 +21,7 @@ SHOWN = 3
 MOST_CLIENT_IDS = 16
 
 
-def stranger(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
+def unauthenticated_host(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     """Detects. A host is never granted anything but ApiVersions, SASL or an empty Fetch, and no broker list,
     registration or Metadata response names it. All its connections were captured from their SYN. It sends what no
     working client does: versions of no release or outside the range that it just received, malformed bytes, unknown

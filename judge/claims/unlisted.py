@@ -1,0 +1,62 @@
+"""Connections without an answer that are too many for rows of their own: what coverage counts of all of them together.
+
+Knows: the measures of coverage. Refuses to know which connections are too many.
+Rule: each measure is one claim, as agents' marks are, so that it costs the same however many connections there were.
+Nothing else is derived from what was sent on them: of as many as have rows it was.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wirecheck.decode.connection.exchanges import OUTCOMES, Exchanges
+from wirecheck.decode.message import Decoded, Status
+from wirecheck.judge.claims.claim import Claim, Sighting
+
+OTHERS = "others"
+"""Stands for all of these connections, in place of an agent's name."""
+MEASURE = "unlisted_connections"
+FACTS = ("frames", "payload_bytes", "requests", "resynchronised", "skipped_bytes", "conflicting_bytes", "limits_hit")
+"""Facts of a connection that coverage counts; one without an answer has no others."""
+Measure = tuple[str, str | None]
+"""And its detail."""
+
+
+def is_unlisted(exchanges: Exchanges) -> NDArray[np.bool_]:
+    """Per connection."""
+    return np.array([one.unlisted > 0 for one in exchanges.connections], np.bool_)
+
+
+def apart(exchanges: Exchanges) -> tuple[Exchanges, Exchanges]:
+    """What has rows of its own, and the others."""
+    others = is_unlisted(exchanges)
+    one = np.where(exchanges.request >= 0, exchanges.request, exchanges.response)
+    of_others = others[exchanges.connection[one]]
+    return exchanges.only(np.flatnonzero(~of_others)), exchanges.only(np.flatnonzero(of_others))
+
+
+def claims(exchanges: Exchanges, decoded: Decoded) -> Iterator[Claim]:
+    """One per measure."""
+    found = [one for one in exchanges.connections if one.unlisted]
+    counts = Counter[Measure]()
+    for one in found:
+        counts[MEASURE, None] += one.unlisted
+        counts["connections", one.protocol] += one.unlisted
+    for fact in FACTS:
+        counts[fact, None] = sum(getattr(one, fact) for one in found)
+    counts["messages", None] = len(decoded)
+    counts.update(map(status_measure, decoded.status.tolist()))
+    counts.update(("exchanges", OUTCOMES[outcome].replace("-", "_")) for outcome in exchanges.outcome.tolist())
+    first, last = (
+        Sighting(ts_ns, "", "", -1, -1, "", 0, 0)
+        for ts_ns in (min(one.started_ns for one in found), max(one.last_ns for one in found))
+    )
+    for (measure, detail), count in counts.items():
+        if count:
+            yield Claim("mark", (OTHERS, measure, None, detail), first, last, tally={"count": count})
+
+
+def status_measure(status: int) -> Measure:
+    return ("decoded_messages", None) if status == Status.OK else ("undecoded_messages", Status(status).name.lower())
