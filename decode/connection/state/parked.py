@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.state.attributes import Numbers
 
-    Ints = NDArray[np.int64]
-
 Ints = NDArray[np.int64]
 INTEGER_BYTES = (1, 2, 4, 8)
 
