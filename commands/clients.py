@@ -76,6 +76,8 @@ def clients(
         judge(client, target)
         if form == "text":
             client["address"] = names.in_text(client["address"])
+    for harm in result["harms"] if form == "text" else ():
+        harm["address"] = names.in_text(harm["address"] or "")
     refused = [client for client in found if client_upgrades.rejected(client)]
     with report_at(report, inputs) as write:
         if target is not None and report is not None:
@@ -99,7 +101,7 @@ def clients(
     elif target is not None:
         terminal_tables.show_gate(legible(refused), legible(found), target, console())
     else:
-        terminal_tables.list_clients(legible(found), console(), brokers=brokers)
+        terminal_tables.list_clients(legible(found), console(), legible(result["harms"]), brokers=brokers)
     need_whole(result["coverage"], strict=strict)
     sys.exit(FOUND if refused else 0)
 

@@ -33,8 +33,8 @@ def findings(
     """List the open findings in the --out folder of a monitor or a replay. With ID, print one finding in full: ID is a
     finding ID (a unique prefix is enough) or a check code that has exactly one open finding.
 
-    A row has the first and last time, kind, code, ID, count and sentence. A finding that follows from another one ends
-    with `cause CODE ID`. With --format json, each row is one object.
+    A row has the sentence, kind, code, ID, since when the finding is open, for how long, and its count. A finding that
+    follows from another one ends with `cause CODE ID`. With --format json, each row is one object.
 
     \b
     Examples:
@@ -80,12 +80,14 @@ def has_batch(out: Path) -> bool:
 
 def print_rows(result: dict[str, Any], fresh: list[dict[str, Any]], form: str) -> None:
     from wirecheck.dashboards.finding_rows import cells
+    from wirecheck.story.harm import seconds
 
     codes = {finding["id"]: finding["code"] for finding in result["findings"]}
+    end_s = max((seconds(finding["last_seen"]) for finding in result["findings"]), default=0.0)
     paint = paints()
 
     def told_in_a_row(finding: dict[str, Any]) -> str:
-        return row(cells(finding, codes), paint=paint, columns=columns())
+        return row(cells(finding, codes, end_s), paint=paint, columns=columns())
 
     for finding in fresh:
         click.echo(as_json(finding) if form == "json" else told_in_a_row(finding))

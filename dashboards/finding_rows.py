@@ -1,4 +1,4 @@
-"""Findings as rows of text, one each: when, what kind, which check, how often, and what it says.
+"""Findings as rows of text, one each: what is wrong, how long it has been open, which check, and how often.
 
 Knows: the order of the cells, and what colours each (its role). Refuses to know evidence and remedies: those are of a
 finding in full (terminal.py).
@@ -7,19 +7,22 @@ finding in full (terminal.py).
 from collections.abc import Mapping
 from typing import Any
 
+from wirecheck.story.cards import duration
+from wirecheck.story.harm import seconds
+
 Row = Mapping[str, Any]
-KIND_COLUMNS = len("information")
 
 
-def cells(finding: Row, codes: Mapping[str, str]) -> list[tuple[str, str]]:
-    """`codes`: of the findings that are open, by id."""
+def cells(finding: Row, codes: Mapping[str, str], end_s: float) -> list[tuple[str, str]]:
+    """`codes`: of the findings that are open, by ID; `end_s`: when anything was seen last."""
     found = [
-        (f"{clock(finding['first_seen'])} to {clock(finding['last_seen'])}", "time"),
-        (finding["kind"].ljust(KIND_COLUMNS), finding["kind"]),
+        (finding["summary"], finding["kind"]),
+        (finding["kind"], finding["kind"]),
         (finding["code"], "topic"),
         (finding["id"], "frame"),
+        (f"since {clock(finding['first_seen'])}", "time"),
+        (f"open for {duration(end_s - seconds(finding['first_seen']))}", "time"),
         (f"x{finding['count']:,}", "time"),
-        (finding["summary"], "summary"),
     ]
     cause = finding.get("cause")
     return [*found, (f"cause {codes.get(cause, '')} {cause}".replace("  ", " "), "time")] if cause else found

@@ -6,17 +6,18 @@ Rule: nothing is shown that is not in the objects; a cell that nobody said anyth
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
-from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text
 
 from wirecheck.dashboards.item_list import Items
 from wirecheck.dashboards.verdict import UNKNOWN_CLUSTER, named_cluster, plural
+from wirecheck.story.cards import rejected
+from wirecheck.story.harm import HURT
 
 Row = Mapping[str, Any]
 WIDEST = 1000
@@ -25,7 +26,7 @@ FOLDING = {
     "topic": 12,
     "client ID": 12,
     "software": 8,
-    "API versions": 16,
+    "problem": 8,
     "remarks": 8,
     "refused": 12,
     "reported by": 10,
@@ -207,36 +208,54 @@ def partitions_table(partitions: list[Row]) -> Table:
     return made
 
 
-def list_clients(every: list[Row], console: Console, *, brokers: bool = False) -> None:
-    """As a table where there is room for it; else what each did stands below it, in words that wrap."""
-    many = several(every)
+def list_clients(every: list[Row], console: Console, harms: Iterable[Row] = (), *, brokers: bool = False) -> None:
+    """One line each, those with a problem first; `harms` are those of the result."""
+    problems = problems_of(harms)
     clients = [client for client in every if brokers or not client["between_brokers"]]
-    headings = (*many, "client ID", "address", "software", "requests", "last seen", "API versions")
-    rows = [(*(client[column] for column in many), *client_cells(client)) for client in clients]
-    styles = ["dim" if client["between_brokers"] else "" for client in clients]
-    made = table(*headings)
-    apis = [spoken(client) for client in clients]
-    for cells, items, style in zip(rows, apis, styles, strict=True):
-        made.add_row(*map(Text, cells), Items(items), style=style)
-    if not clients:
-        console.print("no client was seen")
-    elif console.width >= minimum(made, console):
+    clients.sort(key=lambda client: problems.get((client["client_id"], client["address"]), NO_PROBLEM))
+    many, day = several(every), one_day(clients)
+    made = table(*many, "client ID", "address", "software", "requests", "last seen", "problem")
+    for client in clients:
+        problem = problems.get((client["client_id"], client["address"]), NO_PROBLEM).text
+        shown = problem if console.width >= WIDE else problem.partition(" (")[0]
+        cells = (*(client[column] for column in many), *client_cells(client))
+        style = "dim" if client["between_brokers"] else ""
+        made.add_row(*map(Text, cells[:-1]), Text(cells[-1].removeprefix(f"{day} ")), Text(shown), style=style)
+    if clients:
         put(made, console)
     else:
-        widths = [max(map(len, column)) for column in zip(headings[:-1], *rows, strict=True)][:-2]
-        for cells, said, style in zip((headings[:-1], *rows), (None, *apis), ("bold", *styles), strict=True):
-            first = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False))
-            put(Text(first.rstrip(), style=style), console)
-            requests, seen = cells[-2:]
-            before = f"{requests} request{'' if requests == '1' else 's'}, last seen {seen}: "
-            below = Text(BELOW) if said is None else Items(said, before)
-            put(Styled(Padding(below, (0, 0, 0, 4), expand=False), style), console)
+        console.print("no client was seen")
+    if clients:
+        of_day = f"times of {day}; " if (day := one_day(clients)) else ""
+        console.print(Text(f"{of_day}API versions of each client: --format csv or json", style="dim"))
     if left := len(every) - len(clients):
         what = "broker or controller is" if left == 1 else "brokers and controllers are"
         console.print(Text(f"{left:,} {what} not listed; --brokers lists them", style="dim"))
 
 
-BELOW = "requests, last seen: API versions"
+class Problem(NamedTuple):
+    """What is wrong for a client; the worst sorts first."""
+
+    mild: bool
+    fewer: int
+    text: str
+
+
+WIDE = 110
+"""So many columns have room for the names of errors."""
+NO_PROBLEM = Problem(mild=True, fewer=1, text="")
+
+
+def problems_of(harms: Iterable[Row]) -> dict[tuple[Any, ...], Problem]:
+    """By client ID and address the worst that was rejected."""
+    found: dict[tuple[Any, ...], Problem] = {}
+    for harm in harms:
+        mild = harm["level"] != HURT
+        text = rejected(harm["api"], ", ".join(harm["errors"]), harm["count"])
+        problem = Problem(mild, -harm["count"], f"briefly: {text}" if mild else text)
+        key = harm["client_id"], harm["address"]
+        found[key] = min(problem, found.get(key, NO_PROBLEM))
+    return found
 
 
 def client_cells(client: Row) -> tuple[str, ...]:
@@ -247,10 +266,6 @@ def client_cells(client: Row) -> tuple[str, ...]:
         f"{client['requests']:,}",
         clock(client["last_seen"]),
     )
-
-
-def spoken(client: Row) -> list[str]:
-    return [f"{api} {'/'.join(map(str, versions))}" for api, versions in client["apis"].items()]
 
 
 def show_gate(refused: list[Row], every: list[Row], target: str, console: Console) -> None:
@@ -304,7 +319,7 @@ def name(client: Row) -> str:
 
 
 def software(client: Row) -> str:
-    said = (client["software_name"], client["software_version"])
+    said = ((client["software_name"] or "").removeprefix("apache-kafka-"), client["software_version"])
     return " ".join(part for part in said if part) or (
         f"like {client['looks_like']}" if client.get("looks_like") else "not sent"
     )

@@ -21,16 +21,13 @@ from wirecheck.judge.claims.claim import LAST, SLOT_NS, SUCCESS, Claim, Subject,
 from wirecheck.judge.claims.kinds import SPACES
 from wirecheck.judge.claims.log_snapshots import CHUNK, Snapshots
 from wirecheck.judge.failures import AGEING, ASSEMBLY, FILING, STRANGERS, Failures, failure
-from wirecheck.judge.ledger import ageing, bounds
-from wirecheck.judge.ledger.agenda import Agenda
+from wirecheck.judge.ledger import ageing
 from wirecheck.judge.ledger.emitted_rows import NEVER, EmittedRows, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger, Load, state_of, stored
+from wirecheck.judge.life_cycle import CONNECTION, EVERY_NS, Agenda, RowPace, Settlement
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body
-from wirecheck.judge.row_pace import EVERY_NS, RowPace
-from wirecheck.judge.settlement import SPACE as CONNECTION
-from wirecheck.judge.settlement import Settlement
-from wirecheck.judge.subject_eviction import Room
+from wirecheck.judge.subject_eviction import Room, too_many_connections
 from wirecheck.judge.thresholds import Settings
 from wirecheck.judge.topic_history import REPORTS
 from wirecheck.judge.topology.clusters import Clusters
@@ -147,7 +144,7 @@ class Judge:
     def settled(self, ripe: set[Subject]) -> set[Subject]:
         """Connections that settle with this batch; what they add to sums is added."""
         lacking = {one for one in ripe if one[0] == CONNECTION and not self.due.due[one]}
-        early = {*bounds.too_many_connections(self.ledger, self.settings.most_connections)}
+        early = {*too_many_connections(self.ledger, self.settings.most_connections)}
         self.settlement.take_account(self.ledger.touched | self.pace.hurried | early, lacking)
         if early:
             self.overflow.left["connection"] += len(early)

@@ -1,20 +1,146 @@
-"""Room is made: what is too much leaves before a batch is judged, and a finding without room is not emitted.
+"""Bounds by number: what leaves the ledger when there is too much in it, however young it is.
 
-Knows: what becomes of the rows of what leaves. Does not know what leaves first (`bounds.py`) or how it is counted
-(`overflow.py`).
-Rule: the rows of a topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single
-claims that leave stands as it was emitted last. What leaves in the batch it came in is never judged.
+Knows: which claims show that somebody got an answer without error, in which order subjects leave, and what becomes of
+their rows. Does not know how they are counted (`overflow.py`), nor what leaves by age (`ageing.py`).
+The rules, at the end of a batch and before it is judged, per cluster label; each bound is a setting:
+- Of topic names, topic ids and clients (a client id at an address) so many are kept each. What was never answered
+  without error leaves first, newest first; then what no violation or anomaly stands about, unseen longest first; then
+  the rest.
+- So many connections are kept; those beyond settle early (`life_cycle.py`). Those that nothing was answered on go
+  first, then those that are closed, then the rest: unseen longest first. Of the client ids on one connection CLIENT_IDS
+  are kept, the first.
+- Of the topic ids an endpoint spoke of, by which endpoints are joined, the least are kept, as of any set
+  (`claims/claim.py`): a bottom-k sample, so that of two endpoints that share many some shared ones stay.
+- Of brokers that follow, and of what they say of their versions, FOLLOWERS are kept, those that came first: anybody
+  can send any replica id.
+- Of one kind of claims about one subject so many are kept, those that were made first.
+Rule: however many subjects were never answered without error, none of them makes one leave that was. Looked through is
+only what is over its bound by a part in SLACK, so that the cost of looking is spread over what came. The rows
+of a topic or client that leaves are withdrawn, as `others` counts it from then on; what rests on single claims that
+leave stands as it was emitted last. What leaves in the batch it came in is never judged.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from wirecheck.judge.checks import evaluate
-from wirecheck.judge.claims.claim import Subject
-from wirecheck.judge.ledger import bounds
+from wirecheck.judge.claims.claim import Claim, Subject
+from wirecheck.judge.claims.kinds import UNANSWERED
+from wirecheck.judge.ledger.connection_sums import CUT
 from wirecheck.judge.ledger.emitted_rows import FINDINGS, NEVER, EmittedRows, Revision, table_of, withdrawn
 from wirecheck.judge.ledger.ledger import Ledger
+from wirecheck.judge.ledger.shard import Claims
 from wirecheck.judge.results.overflow import Overflow
 from wirecheck.judge.results.result_table import Body, ResultRow
+from wirecheck.judge.thresholds import Settings
+
+SLACK = 10
+FOLLOWER, VERSIONS = "follower", "fetch_versions"
+CLIENT_IDS = 16
+"""Kept of one connection; a client has one, a proxy may have many."""
+FOLLOWERS = 4_096
+"""A cluster has some hundred brokers."""
+ASKED_ONLY = {"absence", "denies", "ordered", "stopped", "id_refused", "id_asked"}
+ASKED_ONLY |= {"partition_use", "follows", "offset_gone", "replica_answer"}
+"""Claims about topics that a request, or an error answer, makes alone; and orders whose answer was not seen."""
+
+
+class Standing(NamedTuple):
+    """By what a subject stays or leaves."""
+
+    answered: bool
+    first_ns: int
+    last_ns: int
+
+
+def bounded(settings: Settings) -> dict[str, int]:
+    """Spaces whose subjects are counted, and how many are kept."""
+    return {"name": settings.most_topics, "id": settings.most_topics, "client": settings.most_clients}
+
+
+def over(space: str, ledger: Ledger, emitted: EmittedRows, most: int) -> list[Subject]:
+    """The subjects that leave; none while there are not too many."""
+    count = ledger.count(space)
+    if count <= most + most // SLACK:
+        return []
+    known = {subject: standing(subject, ledger) for subject in ledger.subjects(space)}
+    never = sorted(((s.first_ns, subject) for subject, s in known.items() if not s.answered), reverse=True)
+    gone = [subject for _, subject in never[: count - most]]
+    more = count - most - len(gone)
+    if more > 0:
+        rest = sorted((emitted.blamed(subject), s.last_ns, subject) for subject, s in known.items() if s.answered)
+        gone += [subject for *_, subject in rest[:more]]
+    return gone
+
+
+def too_many_followers(ledger: Ledger) -> list[Subject]:
+    """Nothing rests on what they say but that a replica is never fetched (CTL011)."""
+    if ledger.count(FOLLOWER) <= FOLLOWERS + FOLLOWERS // SLACK:
+        return []
+    return sorted(ledger.subjects(FOLLOWER), key=lambda one: (standing(one, ledger).first_ns, one))[FOLLOWERS:]
+
+
+def standing(subject: Subject, ledger: Ledger) -> Standing:
+    answered, first_ns, last_ns = False, 1 << 63, 0
+    for kind, succeeded, peak, begin_ns, end_ns in ledger.glance(subject):
+        answered = answered or shows_answer(subject[0], kind, peak, succeeded=succeeded)
+        first_ns, last_ns = min(first_ns, begin_ns), max(last_ns, end_ns)
+    return Standing(answered, first_ns, last_ns)
+
+
+def shows_answer(space: str, kind: str, peak: dict[str, object], *, succeeded: bool) -> bool:
+    """Whether a claim shows that somebody was answered without error about its subject."""
+    if space == "client":
+        return bool(peak.get("answered"))
+    if kind in {"use", "refused"}:
+        return succeeded
+    return kind not in ASKED_ONLY and not kind.startswith(UNANSWERED)
+
+
+def never_answered(subject: Subject, ledger: Ledger) -> bool:
+    """Whether a subject is about a topic or client that was never answered without error."""
+    return subject[0] in {"name", "id", "client"} and not standing(subject, ledger).answered
+
+
+def surplus(claims: Claims, settings: Settings) -> list[Claim]:
+    """The claims of one subject that are too many. What is kept of a connection's client ids is marked."""
+    if len(claims) <= min(CLIENT_IDS, settings.most_claims):
+        return []
+    by_kind: dict[str, list[Claim]] = defaultdict(list)
+    for claim in claims.values():
+        by_kind[claim.kind].append(claim)
+    gone = [*spoken(by_kind["spoken"])]
+    for kind, found in by_kind.items():
+        most = FOLLOWERS if kind == VERSIONS else settings.most_claims
+        if len(found) > most + most // SLACK:
+            found.sort(key=lambda claim: (claim.first, repr(claim.key)))
+            gone += found[most:]
+    return gone
+
+
+def spoken(claims: list[Claim]) -> Iterator[Claim]:
+    if len(claims) > CLIENT_IDS:  # they are filed by connection
+        found = sorted(claims, key=lambda claim: (claim.first, repr(claim.key)))
+        found[0].peak[CUT] = 1
+        yield from found[CLIENT_IDS:]
+
+
+def too_many_connections(ledger: Ledger, most: int) -> list[Subject]:
+    """The connections that settle early; none while there are not too many."""
+    count = ledger.count("connection")
+    if count <= most + most // SLACK:
+        return []
+
+    def order(subject: Subject) -> tuple[object, ...]:
+        answered, closed, last_ns = False, False, 0
+        for kind, _, peak, _, end_ns in ledger.glance(subject):
+            last_ns = max(last_ns, end_ns)
+            if kind == "connection":
+                answered, closed = peak.get("responses", 0) > 0, bool(peak.get("closed_by", [""])[-1])
+        return answered, not closed, last_ns, subject
+
+    return sorted(ledger.subjects("connection"), key=order)[: count - most]
 
 
 class Room:
@@ -25,11 +151,11 @@ class Room:
     def crowd(self) -> list[Subject]:
         """The topics and clients that are too many; what looks at them is to be judged again."""
         found: list[Subject] = []
-        for subject in bounds.too_many_followers(self.ledger):
+        for subject in too_many_followers(self.ledger):
             self.overflow.left[subject[0]] += 1
             self.ledger.forget(subject)
-        for space, most in bounds.bounded(self.settings).items():
-            gone = bounds.over(space, self.ledger, self.emitted, most)
+        for space, most in bounded(self.settings).items():
+            gone = over(space, self.ledger, self.emitted, most)
             near = {subject for lost in gone for subject in evaluate.neighbours(lost, self.ledger)}
             for subject in gone:
                 self.leaves(subject)
@@ -38,7 +164,7 @@ class Room:
         return found
 
     def leaves(self, subject: Subject) -> None:
-        first_ns, last_ns = bounds.standing(subject, self.ledger)[1:]
+        first_ns, last_ns = standing(subject, self.ledger)[1:]
         if subject[0] != "id" or not any(kind == "binding" for kind, *_ in self.ledger.glance(subject)):
             self.overflow.leaves(subject, first_ns, last_ns)  # an id that has a name is counted by it
         self.ledger.forget(subject)
@@ -58,7 +184,7 @@ class Room:
         """The subjects of which there were too many claims; these have left."""
         found = set()
         for subject in sorted(self.ledger.touched):
-            gone = bounds.surplus(self.ledger.claims_of(*subject), self.settings)
+            gone = surplus(self.ledger.claims_of(*subject), self.settings)
             if gone:
                 self.ledger.remove(subject, gone)
                 self.overflow.left[subject[0]] += len(gone)
@@ -68,7 +194,7 @@ class Room:
     def admitted(self, subject: Subject, known: Mapping[str, Revision], now: dict[str, ResultRow]) -> bool:
         """Take new findings that are too many out of a subject's rows; whether the others are a stranger's."""
         new = sorted(name for name in now if table_of(name) == FINDINGS and not known.get(name, NEVER).open)
-        stranger = bool(new) and bounds.stranger(subject, self.ledger)
+        stranger = bool(new) and never_answered(subject, self.ledger)
         for name in new:
             if not self.overflow.opens(name, now[name].body, stranger=stranger):
                 del now[name]

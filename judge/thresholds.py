@@ -31,7 +31,7 @@ class Settings:
     ageing_s: int = 3600
     """So often, by capture time, the ledger is looked through for what has left: it costs a pass over all of it."""
     most_topics: int = 120_000
-    """Topic names, and topic ids, kept by the rules of `bounds.py`: a cluster has at most some 100,000 partitions."""
+    """Topic names, and topic ids, kept by the rules of `subject_eviction.py`: a cluster has some 100,000 partitions."""
     most_clients: int = 50_000
     """Clients, each a client id at an address; large clusters have 10,000."""
     most_connections: int = 200_000

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 from wirecheck import extension_modules
 from wirecheck.capture import frames
 from wirecheck.capture.agent.counts import KERNEL, Counts
-from wirecheck.capture.agent.live_trim import trimming
+from wirecheck.capture.agent.plain_trim import trimming
 from wirecheck.capture.agent.shipper import Shipper
 from wirecheck.capture.agent.spool import ROLL_BYTES, Spool
 from wirecheck.capture.agent.writer import ClockWentBack, Shown, Writer

@@ -15,13 +15,38 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i64
 
 from wirecheck.decode import schemas
-from wirecheck.decode.errors import BadChecksum, BadMagic, DecodeError
-from wirecheck.decode.holes import Field, laid_out
+from wirecheck.decode.errors import (
+    BadChecksum,
+    BadMagic,
+    BadVarint,
+    DecodeError,
+    Truncated,
+    UnexpectedNull,
+    UnknownApi,
+    UnknownVersion,
+)
+from wirecheck.decode.holes import Field, laid_out, pairs
 from wirecheck.decode.log.compression import LARGEST_OUTPUT_BYTES, REFUSED_BYTES
-from wirecheck.decode.log.frame_table import BODY_AT, BODY_END, FRAME_COLUMNS, IN_HOLE, OK, STATUS, TYPE, VERSION
-from wirecheck.decode.log.metadata_record import REASONS, frames
+from wirecheck.decode.log.frame_table import (
+    BAD_VARINT,
+    BODY_AT,
+    BODY_END,
+    FRAME_COLUMNS,
+    IN_HOLE,
+    NULL,
+    OK,
+    STATUS,
+    TRUNCATED,
+    TYPE,
+    UNKNOWN_TYPE,
+    UNKNOWN_VERSION,
+    VERSION,
+    FrameTable,
+)
 from wirecheck.decode.log.record_table import OFFSET, TIMESTAMP_MS
 from wirecheck.decode.log.records import Batch, Records, read_batches
 from wirecheck.decode.wire import DATA, RECORD, Messages
@@ -30,6 +55,25 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from numpy.typing import NDArray
+
+    from wirecheck.decode.log.record import Records
+
+REASONS: dict[int, type[DecodeError]] = {
+    NULL: UnexpectedNull,
+    TRUNCATED: Truncated,
+    BAD_VARINT: BadVarint,
+    UNKNOWN_VERSION: UnknownVersion,
+    UNKNOWN_TYPE: UnknownApi,
+}
+
+
+def frames(records: Records, *, control: bool) -> np.ndarray:
+    """int64[n, 5]: for each record its status, type, version, and where its body is."""
+    rows = vec[i64](np.zeros(len(records) * FRAME_COLUMNS, np.int64))
+    data, holes = records.field.data.tobytes(), pairs(records.field.holes)
+    FrameTable(data, holes, vec[i64](records.table.ravel()), rows).fill(control)
+    return np.array(rows).reshape(-1, FRAME_COLUMNS)
+
 
 __all__ = ["TOPIC_ID", "TOPIC_NAME", "Entries", "Key", "Refused", "entries", "field_entries", "joined"]
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from wirecheck.decode.peer import Conversation
-from wirecheck.judge.claims.kinds import KINDS, TRAFFIC, Subject
+from wirecheck.judge.claims import kinds
+from wirecheck.judge.claims.kinds import Subject
 
 __all__ = ["LEAST", "METADATA_LOG", "MOST_MEMBERS", "RESERVED", "SLOT_NS", "ZERO", "Claim", "Key"]
 __all__ += ["Sighting", "Subject", "merged", "pack", "unpack"]
@@ -36,8 +37,6 @@ MOST_MEMBERS = 128
 SUCCESS = "0"
 WAITED = "waited"
 """Among answers over time: those to requests that had waited, from when the first of them was sent."""
-ROW = 8
-"""Parts of a stored claim."""
 UNSAID = {"name": "", "topic_id": "", "client_id": "a client without a name"}
 """How a sentence speaks of what was not on the wire; the metadata log, say, removes topics by id alone."""
 
@@ -103,31 +102,28 @@ class Claim:
         """Whether anything about it is news: all but greater counts, a later last sighting, another slot of time, and
         values of which its kind says that they grow.
         """
-        news = other.first < self.first
-        if news:
-            self.first = other.first
+        news, grown, members = False, False, list[str]()
+        if other.first < self.first:
+            news, self.first = True, other.first
         self.last = max(self.last, other.last)
         self.count += other.count
         tally, peak = self.tally, self.peak
-        known = len(tally) + len(peak)
         for name, count in other.tally.items():
             before = tally.get(name)
             if before is None:
-                news = news or is_new(name, tally)
+                grown, news = True, news or is_new(name, tally)
                 tally[name] = count
             else:
                 tally[name] = before + count
-        members: list[str] = []
-        if other.peak:
-            growing = KINDS[self.kind].growing
-            for name, value in other.peak.items():
-                if name not in peak:
-                    members.append(name)
-                    peak[name] = value
-                elif (found := peak[name]) < value:
-                    peak[name] = value
-                    news = news or is_other(name, found, value, growing)
-        if len(tally) + len(peak) > known:
+        for name, value in other.peak.items():
+            known = peak.get(name)
+            if known is None:
+                grown, peak[name] = True, value
+                members.append(name)
+            elif known < value:
+                peak[name] = value
+                news = news or is_other(name, known, value, kinds.KINDS[self.kind].growing)
+        if grown:
             self.bound()
         if other.runs:
             news = news or not other.runs.keys() <= self.runs.keys()
@@ -151,7 +147,7 @@ class Claim:
         return copied
 
     def __getitem__(self, field: str) -> Any:
-        return self.key[KINDS[self.kind].at[field]]
+        return self.key[kinds.KINDS[self.kind].at[field]]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Claim) and self.state() == other.state()
@@ -166,8 +162,7 @@ class Claim:
 
     def row(self, first: int, last: int) -> list[Any]:
         """As it is stored, with the numbers of its sightings."""
-        row = [self.kind, self.key, first, last, self.count, self.tally, self.peak]
-        return [*row, self.runs] if self.runs else row
+        return [self.kind, self.key, first, last, self.count, self.tally, self.peak, self.runs or None]
 
     @property
     def succeeded(self) -> bool:
@@ -177,7 +172,7 @@ class Claim:
     @property
     def flows(self) -> bool:
         """Whether it merely shows that traffic goes on."""
-        return self.kind in TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
+        return self.kind in kinds.TRAFFIC and (not self.runs or (len(self.runs) == 1 and SUCCESS in self.runs))
 
     @property
     def last_word(self) -> Sighting:
@@ -190,21 +185,25 @@ class Claim:
 
     def server(self) -> str:
         """The endpoint whose cluster the claim belongs to."""
-        at = KINDS[self.kind].at.get("endpoint")
+        at = kinds.KINDS[self.kind].at.get("endpoint")
         return (self.key[at] if at is not None else None) or self.first.server
 
     def sentence(self) -> str:
-        fields = zip(KINDS[self.kind].fields, self.key, strict=True)
+        fields = zip(kinds.KINDS[self.kind].fields, self.key, strict=True)
         said = {field: UNSAID.get(field) if part is None else part for field, part in fields}
-        return " ".join(KINDS[self.kind].sentence.format(**said).split())
+        return " ".join(kinds.KINDS[self.kind].sentence.format(**said).split())
 
     def subjects(self) -> list[Subject]:
         """The subjects of the ledger it is filed in; none for a subject it leaves open."""
         key, found = self.key, list[Subject]()
-        for space, named, places in KINDS[self.kind].filed:
+        for space, named, places in kinds.KINDS[self.kind].filed:
             if named and (key[places[0]] is None or (space == "id" and key[places[0]] in RESERVED)):
                 continue  # a name may read like a reserved id
-            found.append((space, *["" if key[place] is None else str(key[place]) for place in places]))
+            if len(places) == 1:
+                part = key[places[0]]
+                found.append((space, "" if part is None else str(part)))
+            else:
+                found.append((space, *["" if (part := key[place]) is None else str(part) for place in places]))
         return found
 
 
@@ -334,15 +333,10 @@ def pack(claims: Iterable[Claim]) -> bytes:
     return orjson.dumps([[tuple(sighting) for sighting in seen], rows])
 
 
-def whole(row: list[Any]) -> list[Any]:
-    """A stored row; answers over time are left out where there are none."""
-    return row if len(row) == ROW else [*row, None]
-
-
 def unpack(blob: bytes) -> list[Claim]:
     seen, rows = orjson.loads(blob)
     sightings = [*map(Sighting._make, seen)]
     return [
         Claim(kind, tuple(key), sightings[first], sightings[last], count=count, tally=tally, peak=peak, runs=runs)
-        for kind, key, first, last, count, tally, peak, runs in map(whole, rows)
+        for kind, key, first, last, count, tally, peak, runs in rows
     ]

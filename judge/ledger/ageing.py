@@ -4,7 +4,7 @@ Knows which claims tell of a moment and which of a state that lasts. Does not kn
 The rules, by capture time; the horizon is a setting (24 h):
 - What tells of a moment (a use, an answer, an error, a request, a fetch session) leaves when it was last said longer
   than the horizon ago.
-- A connection settles long before (`settlement.py`); what is summed of settled ones tells of a moment.
+- A connection settles long before (`life_cycle.py`); what is summed of settled ones tells of a moment.
 - Which topic is which lasts: bindings, creations, deletions, partition states, addresses, cluster ids, the order of the
   metadata log. Of many bindings of one id by one source the first and the last stay; of a partition's states the lowest
   and the highest epoch, and the introduction as new.
@@ -20,8 +20,7 @@ from typing import Any
 
 from wirecheck.judge.claims.claim import SLOT_NS, Claim, Subject, without_runs, without_slots
 from wirecheck.judge.claims.kinds import SPACES
-from wirecheck.judge.ledger import busy_times
-from wirecheck.judge.ledger.connection_sums import ADDED, connection_of
+from wirecheck.judge.ledger.connection_sums import ADDED, connection_of, since
 from wirecheck.judge.ledger.ledger import Ledger, shard_of
 
 LASTING = {
@@ -105,7 +104,7 @@ def departed(claims: list[Claim], oldest_ns: int) -> Iterator[Claim]:
     kept = {id(claim) for claim in ends_of(claims)}
     for claim in claims:
         if claim.kind == "busy":
-            claim.peak.update({name: busy_times.since(spans, oldest_ns) for name, spans in claim.peak.items()})
+            claim.peak.update({name: since(spans, oldest_ns) for name, spans in claim.peak.items()})
         if claim.kind in LASTING or claim.last.ts_ns >= oldest_ns or id(claim) in kept:
             continue
         if claim.kind not in ADDED or connection_of(claim) is None:  # what open connections add goes with them

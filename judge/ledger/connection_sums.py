@@ -1,11 +1,13 @@
 """Sums of an endpoint: what its connections add to them, of which connection it is, and what is left of it without one.
 
-Knows: which kinds of claims connections add, and that a settled connection has no name there. Does not know what makes
-a connection add something (`connection_account.py`).
-Rule: what a check reads of a sum is the same whether a connection in it has settled or not.
+Knows: which kinds of claims connections add, that a settled connection has no name there, and when connections carried
+requests or lacked bytes, as a union of spans. Does not know what makes a connection add something (`life_cycle.py`).
+Rule: what a check reads of a sum is the same whether a connection in it has settled or not. A union does not depend on
+the order of what is united, and its bounds are by number.
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from wirecheck.judge.claims.claim import Claim, Key, merged
 from wirecheck.judge.claims.kinds import KINDS
@@ -13,6 +15,8 @@ from wirecheck.judge.ledger.ledger import in_order
 
 ADDED = frozenset({"midway", "encrypted", "unread", "missing", "unpaired", "outside", "asked", "partial", "unreadable"})
 """Kinds of what connections add to sums."""
+BROKEN, CONTINUED = "bytes or messages of a connection are missing", "a connection continues a session"
+"""Why not all that was said on a connection is known."""
 CUT = "cut"
 """A peak of what is kept of a connection's client ids when there were more: nobody knows whose it is then."""
 
@@ -35,3 +39,35 @@ def nameless(added: Claim) -> Claim:
 def summed(added: Iterable[Claim]) -> list[Claim]:
     """One claim per sum, in the order of their first sightings, whichever of their connections have settled."""
     return in_order(merged(nameless(claim) for claim in added))
+
+
+Spans = list[list[int]]
+QUIET_NS = 1_000_000_000
+"""Silences that are shorter are none."""
+MOST_SPANS = 256
+"""Of more the shortest silences are given up, so that too much is called busy, never too little."""
+
+
+def united(spans: Spans, more: Iterable[tuple[int, int]]) -> Spans:
+    """Spans that do not touch each other, in order."""
+    found: Spans = []
+    for first_ns, last_ns in sorted([*map(tuple, spans), *more]):
+        if found and first_ns <= found[-1][1] + QUIET_NS:
+            found[-1][1] = max(found[-1][1], last_ns)
+        else:
+            found.append([first_ns, last_ns])
+    return bounded(found)
+
+
+def bounded(spans: Spans) -> Spans:
+    """The longest silences between them stay."""
+    if len(spans) <= MOST_SPANS:
+        return spans
+    silences = sorted((before[1] - after[0], place) for place, (before, after) in enumerate(pairwise(spans), 1))
+    begins = sorted(place for _, place in silences[: MOST_SPANS - 1])
+    return [[spans[at][0], spans[until - 1][1]] for at, until in pairwise([0, *begins, len(spans)])]
+
+
+def since(spans: Spans, oldest_ns: int) -> Spans:
+    """Without those that were over before."""
+    return [span for span in spans if span[1] >= oldest_ns]

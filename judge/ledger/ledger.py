@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
+from wirecheck.judge.claims import kinds
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.claims.kinds import SPACES
-from wirecheck.judge.ledger.kept_shards import KEPT
+from wirecheck.judge.ledger import kept_shards
 from wirecheck.judge.ledger.shard import Claims, Glance, Shard
 
 STATE_VERSION = 1
@@ -25,7 +25,7 @@ MAGIC = b"wirecheck ledger %d" % STATE_VERSION
 """The first line of a stored shard; with COMPRESSED behind it where the rest is compressed."""
 COMPRESSED = b" zlib"
 COUNTED = frozenset({"name", "id", "client", "connection", "follower"})
-"""Spaces whose subjects are counted without being loaded (`bounds.py`)."""
+"""Spaces whose subjects are counted without being loaded (`subject_eviction.py`)."""
 Load = Callable[[str], bytes | None]
 FIRST = attrgetter("first")
 
@@ -42,6 +42,8 @@ class Ledger:
         """How many each loaded shard had then."""
         self.loaded: dict[str, Shard] = {}
         self.changed: set[str] = set()
+        self.places: dict[Subject, tuple[str, Shard]] = {}
+        """Of subjects that claims came of: looked up once per batch."""
         self.touched: set[Subject] = set()
         """Subjects of which something new was stated since they were last judged."""
         self.repeated: set[Subject] = set()
@@ -50,10 +52,16 @@ class Ledger:
         """Subjects of which traffic without an error goes on, and nothing else."""
 
     def absorb(self, claim: Claim) -> None:
-        identity = claim.identity
+        identity = claim.kind, claim.key
         for subject in claim.subjects():  # all of them, or it is not filed at all
-            name = shard_of(subject)
-            claims = self.shard(name).made(subject)
+            place = self.places.get(subject)
+            if place is None:
+                name = shard_of(subject)
+                place = self.places[subject] = name, self.shard(name)
+            name, shard = place
+            claims = shard.asked.get(subject)
+            if claims is None:
+                claims = shard.made(subject)
             known = claims.get(identity)
             if known is None:
                 claims[identity] = claim.copy()
@@ -104,7 +112,7 @@ class Ledger:
         return self.shard(shard_of(subject)).known(subject) or {}
 
     def subjects(self, space: str) -> Iterator[Subject]:
-        for number in range(SPACES[space]):
+        for number in range(kinds.SPACES[space]):
             yield from self.shard(f"{space}-{number:02d}")
 
     def claims(self, kind: str, *subject: str) -> list[Claim]:
@@ -115,7 +123,7 @@ class Ledger:
         found = self.loaded.get(name)
         if found is None:
             blob = self.load(name)
-            found = KEPT.taken(blob) if blob else Shard()
+            found = kept_shards.KEPT.taken(blob) if blob else Shard()
             if found is None:
                 found = Shard(unversioned(blob or b""))
             self.loaded[name] = found
@@ -129,14 +137,16 @@ class Ledger:
             self.sizes[space] = self.count(space)
         self.before = {name: len(shard) for name, shard in self.loaded.items()}
         self.changed.clear()
+        self.places.clear()
         return changed
 
     def leave(self, given_back: Mapping[str, bytes]) -> None:
         """The last that is done with it: shards stay in the process as the bytes that they were given back as."""
         for name, shard in self.loaded.items():
             if name in given_back:
-                KEPT.keep(given_back[name], shard)
+                kept_shards.KEPT.keep(given_back[name], shard)
         self.loaded.clear()
+        self.places.clear()
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:
@@ -166,7 +176,7 @@ def shard_of(subject: Subject) -> str:
 
 
 def hashed(subject: Subject) -> str:
-    number = zlib.crc32("\0".join(subject).encode()) % SPACES[subject[0]]
+    number = zlib.crc32("\0".join(subject).encode()) % kinds.SPACES[subject[0]]
     return f"{subject[0]}-{number:02d}"
 
 

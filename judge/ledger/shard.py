@@ -6,12 +6,12 @@ costs what it touches. Sightings shared by many claims of a shard are written on
 make, so it may be kept in their place (`kept_shards.py`).
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Sighting, Subject, whole
+from wirecheck.judge.claims.claim import SUCCESS, Claim, Key, Sighting, Subject
 
 Claims = dict[tuple[str, Key], Claim]
 Glance = tuple[str, bool, dict[str, Any], int, int]
@@ -20,8 +20,8 @@ FIRST, LAST = 2, 3
 """Where a stored claim has the numbers of its sightings."""
 
 
-class Shard(MutableMapping[Subject, Claims]):
-    """What it is asked for with every claim is its own: a mapping's `get` and `setdefault` raise and catch."""
+class Shard:
+    """Subjects to their claims, like a dict."""
 
     def __init__(self, blob: bytes = b"[[],[]]") -> None:
         self.sightings, stored = orjson.loads(blob)
@@ -76,7 +76,7 @@ class Shard(MutableMapping[Subject, Claims]):
         return len(self.stored)
 
     def claim(self, row: list[Any]) -> Claim:
-        kind, key, first, last, count, tally, peak, runs = whole(row)
+        kind, key, first, last, count, tally, peak, runs = row
         begin = Sighting._make(self.sightings[first])
         end = begin if first == last else Sighting._make(self.sightings[last])
         return Claim(kind, tuple(key), begin, end, count=count, tally=tally, peak=peak, runs=runs)
@@ -87,7 +87,7 @@ class Shard(MutableMapping[Subject, Claims]):
             for claim in claims.values():
                 yield claim.kind, claim.succeeded, claim.peak, claim.first.ts_ns, claim.last.ts_ns
             return
-        for kind, _, first, last, _, _, peak, runs in map(whole, self.stored.get(subject, ())):
+        for kind, _, first, last, _, _, peak, runs in self.stored.get(subject, ()):
             yield kind, SUCCESS in (runs or ()), peak, self.sightings[first][0], self.sightings[last][0]
 
     def packed(self) -> bytes:
@@ -99,18 +99,14 @@ class Shard(MutableMapping[Subject, Claims]):
                     row[FIRST] = kept.setdefault(row[FIRST], len(kept))
                     row[LAST] = kept.setdefault(row[LAST], len(kept))
         seen = {tuple(self.sightings[number]): at for at, number in enumerate(kept)}
+        number = seen.setdefault  # a sighting is found as the tuple that it is
         for subject, claims in self.asked.items():
-            self.stored[subject] = [packed(claim, seen) for claim in claims.values()]
+            self.stored[subject] = [
+                claim.row(number(claim.first, len(seen)), number(claim.last, len(seen))) for claim in claims.values()
+            ]
         self.sightings = [*map(tuple, seen)]
         self.kept |= self.asked
         self.asked = {}
         blob = orjson.dumps([self.sightings, [*self.stored.items()]])
         self.size = len(blob)
         return blob
-
-
-def packed(claim: Claim, seen: dict[tuple[Any, ...], int]) -> list[Any]:
-    """A sighting is found as the tuple that it is."""
-    first = seen.setdefault(claim.first, len(seen))
-    last = seen.setdefault(claim.last, len(seen))
-    return claim.row(first, last)

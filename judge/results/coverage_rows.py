@@ -11,7 +11,7 @@ from wirecheck.decode.peer import Conversation, Peer
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.result_table import ResultRow
-from wirecheck.judge.topology.host_activity import is_unread, protocol_of
+from wirecheck.judge.topology.strangers import is_unread, protocol_of
 
 CUMULATIVE = (
     "frames",

@@ -178,7 +178,7 @@ STATEMENTS = ResultTable(
     rows={"id": "statement_rows.statements_of_id"},
     reads={"id": "id:binding id:deletion id:denies id:id_refused id:use topic"},
 )
-"""The page for a browser draws them; they grow with every message, and are told as clients are (`row_pace.py`)."""
+"""The page for a browser draws them; they grow with every message, and are told as clients are (`life_cycle.py`)."""
 CLIENTS = ResultTable(
     "clients",
     "Clients and their API versions. One row per client ID and address.",

@@ -16,7 +16,6 @@ from itertools import pairwise
 from wirecheck.judge.claims.claim import Claim
 from wirecheck.judge.claims.kinds import UNANSWERED
 from wirecheck.judge.topology.endpoint_history import Connections, births, cut, disputed, host_of, is_literal, unknown
-from wirecheck.judge.topology.joined_nodes import Joined
 from wirecheck.judge.topology.membership import Membership, Node, Nodes, carried
 from wirecheck.judge.topology.shared_ids import Reports, components, taken_apart, twins, unreported
 
@@ -28,6 +27,31 @@ FETCHES = "fetch_versions"
 """The only claims about servers that are no endpoint's: they show how long its cluster was seen."""
 JOINING = {"address", "carries"}
 """What unanswered orders say of servers; it counts where a capture shows one direction only."""
+
+
+class Joined:
+    """Nodes that are one cluster: a union that no known ClusterId ever crosses. A root may have a ClusterId, and roots
+    with different ones stay apart, as do those that cannot be of a cluster (`bars`) and those that are.
+    """
+
+    def __init__(self, known: dict[Node, str], bars: dict[Node, set[str]]) -> None:
+        self.parent: dict[Node, Node] = {}
+        self.cluster_id, self.bars = dict(known), dict(bars)
+
+    def root(self, node: Node) -> Node:
+        while (parent := self.parent.get(node, node)) != node:
+            node = parent
+        return node
+
+    def unite(self, one: Node, other: Node) -> None:
+        kept, lost = sorted((self.root(one), self.root(other)))
+        ids = {self.cluster_id[root] for root in (kept, lost) if root in self.cluster_id}
+        bars = self.bars.get(kept, set()) | self.bars.get(lost, set())
+        if kept == lost or len(ids) > 1 or not ids.isdisjoint(bars):
+            return
+        self.parent[lost], self.bars[kept] = kept, bars
+        if ids:
+            self.cluster_id[kept] = ids.pop()
 
 
 @dataclass(eq=False)

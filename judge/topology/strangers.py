@@ -7,7 +7,8 @@ is none any more, and what rested on it is judged again. Of a host of which some
 neither is an honest peer one that merely speaks a version of before (VER001), or is of another cluster (CLU001).
 """
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,9 +17,126 @@ from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, ZERO, Claim, Subje
 from wirecheck.judge.claims.extract.peers import CLUSTERS, REFUSED, STALE, STALE_CONTROLLER_EPOCH
 from wirecheck.judge.claims.kinds import KINDS
 from wirecheck.judge.ledger.ledger import Ledger, in_order
-from wirecheck.judge.topology.endpoint_history import host_of
-from wirecheck.judge.topology.host_activity import Link, link_of
-from wirecheck.judge.topology.named_servers import Servers
+from wirecheck.judge.topology.endpoint_history import host_of, is_literal
+from wirecheck.judge.topology.membership import carried
+from wirecheck.judge.topology.releases import Ranges, digest, read
+
+IDENTITY = 4
+"""Of a connection's key: host, endpoint, client, start."""
+EXEMPT = {"ApiVersions"}
+"""Asked in the client's newest version and answered in the broker's: no range applies (KIP-511)."""
+
+
+@dataclass
+class Link:
+    """What hosts did at one endpoint that only their connections tell, by host."""
+
+    unread: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    """Connections with bytes that nobody reads as Kafka's."""
+    encrypted: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    outside: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    """What was asked outside of the ranges that were advertised on the connection."""
+    asked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Clients, with their ports, that asked for ranges before their server closed on them: the least of them."""
+
+
+def link_of(claims: Collection[Claim]) -> Link:
+    """From the claims about one endpoint's connections."""
+    found = Link()
+    of_kind = {"unread": found.unread, "encrypted": found.encrypted, "outside": found.outside}
+    for claim in in_order(claim for claim in claims if claim.kind in of_kind):
+        of_kind[claim.kind][claim["host"]].append(claim)
+    for claim in claims:
+        if claim.kind == "asked":
+            found.asked[claim["host"]].update(claim.peak)
+    return found
+
+
+def is_unread(connection: Claim) -> bool:
+    """Whether bytes of a connection were nobody's Kafka: it never was one, or ended before anybody could tell. Of bytes
+    that a snap length cut nobody can tell.
+    """
+    ended = connection.peak.get("closed_by", [""])[-1] and connection.peak.get("from_start")
+    protocol = protocol_of(connection)
+    return (
+        bool(connection.peak.get("payload_bytes"))
+        and not connection.peak.get("cut_bytes")
+        and (protocol == "other" or (protocol == "undecided" and bool(ended)))
+    )
+
+
+def protocol_of(connection: Claim) -> str:
+    """What a connection turned out to speak, by the latest word on it."""
+    return str(connection.peak.get("protocol", ["undecided"])[-1])
+
+
+def beyond(spoken: Claim, ranges: list[Ranges]) -> Iterator[tuple[str, int, int]]:
+    """API, version and count of what was asked outside of everything its server advertised on the connection."""
+    for word, count in spoken.tally.items() if ranges else ():
+        api, _, version = word.rpartition(":")
+        if api not in EXEMPT and not any(inside(one, key_of(api), int(version)) for one in ranges):
+            yield api, int(version), count
+
+
+def inside(ranges: Ranges, key: int, version: int) -> bool:
+    low, high = ranges.get(key, (0, -1))
+    return low <= version <= high
+
+
+ADDRESSES = ("address", "registered")
+"""Kinds of claims that name a node's address: broker lists, and the quorum's voters and registrations."""
+
+
+class Servers:
+    """What the servers' own subject says about who is named and who serves what. Who names itself is not named by
+    others; a server that does may be a member all the same.
+    """
+
+    def __init__(self, claims: Iterable[Claim] = ()) -> None:
+        self.named: set[str] = set()
+        """Hosts that a server on another host names as a node's."""
+        self.by_itself: set[str] = set()
+        """Hosts that name themselves: perhaps as members whose others were not asked on that listener."""
+        self.raft: set[str] = set()
+        """Endpoints that show the metadata log."""
+        self.kafka: set[str] = set()
+        self.answering: set[str] = set()
+        """Endpoints that were seen to answer; of others nobody knows what they grant."""
+        self.by_name = False
+        """Brokers are named by host names: then any address may be one of them."""
+        self.stated: dict[str, set[str]] = defaultdict(set)
+        """ClusterIds by endpoint, out of its Metadata answers."""
+        self.carried: dict[str, set[str]] = defaultdict(set)
+        """Topic ids by endpoint."""
+        self.advertised: dict[str, dict[str, Ranges]] = defaultdict(dict)
+        """Ranges by endpoint and their digest."""
+        for claim in claims:
+            if claim.kind in ADDRESSES and not is_literal(claim["address"]):
+                self.by_name = True
+            match claim.kind:
+                case "address" | "registered" if host_of(claim["address"]) != host_of(claim["endpoint"]):
+                    self.named.add(host_of(claim["address"]))
+                case "address" | "registered":
+                    self.by_itself.add(host_of(claim["address"]))
+                case "log_order":
+                    self.raft.add(claim["endpoint"])
+                case "server":
+                    self.kafka.add(claim["endpoint"])
+                    if claim.peak.get("answers"):
+                        self.answering.add(claim["endpoint"])
+                case "cluster_id" if claim["how"] == "metadata":
+                    self.stated[claim["endpoint"]].add(claim["cluster_id"])
+                case "carries":
+                    self.carried[claim["endpoint"]].update(topic_id for _, topic_id, _ in carried([claim]))
+                case "advertised":
+                    self.advertised[claim["endpoint"]][digest(claim["ranges"])] = read(claim["ranges"])
+
+    def unnamed(self) -> Iterator[str]:
+        """Endpoints that state the ClusterId of servers that are named, and that nobody names, themselves neither."""
+        members = {cid for end, found in self.stated.items() if host_of(end) in self.named for cid in found}
+        known = self.named | self.by_itself
+        yield from sorted(end for end, found in self.stated.items() if host_of(end) not in known and found & members)
+
 
 MOST_SUBJECTS = 10_000
 """So many subjects are remembered per host; one that has more is looked for everywhere."""

@@ -146,13 +146,20 @@ def test_brokers_and_controllers_are_listed_where_they_are_asked_for(run, verdic
 
 
 @pytest.mark.parametrize("wide", [80, 120])
-def test_no_version_is_on_another_line_than_its_api(run, verdict, monkeypatch, wide):
+def test_no_version_is_on_another_line_than_its_api(run, monkeypatch, wide):
     monkeypatch.setenv("COLUMNS", str(wide))
-    for more in ([], ["--target", "4.0"]):
-        told = run("clients", ZOO if more else verdict, *more).stdout
-        assert re.search(r"(Fetch|Metadata) v?\d", told)
-        assert [line for line in told.splitlines() if re.search(r"[A-Z][a-z]+[A-Za-z]+,?$", line)] == []
-        assert max(map(len, told.splitlines())) <= wide
+    told = run("clients", ZOO, "--target", "4.0").stdout
+    assert re.search(r"(Fetch|Metadata) v?\d", told)
+    assert [line for line in told.splitlines() if re.search(r"[A-Z][a-z]+[A-Za-z]+,?$", line)] == []
+    assert max(map(len, told.splitlines())) <= wide
+
+
+def test_a_client_is_one_line_of_80_columns_and_problems_come_first(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("clients", ROOT / "examples/kraft4-stale-broker/capture.pcap.gz").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["p-lost", "c-lost", "asks-directly"]
+    assert (lines[1].endswith("28 writes rejected"), len(lines)) == (True, 9)
+    assert max(map(len, lines)) <= 80
 
 
 def test_addresses_have_names(run, verdict, tmp_path):

@@ -21,8 +21,7 @@ from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.log.checksum import crc32c
-from wirecheck.decode.log.metadata_log import entries
-from wirecheck.decode.log.metadata_record import frames
+from wirecheck.decode.log.metadata_log import entries, frames
 from wirecheck.decode.log.records import read_batches
 from wirecheck.decode.log.secrets import LogSecrets
 

@@ -3,7 +3,10 @@
 import pytest
 
 from tests.scenarios.roads import NAMES, Scenario, frames
+from tests.scenarios.test_two_agents import inside_tls
 from wirecheck.capture import minimal_subset
+from wirecheck.capture.agent.offline_agent import write_frames
+from wirecheck.commands import options
 from wirecheck.commands.evidence import Search
 from wirecheck.commands.inputs import judged_frames
 
@@ -18,3 +21,20 @@ def test_the_evidence_of_every_kind_of_finding_gives_it_again(name, tmp_path, mo
         written = tmp_path / f"{code}.pcapng"
         assert Search(finding, files, tmp_path / "try", keep_records=False).proven(written) > (0, 0)
         assert written.is_file()
+
+
+def test_evidence_of_a_decrypted_finding_is_the_encrypted_frames_with_their_keys(tmp_path, monkeypatch):
+    """Any tool opens it with the keys inside; an agent's frames alone give plaintext, with numbers of their own."""
+    path, keys = inside_tls("zk39-inconsistent-id", tmp_path)
+    monkeypatch.setattr(options, "key_logs", lambda: [keys])
+    files = write_frames([path], tmp_path / "frames", "default", key_logs=[keys]).files
+    finding = next(row for row in judged_frames(files).rows["findings"] if row["kind"] == "violation")
+    monkeypatch.setattr(minimal_subset, "TRIES", 0)
+    for name, captures in (("encrypted", [path]), ("plain", [])):
+        search = Search(finding, files, tmp_path / name, keep_records=False, captures=captures, with_keys=True)
+        written = tmp_path / f"{name}.pcapng"
+        assert search.proven(written) > (0, 0)
+        again = write_frames([written], tmp_path / f"{name} again", "default").files
+        assert finding["id"] in {row["id"] for row in judged_frames(again).rows["findings"]}
+        data = written.read_bytes()
+        assert (b"_TRAFFIC_SECRET_0" in data, b"\x17\x03\x03" in data) == (name == "encrypted",) * 2

@@ -1,6 +1,7 @@
 """Connections that nothing happens to: rows of stored tables, made into objects when they are touched.
 
-Knows: blocks of connections as they were parked together, who of them is still parked, and how blocks become bytes.
+Knows: blocks of connections as they were parked together, who of them is still parked, and how blocks become bytes: by
+columns, the lowest value of each, and by how much each row exceeds it, in as many bytes as the largest excess needs.
 Refuses to know: what the columns mean, but for the few that say who falls due or gives way.
 Rule: parking costs as much as is parked, storing as much as its bytes, touching as much as is touched; a block of which
 most have left is written anew with its neighbours. STATE_VERSION (checkpoint.py) goes up when this layout changes.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from librt.vecs import vec
 from mypy_extensions import i64
+from numpy.typing import NDArray
 
 from wirecheck.decode.connection.state.attributes import (
     BEGIN,
@@ -27,18 +29,63 @@ from wirecheck.decode.connection.state.attributes import (
     Writer,
     widths,
 )
-from wirecheck.decode.connection.state.numbers import Table, stored
 from wirecheck.decode.connection.stream.chunks import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from wirecheck.decode.connection.connection import Connection
     from wirecheck.decode.connection.state.attributes import Numbers
 
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
+INTEGER_BYTES = (1, 2, 4, 8)
+
+
+class Table:
+    """A stored table: `rows` rows of `width` numbers in this memory, which it does not copy."""
+
+    def __init__(self, memory: memoryview, rows: int, width: int) -> None:
+        self._memory = memory
+        self._rows = rows
+        self._low = np.frombuffer(memory, np.int64, width)
+        self._bytes = np.frombuffer(memory, np.uint8, width, 8 * width)
+        self._parts: list[tuple[Ints, NDArray[np.unsignedinteger]]] = []
+        at = 9 * width
+        for size in INTEGER_BYTES:
+            columns = np.flatnonzero(self._bytes == size)
+            excess = np.frombuffer(memory, f"<u{size}", rows * len(columns), at).reshape(rows, len(columns))
+            self._parts.append((columns, excess))
+            at += excess.nbytes
+        self.size = at
+
+    def rows(self, chosen: NDArray[np.int64] | slice = slice(None)) -> Ints:
+        """These rows, or all, as numbers again."""
+        count = self._rows if isinstance(chosen, slice) else len(chosen)
+        found = np.tile(self._low, (count, 1))
+        for columns, excess in self._parts:
+            found[:, columns] += excess[chosen].astype(np.int64)
+        return found
+
+    def column(self, number: int) -> Ints:
+        found = np.full(self._rows, self._low[number])
+        for columns, excess in self._parts:
+            for place in np.flatnonzero(columns == number).tolist():
+                found += excess[:, place].astype(np.int64)
+        return found
+
+
+def stored(numbers: Ints) -> bytes:
+    """A table as bytes. (Differences wrap where they exceed 63 bits, and wrap back when they are read.)"""
+    width = numbers.shape[1]
+    low = numbers.min(0) if len(numbers) else np.zeros(width, np.int64)
+    span = (numbers.max(0) - low if len(numbers) else low).view(np.uint64)
+    size = np.select([span == 0, span < 1 << 8, span < 1 << 16, span < 1 << 32], [0, 1, 2, 4], 8).astype(np.uint8)
+    parts = [low.tobytes(), size.tobytes()]
+    for wanted in INTEGER_BYTES:
+        columns = np.flatnonzero(size == wanted)
+        parts.append((numbers[:, columns] - low[columns]).astype(f"<u{wanted}").tobytes())
+    return b"".join(parts)
+
 
 WIDTHS = widths()
 MERGED = 2  # times as many as a new block has: smaller blocks before it are merged with it

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import Streak, stuck
-from wirecheck.judge.checks.requesters import requesters
+from wirecheck.judge.checks.shapes import clients_of, gathered, lasting, of_id, requesters, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
-from wirecheck.judge.topic_history import CONTROL, name_of
+from wirecheck.judge.topic_history import CONTROL
 from wirecheck.judge.topology.clusters import Group
 
 STALE_CONTROLLER_EPOCH, NOT_CONTROLLER = 11, 41
@@ -79,20 +78,17 @@ def two_leaders_same_epoch(subject: Subject, group: Group, context: CheckContext
 
     Source. KIP-101; KIP-320.
     """
-    leaders: dict[tuple[int, int, int], dict[int, Claim]] = defaultdict(dict)
-    for claim in context.claims("partition", group, *subject):
-        if claim["leader"] >= 0 and claim["leader_epoch"] >= 0:
-            life = context.lives(group).of(claim)
-            leaders[claim["partition"], claim["leader_epoch"], life].setdefault(claim["leader"], claim)
-    for (partition, epoch, _), claims in sorted(leaders.items()):
-        if len(claims) > 1:
+    said = [c for c in context.claims("partition", group, *subject) if c["leader"] >= 0 and c["leader_epoch"] >= 0]
+    lives = context.lives(group)
+    for (partition, epoch, _), claims in gathered(said, lambda c: (c["partition"], c["leader_epoch"], lives.of(c))):
+        first = {claim["leader"]: claim for claim in reversed(claims)}
+        if len(first) > 1:
             yield Evidence(
                 (subject[1], partition, epoch),
-                tuple(first_of(claim) for _, claim in sorted(claims.items())),
-                topic=name_of(subject, group, context),
-                topic_ids=(subject[1],),
-                brokers=tuple(sorted(claims)),
-                count=len(claims),
+                tuple(first_of(claim) for _, claim in sorted(first.items())),
+                **of_id(subject, group, context),
+                brokers=tuple(sorted(first)),
+                count=len(first),
                 words={"partition": partition, "epoch": epoch},
             )
 
@@ -108,23 +104,13 @@ def isr_stuck(subject: Subject, group: Group, context: CheckContext) -> Iterator
 
     Source. KIP-497; KIP-841; ReplicationControlManager of Kafka 4.3.
     """
-    found: dict[int, list[tuple[Claim, Streak]]] = defaultdict(list)
-    for claim in context.claims("replica_answer", group, *subject):
-        streak = stuck(claim, {100, 3}, context)
-        if streak is not None and claim["api"] == "AlterPartition":
-            found[claim["partition"]].append((claim, streak))
-    for partition, both in sorted(found.items(), key=lambda item: item[0]):
-        claims = [claim for claim, _ in both]
-        yield Evidence(
-            (subject[1], partition),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            topic=name_of(subject, group, context),
-            topic_ids=(subject[1],),
-            client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
-            count=sum(claim.count for claim in claims),
-            first_ns=min(streak.first_ns for _, streak in both),
-            words={"partition": partition, "requester": requesters(claims, group, context)},
-        )
+    answers = context.claims("replica_answer", group, *subject)
+    streaks = {id(claim): streak for claim, streak in lasting(answers, {100, 3}, {"AlterPartition"}, context)}
+    for (partition,), claims in gathered((claim for claim in answers if id(claim) in streaks), "partition"):
+        first_ns = min(streaks[id(claim)].first_ns for claim in claims)
+        words = {"partition": partition, "requester": requesters(claims, group, context)}
+        about = {**of_id(subject, group, context), "client_ids": clients_of(claims)}
+        yield resting_on(claims, subject[1], partition, **about, first_ns=first_ns, words=words)
 
 
 def directory_assignment_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -137,19 +123,12 @@ def directory_assignment_unknown(subject: Subject, group: Group, context: CheckC
 
     Source. KIP-858; AssignmentsManager of Kafka 3.9.
     """
-    for claim in context.claims("replica_answer", group, *subject):
-        streak = stuck(claim, {100, 3, 6}, context)
-        if streak is not None and claim["api"] == "AssignReplicasToDirs":
-            yield Evidence(
-                (claim["client_id"], subject[1]),
-                (first_of(claim), last_of(claim)),
-                topic=name_of(subject, group, context),
-                topic_ids=(subject[1],),
-                client_ids=(claim["client_id"],),
-                count=streak.count,
-                first_ns=streak.first_ns,
-                words={"broker": claim["client_id"], "requester": requesters([claim], group, context)},
-            )
+    answers = context.claims("replica_answer", group, *subject)
+    for claim, streak in lasting(answers, {100, 3, 6}, {"AssignReplicasToDirs"}, context):
+        who = claim["client_id"]
+        columns = {**of_id(subject, group, context), "count": streak.count, "first_ns": streak.first_ns}
+        words = {"broker": who, "requester": requesters([claim], group, context)}
+        yield resting_on([claim], who, subject[1], **columns, client_ids=(who,), words=words)
 
 
 def turned_away(orders: list[Claim], group: Group, context: CheckContext) -> bool:
@@ -176,14 +155,8 @@ def replica_set_contradiction(subject: Subject, group: Group, context: CheckCont
         for rule in broken_rules(claim):
             found[claim["partition"], rule].append(claim)
     for (partition, rule), claims in sorted(found.items(), key=lambda item: item[0]):
-        yield Evidence(
-            (subject[1], partition, rule),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            topic=name_of(subject, group, context),
-            topic_ids=(subject[1],),
-            count=sum(claim.count for claim in claims),
-            words={"partition": partition, "rule": rule.replace("-", " ")},
-        )
+        words = {"partition": partition, "rule": rule.replace("-", " ")}
+        yield resting_on(claims, subject[1], partition, rule, **of_id(subject, group, context), words=words)
 
 
 def standing(subject: Subject, group: Group, context: CheckContext) -> Iterator[Claim]:
@@ -223,15 +196,14 @@ def not_controller_loop(subject: Subject, group: Group, context: CheckContext) -
 
     Source. KIP-4; KIP-590.
     """
-    for claim in context.claims("answer", group, *subject):
-        streak = stuck(claim, {NOT_CONTROLLER}, context)
-        if streak is not None and claim["api"] in ADMINISTRATION:
-            yield Evidence(
-                (*subject[1:], context.node(claim)),
-                (first_of(claim), last_of(claim)),
-                client_ids=(claim["client_id"],),
-                brokers=(context.broker(claim),),
-                count=streak.count,
-                first_ns=streak.first_ns,
-                words={"api": claim["api"], "server": claim["endpoint"], "since": clock(streak.first_ns)},
-            )
+    answers = context.claims("answer", group, *subject)
+    for claim, streak in lasting(answers, {NOT_CONTROLLER}, ADMINISTRATION, context):
+        yield resting_on(
+            [claim],
+            *(*subject[1:], context.node(claim)),
+            client_ids=(claim["client_id"],),
+            brokers=(context.broker(claim),),
+            count=streak.count,
+            first_ns=streak.first_ns,
+            words={"api": claim["api"], "server": claim["endpoint"], "since": clock(streak.first_ns)},
+        )

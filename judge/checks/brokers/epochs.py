@@ -4,17 +4,17 @@ Knows: what one receiver was told in which order, and answers STALE_BROKER_EPOCH
 Rule: orders to different brokers wait in different queues, so only what one receiver was told twice is compared.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.control import turned_away
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import stuck
+from wirecheck.judge.checks.shapes import gathered, of_id
 from wirecheck.judge.checks.topics.topic_id_uses import broker_number
 from wirecheck.judge.claims.claim import Claim, Sighting, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
-from wirecheck.judge.topic_history import CONTROL, name_of
+from wirecheck.judge.topic_history import CONTROL
 from wirecheck.judge.topology.clusters import Group
 
 STALE_BROKER_EPOCH = 77
@@ -31,29 +31,19 @@ def epoch_regression(subject: Subject, group: Group, context: CheckContext) -> I
 
     Source. KIP-101; PartitionStateMachine and ControllerChannelManager of Kafka 3.9.
     """
-    by_partition: dict[int, list[Claim]] = defaultdict(list)
-    for claim in context.claims("partition", group, *subject):
-        if claim["source"] in CONTROL and claim["leader_epoch"] >= 0:
-            by_partition[claim["partition"]].append(claim)
-    for partition, claims in sorted(by_partition.items()):
+    said = context.claims("partition", group, *subject)
+    orders = (claim for claim in said if claim["source"] in CONTROL and claim["leader_epoch"] >= 0)
+    for (partition,), claims in gathered(orders, "partition"):
         pairs = [(higher, lower) for lower in claims if (higher := before(lower, claims, context)) is not None]
         back = [lower for _, lower in pairs]
         if back:
             context.watch()
         if back and not turned_away(back, group, context):
             top, seen = max((pair[0] for pair in pairs), key=lambda found: (found[0]["leader_epoch"], found[1]))
-            yield Evidence(
-                (subject[1], partition),
-                (Side(seen, top.sentence()), *(last_of(claim) for claim in back)),
-                topic=name_of(subject, group, context),
-                topic_ids=(subject[1],),
-                count=len(back),
-                words={
-                    "partition": partition,
-                    "high": top["leader_epoch"],
-                    "low": min(claim["leader_epoch"] for claim in back),
-                },
-            )
+            sides = (Side(seen, top.sentence()), *(last_of(claim) for claim in back))
+            low, about = min(claim["leader_epoch"] for claim in back), of_id(subject, group, context)
+            words = {"partition": partition, "high": top["leader_epoch"], "low": low}
+            yield Evidence((subject[1], partition), sides, **about, count=len(back), words=words)
 
 
 def before(lower: Claim, claims: list[Claim], context: CheckContext) -> tuple[Claim, Sighting] | None:

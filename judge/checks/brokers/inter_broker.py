@@ -11,6 +11,7 @@ from wirecheck.decode.api_names import key_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import by_slot, end_ns, start_ns
+from wirecheck.judge.checks.shapes import ends, resting_on, servers_of
 from wirecheck.judge.claims.claim import LEAST, Claim, Sighting, Subject
 from wirecheck.judge.ledger.connection_sums import summed
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -66,7 +67,7 @@ def version_outside_advertised_range(subject: Subject, group: Group, context: Ch
             client_ids=(client_id,),
             brokers=tuple(context.broker(claim) for claim in claims),
             count=sum(claim.tally[f"{api}:{number}"] for claim in claims),
-            words={"api": api, "version": number, "server": ", ".join(sorted({c["endpoint"] for c in claims}))},
+            words={"api": api, "version": number, "server": servers_of(claims)},
         )
 
 
@@ -106,13 +107,8 @@ def mixed_inter_broker_versions(subject: Subject, group: Group, context: CheckCo
         told = claims[controller, epoch]
         by_api["Fetch"] = fetched(controller, told, followers)
         if not any(fits(level, by_api) for level in LEVELS):
-            yield Evidence(
-                ([controller],),
-                tuple(side for claim in told for side in (first_of(claim), last_of(claim))),
-                brokers=(controller,),
-                count=sum(claim.count for claim in told),
-                words={"what": f"sends {shown(by_api)} in epoch {epoch}, which no release sends together"},
-            )
+            what = f"sends {shown(by_api)} in epoch {epoch}, which no release sends together"
+            yield resting_on(told, [controller], brokers=(controller,), words={"what": what})
     yield from two_levels(sent, claims, context)
     yield from half_rolled(followers, context)
 
@@ -160,13 +156,9 @@ def two_levels(
         ]
         if ahead:
             told = [claim for other in (broker, *ahead) for claim in claims[newest[other][2]]]
-            yield Evidence(
-                (sorted({broker, *ahead}),),
-                tuple(side for claim in told for side in (first_of(claim), last_of(claim))),
-                brokers=tuple(sorted({broker, *ahead})),
-                count=len(told),
-                words={"what": f"broker {broker} gives orders of an older level than {', '.join(map(str, ahead))}"},
-            )
+            both = sorted({broker, *ahead})
+            what = f"broker {broker} gives orders of an older level than {', '.join(map(str, ahead))}"
+            yield resting_on(told, both, brokers=tuple(both), count=len(told), words={"what": what})
 
 
 def fits(level: Level, by_api: dict[str, set[int]]) -> bool:
@@ -242,8 +234,7 @@ def follower_fetches_without_topic_ids(subject: Subject, group: Group, context: 
             topics = ", ".join(name for name, _ in bare[:SHOWN])
             yield Evidence(
                 (broker,),
-                tuple(side for claim in mine for side in (first_of(claim), last_of(claim)))
-                + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN]),
+                ends(mine) + tuple(Side(seen, f"{name} has no ID") for name, seen in bare[:SHOWN]),
                 topic=bare[0][0] if len(bare) == 1 else None,
                 brokers=(broker,),
                 count=len(late),

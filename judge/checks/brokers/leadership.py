@@ -4,12 +4,12 @@ Knows who is named leader or replica, who says it is not, and who never asks. Do
 Rule: only the latest epoch known anywhere counts, only sessions seen from their full fetch, and only what lasts.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import error_name
+from wirecheck.judge.checks.shapes import gathered
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import name_of
@@ -36,10 +36,7 @@ def leader_denies_leadership(subject: Subject, group: Group, context: CheckConte
         denials = denials + context.claims("denies", group, "name", name)
         served = served + context.claims("serves", group, "name", name)
     states = latest(context.claims("partition", group, *subject))
-    by_place: dict[tuple[int, str], list[Claim]] = defaultdict(list)
-    for claim in denials:
-        by_place[claim["partition"], claim["endpoint"]].append(claim)
-    for (partition, endpoint), claims in sorted(by_place.items()):
+    for (partition, endpoint), claims in gathered(denials, "partition endpoint"):
         state = states.get(partition)
         broker = context.broker(claims[0])
         if state is None or broker is None or state[0]["leader"] != broker:

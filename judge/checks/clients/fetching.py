@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.brokers.leadership import leader_denies_leadership
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import Streak, error_name, start_ns, stuck
-from wirecheck.judge.checks.requesters import requesters
+from wirecheck.judge.checks.error_streaks import Streak, error_name, start_ns
+from wirecheck.judge.checks.shapes import gathered, lasting, of_id, requesters, resting_on, servers_of
 from wirecheck.judge.claims.claim import COUNT, FIRST, LAST, RESERVED, SLOT_NS, Claim, Subject, every_run
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import former_name_of, name_of, topic_of
@@ -37,11 +37,8 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
     if subject[1] in RESERVED:
         return
     refused: dict[tuple[str | None, str], list[tuple[Claim, Streak]]] = {}
-    for claim in context.claims("use", group, *subject):
-        if claim["api"] in {"Fetch", "ShareFetch"}:
-            streak = stuck(claim, STUCK, context)
-            if streak is not None:
-                refused.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
+    for claim, streak in lasting(context.claims("use", group, *subject), STUCK, {"Fetch", "ShareFetch"}, context):
+        refused.setdefault((claim["client_id"], claim["host"]), []).append((claim, streak))
     name = (name_of(subject, group, context) or former_name_of(subject, group, context)) if refused else None
     for (client_id, host), found in sorted(refused.items(), key=str):
         claims = [claim for claim, _ in found]
@@ -62,7 +59,7 @@ def fetch_stuck_on_topic_id(subject: Subject, group: Group, context: CheckContex
                 "errors": " and ".join(map(error_name, errors)),
                 "requester": requesters(claims, group, context),
                 "since": clock(first_ns),
-                "servers": ", ".join(sorted({claim["endpoint"] for claim in claims})),
+                "servers": servers_of(claims),
             },
         )
 
@@ -99,9 +96,9 @@ def fetch_session_mode_flip(subject: Subject, group: Group, context: CheckContex
         context.watch()
         alone = [run for run in flips if all(abs(run[FIRST] - ts_ns) > grace_ns for ts_ns in deletions)]
         if len(alone) >= 3 and alone[-1][LAST] - alone[0][FIRST] > grace_ns:
-            yield Evidence(
-                (*subject[1:], context.node(claim)),
-                (first_of(claim), last_of(claim)),
+            yield resting_on(
+                [claim],
+                *(*subject[1:], context.node(claim)),
                 client_ids=(claim["client_id"],),
                 brokers=(context.broker(claim),),
                 count=sum(run[COUNT] for run in flips),
@@ -133,11 +130,8 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
     Source. KIP-320; FetchSessionHandler and Partition of Kafka 3.9.
     """
     settings = context.settings
-    by_partition: dict[tuple[str | None, str | None, int], list[Claim]] = {}
-    for claim in context.claims("fenced", group, *subject):
-        if claim["error"] != NOT_LEADER:
-            by_partition.setdefault((claim["name"], claim["topic_id"], claim["partition"]), []).append(claim)
-    for (name, topic_id, partition), claims in sorted(by_partition.items(), key=str):
+    fenced = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] != NOT_LEADER)
+    for (name, topic_id, partition), claims in gathered(fenced, "name topic_id partition"):
         streak = storm(claims)
         if streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
             continue
@@ -148,9 +142,9 @@ def leader_epoch_fencing(subject: Subject, group: Group, context: CheckContext) 
         told = {claim["error"] for claim in claims}
         if UNKNOWN_LEADER_EPOCH in told and denied(bound, topic_id, partition, group, context):
             continue
-        yield Evidence(
-            (bound or topic_id, partition, *subject[1:]),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
+        yield resting_on(
+            claims,
+            *(bound or topic_id, partition, *subject[1:]),
             topic=bound,
             topic_ids=(topic_id,) if topic_id else (),
             client_ids=(claims[0]["client_id"],),
@@ -217,18 +211,9 @@ def partition_out_of_range(subject: Subject, group: Group, context: CheckContext
     if not counted or subject[1] in RESERVED:
         return
     highest, refreshed = max(c["partition"] for c in counted), max(c.last.ts_ns for c in counted)
-    by_client: dict[tuple[str | None, str], list[Claim]] = {}
-    for claim in context.claims("partition_use", group, *subject):
-        late = refreshed > claim.first.ts_ns + context.settings.client_grace_ns
-        if claim.peak["partition"] > highest and late:
-            by_client.setdefault((claim["client_id"], claim["host"]), []).append(claim)
-    for (client_id, host), claims in sorted(by_client.items(), key=str):
-        yield Evidence(
-            (subject[1], client_id, host),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            topic=name_of(subject, group, context),
-            topic_ids=(subject[1],),
-            client_ids=(client_id,),
-            count=sum(claim.count for claim in claims),
-            words={"partition": max(claim.peak["partition"] for claim in claims), "highest": highest},
-        )
+    late_ns = refreshed - context.settings.client_grace_ns
+    late = (c for c in context.claims("partition_use", group, *subject) if c.first.ts_ns < late_ns)
+    for (client_id, host), claims in gathered((c for c in late if c.peak["partition"] > highest), "client_id host"):
+        words = {"partition": max(claim.peak["partition"] for claim in claims), "highest": highest}
+        about = {**of_id(subject, group, context), "client_ids": (client_id,)}
+        yield resting_on(claims, subject[1], client_id, host, **about, words=words)

@@ -14,6 +14,7 @@ import numpy as np
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.shapes import gathered, resting_on, seen_whole
 from wirecheck.judge.checks.topics.topic_id_uses import end_of
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.members import hashed, named
@@ -21,7 +22,6 @@ from wirecheck.judge.claims.reduce import Column
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import Topic, name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.whole_connections import seen_whole
 
 
 def offset_from_dead_topic(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -222,19 +222,11 @@ def group_assigns_dead_id(subject: Subject, group: Group, context: CheckContext)
     if ended is None:
         return
     name, side = ended
-    by_group: dict[str, list[Claim]] = defaultdict(list)
-    for claim in assigned:
-        if claim.last.ts_ns >= side.sighting.ts_ns + context.settings.broker_grace_ns:
-            by_group[claim["group"]].append(claim)
-    for who, claims in sorted(by_group.items()):
-        yield Evidence(
-            (who, subject[1]),
-            (side, *(last_of(claim) for claim in claims)),
-            topic=name,
-            topic_ids=(subject[1],),
-            count=sum(claim.count for claim in claims),
-            words={"group": who, "ended": clock(side.sighting.ts_ns)},
-        )
+    late_ns = side.sighting.ts_ns + context.settings.broker_grace_ns
+    for (who,), claims in gathered((claim for claim in assigned if claim.last.ts_ns >= late_ns), "group"):
+        sides = (side, *(last_of(claim) for claim in claims))
+        words = {"group": who, "ended": clock(side.sighting.ts_ns)}
+        yield resting_on(claims, who, subject[1], sides=sides, topic=name, topic_ids=(subject[1],), words=words)
 
 
 def group_describe_contradicts_binding(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -247,13 +239,7 @@ def group_describe_contradicts_binding(subject: Subject, group: Group, context: 
     Source. KIP-848; KIP-516.
     """
     name = name_of(subject, group, context)
-    for claim in context.claims("described", group, *subject):
-        if name is not None and claim["name"] != name:
-            yield Evidence(
-                (claim["group"], claim["name"], subject[1]),
-                (first_of(claim), last_of(claim)),
-                topic=name,
-                topic_ids=(subject[1],),
-                count=claim.count,
-                words={"group": claim["group"], "said": claim["name"]},
-            )
+    for claim in context.claims("described", group, *subject) if name is not None else ():
+        if claim["name"] != name:
+            words, about = {"group": claim["group"], "said": claim["name"]}, {"topic": name, "topic_ids": (subject[1],)}
+            yield resting_on([claim], claim["group"], claim["name"], subject[1], **about, words=words)

@@ -11,8 +11,9 @@ from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clients.fetching import NOT_LEADER, storm
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import Streak
+from wirecheck.judge.checks.shapes import ends, gathered
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, last_of
 from wirecheck.judge.topic_history import name_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -30,12 +31,8 @@ def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -
     Source. KIP-320; librdkafka issue 4796.
     """
     settings = context.settings
-    by_place: dict[tuple[str | None, str | None, int, str], list[Claim]] = {}
-    for claim in context.claims("fenced", group, *subject):
-        if claim["error"] == NOT_LEADER:
-            place = (claim["name"], claim["topic_id"], claim["partition"], claim["endpoint"])
-            by_place.setdefault(place, []).append(claim)
-    for (name, topic_id, partition, endpoint), claims in sorted(by_place.items(), key=str):
+    refused = (claim for claim in context.claims("fenced", group, *subject) if claim["error"] == NOT_LEADER)
+    for (name, topic_id, partition, endpoint), claims in gathered(refused, "name topic_id partition endpoint"):
         streak, broker = storm(claims), context.broker(claims[0])
         if broker is None or streak.count < settings.stuck_answers or streak.seconds < settings.stuck_s:
             continue
@@ -45,10 +42,9 @@ def former_leader_asked(subject: Subject, group: Group, context: CheckContext) -
         leader = led_elsewhere(states, broker, streak, settings.stuck_s)
         if leader is None:
             continue
-        asked = tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
         yield Evidence(
             (bound or topic_id, partition, *subject[1:], endpoint),
-            (last_of(leader), *asked),
+            (last_of(leader), *ends(claims)),
             topic=bound,
             topic_ids=(topic_id,) if topic_id else (),
             client_ids=(claims[0]["client_id"],),

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
-from wirecheck.judge.checks.error_streaks import error_name, stuck
+from wirecheck.judge.checks.error_streaks import error_name
+from wirecheck.judge.checks.shapes import all_begun, lasting, resting_on, seen_whole
 from wirecheck.judge.claims.claim import LEAST, MOST_MEMBERS, Claim, Sighting, Subject
 from wirecheck.judge.claims.extract.sessions import UNASKED
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.topic_history import name_of, topic_of
 from wirecheck.judge.topology.clusters import Group
-from wirecheck.judge.whole_connections import all_begun, seen_whole
 
 SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 70, 71
 WITH_IDS = 13
@@ -39,15 +39,10 @@ def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext
 
     Source. KIP-227; FetchSession.newContext of Kafka 3.9.
     """
-    for claim in context.claims("answer", group, *subject):
-        for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH) if claim["api"] == "Fetch" else ():
-            streak = stuck(claim, {error}, context)
-            if streak is not None:
-                yield replace(
-                    disagreed(claim, error, error_name(error), clock(streak.first_ns), context),
-                    count=streak.count,
-                    first_ns=streak.first_ns,
-                )
+    for error in (SESSION_NOT_FOUND, INVALID_SESSION_EPOCH):
+        for claim, streak in lasting(context.claims("answer", group, *subject), {error}, {"Fetch"}, context):
+            told = disagreed(claim, error, error_name(error), clock(streak.first_ns), context)
+            yield replace(told, count=streak.count, first_ns=streak.first_ns)
     for claim in context.claims("fetch_odd", group, *subject):
         yield disagreed(claim, claim["what"], claim["what"], clock(claim.first.ts_ns), context)
     for claim in context.claims("session_answers", group, *subject):
@@ -59,12 +54,11 @@ def fetch_session_protocol(subject: Subject, group: Group, context: CheckContext
 
 
 def disagreed(claim: Claim, error: int | str, what: str, since: str, context: CheckContext) -> Evidence:
-    return Evidence(
-        (claim["client_id"], claim["host"], context.node(claim), error),
-        (first_of(claim), last_of(claim)),
+    return resting_on(
+        [claim],
+        *(claim["client_id"], claim["host"], context.node(claim), error),
         client_ids=(claim["client_id"],),
         brokers=(context.broker(claim),),
-        count=claim.count,
         words={"server": claim["endpoint"], "error": what, "since": since},
     )
 

@@ -14,8 +14,9 @@ from itertools import pairwise
 from wirecheck.decode.api_names import key_of
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.shapes import ends, gathered, resting_on, servers_of
 from wirecheck.judge.claims.claim import Claim, Subject
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.thresholds import SECOND_NS
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.releases import (
@@ -62,17 +63,16 @@ def version_rejected(subject: Subject, group: Group, context: CheckContext) -> I
     for (api, version), pairs in sorted(refused.items()):
         claims = sorted((claim for claim, _ in pairs), key=lambda claim: (claim.first, claim.key))
         low, high = read(pairs[0][1]["ranges"]).get(key_of(api), (-1, -1))
-        yield Evidence(
-            (*subject[1:], api, version),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
-            + tuple(advertised_side(ranges, api, low, high) for _, ranges in pairs),
+        yield resting_on(
+            claims,
+            *(*subject[1:], api, version),
+            sides=ends(claims) + tuple(advertised_side(ranges, api, low, high) for _, ranges in pairs),
             client_ids=(claims[0]["client_id"],),
             brokers=tuple(context.broker(claim) for claim in claims),
-            count=sum(claim.count for claim in claims),
             first_ns=claims[0].first.ts_ns,
             last_ns=max(claim.last.ts_ns for claim in claims),
             words={
-                "server": ", ".join(sorted({claim["endpoint"] for claim in claims})),
+                "server": servers_of(claims),
                 "does": DOES[claims[0].kind],
                 "api": api,
                 "version": version,
@@ -105,8 +105,8 @@ def closes(subject: Subject, group: Group, context: CheckContext) -> list[tuple[
         for claim, ranges in refusals("closed_on", subject, group, context)
         if claim["api"] != NEVER_REFUSED and -claim.peak["soonest"] <= soon_ns
     ]
-    ends = {seen.connection for claim, _ in found for seen in (claim.first, claim.last)}
-    return found if len(ends) >= REPEATED else []
+    closed = {seen.connection for claim, _ in found for seen in (claim.first, claim.last)}
+    return found if len(closed) >= REPEATED else []
 
 
 def took(claim: Claim, ranges: Claim, group: Group, context: CheckContext) -> bool:
@@ -186,25 +186,16 @@ def removed_in_kafka_4(subject: Subject, group: Group, context: CheckContext) ->
 
     Source. KIP-896; the versions of Kafka 4.0.
     """
-    by_api: dict[str, list[Claim]] = {}
     if BROKERS_OWN.match(subject[1]):
         return
-    for claim in context.claims("request_version", group, *subject):
-        by_api.setdefault(claim["api"], []).append(claim)
-    for api, claims in sorted(by_api.items()):
-        versions = sorted({claim["version"] for claim in claims})
-        yield Evidence(
-            (*subject[1:], api),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            client_ids=(claims[0]["client_id"],),
-            count=sum(claim.count for claim in claims),
-            words={
-                "api": api,
-                "versions": ", ".join(f"v{version}" for version in versions),
-                "minimum": lowest_in_4().get(key_of(api), "nowhere"),
-                "software": software(subject, group, context),
-            },
-        )
+    for (api,), claims in gathered(context.claims("request_version", group, *subject), "api"):
+        words = {
+            "api": api,
+            "versions": ", ".join(f"v{version}" for version in sorted({claim["version"] for claim in claims})),
+            "minimum": lowest_in_4().get(key_of(api), "nowhere"),
+            "software": software(subject, group, context),
+        }
+        yield resting_on(claims, *subject[1:], api, client_ids=(claims[0]["client_id"],), words=words)
 
 
 def rolling_upgrade_seen(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -346,10 +337,5 @@ def advertised_range_anomaly(subject: Subject, group: Group, context: CheckConte
 
 def ranges_of(endpoint: str, claims: list[Claim], said: str, context: CheckContext) -> Evidence:
     where = context.node(claims[-1])
-    return Evidence(
-        (where, endpoint),
-        tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-        brokers=(where,) if isinstance(where, int) else (),
-        count=sum(claim.count for claim in claims),
-        words={"server": endpoint, "said": said},
-    )
+    brokers = (where,) if isinstance(where, int) else ()
+    return resting_on(claims, where, endpoint, brokers=brokers, words={"server": endpoint, "said": said})

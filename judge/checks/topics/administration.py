@@ -5,15 +5,15 @@ not know messages.
 Rule: who asked is named, not who answered; what became of a topic is read from what bound it later.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import error_name
+from wirecheck.judge.checks.shapes import ends, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.administration import BOTH, DUPLICATE, LATE, NO_TIMEOUT, PARTLY, UNAUTHORIZED
-from wirecheck.judge.results.finding import Evidence, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, first_of
 from wirecheck.judge.topic_history import Topic, topic_of
 from wirecheck.judge.topology.clusters import Group
 
@@ -39,18 +39,10 @@ def metadata_by_id_misuse(subject: Subject, group: Group, context: CheckContext)
 
     Source. KIP-516; KafkaApis.handleTopicMetadataRequest of Kafka 3.9.
     """
-    by_client: dict[str, list[Claim]] = defaultdict(list)
-    for claim in context.claims("odd_request", group, *subject):
-        by_client[claim["what"]].append(claim)
-    if by_client:
-        claims = [claim for found in by_client.values() for claim in found]
-        yield Evidence(
-            subject[1:],
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            client_ids=(claims[0]["client_id"],),
-            count=sum(claim.count for claim in claims),
-            words={"what": ", and ".join(sorted(by_client))},
-        )
+    claims = context.claims("odd_request", group, *subject)
+    if claims:
+        what = ", and ".join(sorted({claim["what"] for claim in claims}))
+        yield resting_on(claims, *subject[1:], client_ids=(claims[0]["client_id"],), words={"what": what})
 
 
 def create_topics_rule(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -69,10 +61,7 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
 
     Source. KIP-4, CreateTopics; ZkAdminManager and ReplicationControlManager of Kafka 3.9.
     """
-    found: dict[tuple[str, str], list[Claim]] = defaultdict(list)
-    for claim in context.claims("create_rule", group, *subject):
-        found[claim["name"], claim["rule"]].append(claim)
-    for (name, rule), claims in sorted(found.items()):
+    for (name, rule), claims in gathered(context.claims("create_rule", group, *subject), "name rule"):
         context.watch()
         topic = topic_of(name, group, context)
         born = next((first for first in births(topic) if first.first.ts_ns >= claims[0].first.ts_ns), None)
@@ -82,8 +71,7 @@ def create_topics_rule(subject: Subject, group: Group, context: CheckContext) ->
         created = born if rule in {LATE, NO_TIMEOUT} else None
         yield Evidence(
             (subject[1], name, rule),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
-            + ((first_of(created),) if created else ()),
+            ends(claims) + ((first_of(created),) if created else ()),
             topic=name,
             topic_ids=(created["topic_id"],) if created and created["topic_id"] else (),
             client_ids=(claims[0]["client_id"],),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import goes_on, slots, start_ns
+from wirecheck.judge.checks.shapes import ends
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
 from wirecheck.judge.topic_history import CONTROL, History, Topic, topic_of
@@ -225,7 +226,7 @@ def disagreement(
     against = sorted({str(context.node(claim)) for claim in other})
     return Evidence(
         (topic.name, sorted(ids) if len(ids) > 1 else [*ids, "unknown"]),
-        tuple(side for claim in (*one, *other) for side in (first_of(claim), last_of(claim))),
+        ends((*one, *other)),
         topic=topic.name,
         topic_ids=tuple(sorted(ids)),
         brokers=brokers_of(one, context),

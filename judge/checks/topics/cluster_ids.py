@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.shapes import gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
 from wirecheck.judge.topology.clusters import Group
@@ -25,18 +26,13 @@ def cluster_id_mismatch(subject: Subject, group: Group, context: CheckContext) -
 
     Source. KIP-595; KIP-78; KafkaRaftClient of Kafka 4.3.
     """
-    refused: dict[tuple[str | None, str], list[Claim]] = defaultdict(list)
-    for claim in context.claims("cluster_refused", group, *subject):
-        refused[claim["client_id"], claim["cluster_id"] or "unknown"].append(claim)  # its bytes may not be kept
-    for (client_id, theirs), claims in sorted(refused.items(), key=str):
+    for (client_id, theirs), claims in gathered(
+        context.claims("cluster_refused", group, *subject),
+        lambda claim: (claim["client_id"], claim["cluster_id"] or "unknown"),  # its bytes may not be kept
+    ):
         ids = sorted({theirs, group.cluster_id or "unknown"})
-        yield Evidence(
-            (ids, client_id),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            client_ids=(client_id,),
-            count=sum(claim.count for claim in claims),
-            words={"who": client_id, "theirs": theirs, "ours": group.cluster_id or "another"},
-        )
+        words = {"who": client_id, "theirs": theirs, "ours": group.cluster_id or "another"}
+        yield resting_on(claims, ids, client_id, client_ids=(client_id,), words=words)
     yield from two_stated(subject, group, context)
 
 

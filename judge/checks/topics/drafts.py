@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from wirecheck.decode import schemas
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.error_answers import DRAFT_CODES
 from wirecheck.judge.results.finding import Evidence, first_of, last_of
@@ -80,12 +81,8 @@ def draft_dialect(subject: Subject, group: Group, context: CheckContext) -> Iter
     Source. KIP-516 and KIP-4 as drafted.
     """
     for claim in context.claims("dialect", group, *subject):
-        yield Evidence(
-            (claim["host"], claim["endpoint"], claim["dialect"]),
-            (first_of(claim), last_of(claim)),
-            count=claim.count,
-            words={"host": claim["host"], "server": claim["endpoint"], "dialect": claim["dialect"]},
-        )
+        words = {"host": claim["host"], "server": claim["endpoint"], "dialect": claim["dialect"]}
+        yield resting_on([claim], claim["host"], claim["endpoint"], claim["dialect"], words=words)
 
 
 def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -101,15 +98,7 @@ def draft_error_code(subject: Subject, group: Group, context: CheckContext) -> I
     """
     for claim in context.claims("draft_code", group, *subject):
         drafted = claim["error"] in DRAFT_CODES
-        yield Evidence(
-            (claim["endpoint"], claim["error"]),
-            (first_of(claim), last_of(claim)),
-            count=claim.count,
-            kind=None if drafted else "visibility",
-            words={
-                "server": claim["endpoint"],
-                "error": claim["error"],
-                "api": claim["api"],
-                "whose": "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has",
-            },
-        )
+        whose = "only a draft of KIP-4 had" if drafted else f"no release up to {schemas.newest_line()} has"
+        words = {"server": claim["endpoint"], "error": claim["error"], "api": claim["api"], "whose": whose}
+        kind = None if drafted else "visibility"
+        yield resting_on([claim], claim["endpoint"], claim["error"], kind=kind, words=words)

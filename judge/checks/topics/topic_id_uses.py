@@ -11,6 +11,7 @@ from typing import Any
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.shapes import clients_of, gathered, resting_on
 from wirecheck.judge.checks.topics.bindings import renumbered
 from wirecheck.judge.claims.claim import COUNT, FIRST, METADATA_LOG, RESERVED, ZERO, Claim, Subject, every_run
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -77,7 +78,7 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
             topic=name,
             topic_ids=(subject[1],),
             first_ns=side.sighting.ts_ns,
-            client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
+            client_ids=clients_of(claims),
             brokers=who if brokers else (),
             count=sum(after(claim, side.sighting.ts_ns) for claim in claims) or len(claims),
             words={
@@ -145,20 +146,10 @@ def zero_topic_id_requested(subject: Subject, group: Group, context: CheckContex
 
     Source. KIP-516; Sender of Kafka 4.4.
     """
-    by_api: dict[str, list[Claim]] = {}
-    for claim in context.claims("zero_use", group, *subject):
-        by_api.setdefault(claim["api"], []).append(claim)
-    for api, claims in sorted(by_api.items()):
-        lasted = max(c.last.ts_ns for c in claims) - claims[0].first.ts_ns
-        if api == "Produce" and lasted < context.settings.broker_grace_ns:
-            continue
-        yield Evidence(
-            (api, *subject[1:]),
-            tuple(side for claim in claims for side in (first_of(claim), last_of(claim))),
-            client_ids=(claims[0]["client_id"],),
-            count=sum(claim.count for claim in claims),
-            words={"api": api},
-        )
+    for (api,), claims in gathered(context.claims("zero_use", group, *subject), "api"):
+        lasted = max(claim.last.ts_ns for claim in claims) - claims[0].first.ts_ns
+        if api != "Produce" or lasted >= context.settings.broker_grace_ns:
+            yield resting_on(claims, api, *subject[1:], client_ids=(claims[0]["client_id"],), words={"api": api})
 
 
 def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -176,11 +167,8 @@ def reserved_topic_id_misused(subject: Subject, group: Group, context: CheckCont
     if subject[0] == "id":
         yield from reserved_in_use(subject, group, context)
         return
-    by_id: dict[str, list[Claim]] = {}
-    for claim in context.claims("binding", group, *subject):
-        if claim["topic_id"] not in {None, ZERO}:
-            by_id.setdefault(claim["topic_id"], []).append(claim)
-    for topic_id, claims in sorted(by_id.items()):
+    bound = (claim for claim in context.claims("binding", group, *subject) if claim["topic_id"] not in {None, ZERO})
+    for (topic_id,), claims in gathered(bound, "topic_id"):
         why = misuse(topic_id, subject[1])
         odd = why is None and topic_id not in RESERVED and not is_random(topic_id)
         if why is not None or odd:
@@ -212,7 +200,7 @@ def reserved_in_use(subject: Subject, group: Group, context: CheckContext) -> It
             (subject[1], None),
             (first_of(uses[0]), last_of(uses[-1])),
             topic_ids=(subject[1],),
-            client_ids=tuple(sorted({claim["client_id"] for claim in uses}, key=str)),
+            client_ids=clients_of(uses),
             count=sum(claim.count for claim in uses),
             words={"why": "is reserved by Kafka"},
         )
@@ -245,7 +233,7 @@ def topic_id_unresolved(subject: Subject, group: Group, context: CheckContext) -
             (subject[1],),
             (first_of(uses[0]), last_of(max(uses, key=lambda claim: claim.last))),
             topic_ids=(subject[1],),
-            client_ids=tuple(sorted({claim["client_id"] for claim in uses}, key=str)),
+            client_ids=clients_of(uses),
             count=sum(claim.count for claim in uses),
             words={"apis": ", ".join(sorted({claim["api"] for claim in uses}))},
         )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
+from wirecheck.judge.checks.shapes import ends, gathered, resting_on
 from wirecheck.judge.claims.claim import ZERO, Claim, Subject
 from wirecheck.judge.claims.kinds import FORWARDED
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
@@ -135,22 +136,20 @@ def leader_and_isr_inconsistent_topic_id(subject: Subject, group: Group, context
     """
     topic_id = subject[1]
     asked = context.claims("id_asked", group, *subject)
-    refused: dict[int | str, list[Claim]] = {}
-    for claim in context.claims("id_refused", group, *subject):
-        refused.setdefault(context.node(claim), []).append(claim)
     name = name_of(subject, group, context)
     earlier = [h.topic_id for h in topic_of(name, group, context).histories if h.topic_id != topic_id] if name else []
-    for where, claims in sorted(refused.items(), key=str):
+    refused = context.claims("id_refused", group, *subject)
+    for (where,), claims in gathered(refused, lambda claim: (context.node(claim),)):
         partitions = sorted({claim["partition"] for claim in claims})
         endpoints = {claim["endpoint"] for claim in claims}
         orders = [claim for claim in asked if claim["endpoint"] in endpoints]
-        yield Evidence(
-            (topic_id, where),
-            tuple(side for claim in orders + claims for side in (first_of(claim), last_of(claim))),
+        yield resting_on(
+            claims,
+            *(topic_id, where),
+            sides=ends(orders + claims),
             topic=name,
             topic_ids=(topic_id,),
             brokers=(where,) if isinstance(where, int) else (),
-            count=sum(claim.count for claim in claims),
             words={
                 "where": where,
                 "partitions": f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}",

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from wirecheck.decode.peer import Peer
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import ends
 from wirecheck.judge.claims.claim import LEAST, Claim, Subject
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence, Side
 from wirecheck.judge.topology.clusters import Group
 from wirecheck.judge.topology.strangers import UNREAD, Deed
 
@@ -105,7 +106,7 @@ def contradiction(host: str, group: Group, context: CheckContext) -> Iterator[Ev
         names = sorted({claim["name"] for claim in found})
         yield Evidence(
             (host,),
-            tuple(side for claim in found for side in (first_of(claim), last_of(claim))),
+            ends(found),
             topic=names[0] if len(names) == 1 else None,
             topic_ids=tuple(sorted({claim["topic_id"] for claim in found})),
             count=sum(claim.count for claim in found),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.clock import clock
 from wirecheck.judge.checks.error_streaks import end_ns
-from wirecheck.judge.checks.wire.wire_format import gathered, sides
+from wirecheck.judge.checks.shapes import gathered, resting_on
 from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Sighting, Subject, slot_name
 from wirecheck.judge.claims.extract.wire_format import OVERDUE_NS, SECOND_NS
 from wirecheck.judge.failures import Failure
@@ -33,11 +33,10 @@ def bytes_missing(subject: Subject, group: Group, context: CheckContext) -> Iter
     Source. RFC 9293; an acknowledgement past the hole, or a bound in capture time.
     """
     for claim in summed(context.claims("missing", group, *subject)):
-        host, endpoint = claim["host"], claim["endpoint"]
-        cut = claim.tally.get("cut", 0)
+        host, endpoint, cut = claim["host"], claim["endpoint"], claim.tally.get("cut", 0)
         how = f": the snap length of the capture cut {cut:,} of them" if cut else ""
         said = {"host": host, "server": endpoint, "gaps": claim.count, **claim.tally, "cut": how}
-        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
+        yield resting_on([claim], host, endpoint, words=said)
 
 
 def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -53,7 +52,7 @@ def joined_mid_stream(subject: Subject, group: Group, context: CheckContext) -> 
     for claim in summed(context.claims("midway", group, *subject)):
         host, endpoint = claim["host"], claim["endpoint"]
         said = {"connections": claim.count, "host": host, "server": endpoint}
-        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
+        yield resting_on([claim], host, endpoint, words=said)
 
 
 def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -68,8 +67,8 @@ def encrypted(subject: Subject, group: Group, context: CheckContext) -> Iterator
     """
     hidden = summed(context.claims("encrypted", group, *subject))
     if hidden:
-        endpoint, count = hidden[0]["endpoint"], sum(claim.count for claim in hidden)
-        yield Evidence((endpoint,), sides(hidden), count=count, words={"connections": count, "server": endpoint})
+        said = {"connections": sum(claim.count for claim in hidden), "server": hidden[0]["endpoint"]}
+        yield resting_on(hidden, hidden[0]["endpoint"], words=said)
 
 
 def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -90,7 +89,7 @@ def bytes_not_understood(subject: Subject, group: Group, context: CheckContext) 
     for claim in summed(context.claims("unread", group, *subject)):
         host, endpoint = claim["host"], claim["endpoint"]
         said = {"host": host, "server": endpoint, "connections": claim.count, "bytes": claim.tally["payload_bytes"]}
-        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words=said)
+        yield resting_on([claim], host, endpoint, words=said)
 
 
 def request_unanswered(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -111,19 +110,11 @@ def request_unanswered(subject: Subject, group: Group, context: CheckContext) ->
         if (count := overdue_of(claim, seen_ns(claim["host"], claim["endpoint"], context), context))
     }
     found = [claim for claim in context.claims("unanswered", group, *subject) if id(claim) in overdue]
-    for claims in gathered(found, lambda claim: claim.key[:3]):
-        host, endpoint, api = claims[0].key[:3]
-        yield Evidence(
-            (host, endpoint, api),
-            sides(claims),
-            count=sum(overdue[id(claim)] for claim in claims),
-            words={
-                "host": host,
-                "server": endpoint,
-                "api": api,
-                "why": ", ".join(sorted({claim["outcome"].replace("_", " ") for claim in claims})),
-            },
-        )
+    for (host, endpoint, api), claims in gathered(found, "host endpoint api"):
+        why = ", ".join(sorted({claim["outcome"].replace("_", " ") for claim in claims}))
+        count = sum(overdue[id(claim)] for claim in claims)
+        words = {"host": host, "server": endpoint, "api": api, "why": why}
+        yield resting_on(claims, host, endpoint, api, count=count, words=words)
 
 
 def seen_ns(host: str, endpoint: str, context: CheckContext) -> int:

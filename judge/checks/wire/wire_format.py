@@ -4,13 +4,14 @@ Knows why a message was not read, and what the order of answers proves. Does not
 Rule: what follows a gap, or comes before synchronisation is certain, is never malformed: it is unseen.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from wirecheck.decode.api_names import key_of, newest
 from wirecheck.judge.check_context import CheckContext
+from wirecheck.judge.checks.shapes import clients_of, gathered, resting_on
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.ledger.connection_sums import summed
-from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
+from wirecheck.judge.results.finding import Evidence
 from wirecheck.judge.topology.clusters import Group
 
 TOLERATED = {
@@ -34,15 +35,9 @@ def malformed_message(subject: Subject, group: Group, context: CheckContext) -> 
     Source. Kafka's message definitions since 0.9; KIP-482.
     """
     certain = summed(context.claims("unreadable", group, *subject))
-    for claims in gathered(certain, lambda claim: claim.key[:5]):
-        api, version, side, reason, client_id = claims[0].key[:5]
-        yield Evidence(
-            (api, version, side, reason, client_id),
-            sides(claims),
-            client_ids=(client_id,),
-            count=sum(claim.count for claim in claims),
-            words={"api": api, "version": version, "side": side, "reason": reason},
-        )
+    for key, claims in gathered(certain, lambda claim: claim.key[:5]):
+        words = dict(zip(("api", "version", "side", "reason"), key, strict=False))
+        yield resting_on(claims, *key, client_ids=(key[-1],), words=words)
 
 
 def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -55,14 +50,8 @@ def api_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterat
     Source. The keys of every Kafka release since 0.9.
     """
     unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "api"]
-    for claims in gathered(unknown, lambda claim: (claim["key"], claim["endpoint"])):
-        key, endpoint = claims[0]["key"], claims[0]["endpoint"]
-        yield Evidence(
-            (key, endpoint),
-            sides(claims),
-            count=sum(claim.count for claim in claims),
-            words={"key": key, "server": endpoint},
-        )
+    for (key, endpoint), claims in gathered(unknown, "key endpoint"):
+        yield resting_on(claims, key, endpoint, words={"key": key, "server": endpoint})
 
 
 def version_unknown(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -75,14 +64,9 @@ def version_unknown(subject: Subject, group: Group, context: CheckContext) -> It
     Source. The versions of every Kafka release since 0.9.
     """
     unknown = [claim for claim in context.claims("unknown", group, *subject) if claim["reason"] == "version"]
-    for claims in gathered(unknown, lambda claim: (claim["key"], claim["version"])):
-        api, version = claims[0]["key"], claims[0]["version"]
-        yield Evidence(
-            (api, version),
-            sides(claims),
-            count=sum(claim.count for claim in claims),
-            words={"api": api, "version": version, "newest": newest(key_of(api))},
-        )
+    for (api, version), claims in gathered(unknown, "key version"):
+        words = {"api": api, "version": version, "newest": newest(key_of(api))}
+        yield resting_on(claims, api, version, words=words)
 
 
 def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -101,36 +85,18 @@ def trailing_bytes_tolerated(subject: Subject, group: Group, context: CheckConte
     if tolerated:
         context.watch()
     named = {id(claim): software(claim, group, context) for claim in tolerated}
-    for claims in gathered(tolerated, lambda claim: (claim["tolerance"], named[id(claim)])):
-        tolerance, who = claims[0]["tolerance"], named[id(claims[0])]
-        yield Evidence(
-            (tolerance, who),
-            sides(claims),
-            client_ids=tuple(sorted({claim["client_id"] for claim in claims}, key=str)),
-            count=sum(claim.count for claim in claims),
-            words={
-                "software": who,
-                "apis": ", ".join(sorted({claim["api"] for claim in claims})),
-                "tolerance": TOLERATED.get(tolerance, tolerance.replace("-", " ")),
-            },
-        )
+    for (tolerance, who), claims in gathered(tolerated, lambda claim: (claim["tolerance"], named[id(claim)])):
+        words = {
+            "software": who,
+            "apis": ", ".join(sorted({claim["api"] for claim in claims})),
+            "tolerance": TOLERATED.get(tolerance, tolerance.replace("-", " ")),
+        }
+        yield resting_on(claims, tolerance, who, client_ids=clients_of(claims), words=words)
 
 
 def software(claim: Claim, group: Group, context: CheckContext) -> str:
     said = context.claims("software", group, "client", claim["client_id"] or "", claim["host"])
     return str(said[-1]["name"]) if said else "unnamed software"
-
-
-def gathered(claims: list[Claim], key: Callable[[Claim], object]) -> list[list[Claim]]:
-    """Claims that make one finding, in the order of their first sighting."""
-    found: dict[object, list[Claim]] = {}
-    for claim in claims:
-        found.setdefault(key(claim), []).append(claim)
-    return list(found.values())
-
-
-def sides(claims: list[Claim]) -> tuple[Side, ...]:
-    return tuple(side for claim in claims for side in (first_of(claim), last_of(claim)))
 
 
 def response_without_request(subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
@@ -161,4 +127,4 @@ def correlation_id_out_of_order(subject: Subject, group: Group, context: CheckCo
 def strays(what: str, subject: Subject, group: Group, context: CheckContext) -> Iterator[Evidence]:
     for claim in summed(c for c in context.claims("unpaired", group, *subject) if c["what"] == what):
         host, endpoint = claim["host"], claim["endpoint"]
-        yield Evidence((host, endpoint), sides([claim]), count=claim.count, words={"host": host, "server": endpoint})
+        yield resting_on([claim], host, endpoint, words={"host": host, "server": endpoint})

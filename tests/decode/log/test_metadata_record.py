@@ -8,7 +8,7 @@ from tests.decode.log.batches import entry, record, uvarint
 from wirecheck.decode.errors import BadVarint, Truncated, UnexpectedNull, UnknownApi, UnknownVersion
 from wirecheck.decode.holes import laid_out
 from wirecheck.decode.log import frame_table as t
-from wirecheck.decode.log import metadata_record as f
+from wirecheck.decode.log import metadata_log as f
 from wirecheck.decode.log.record import walk_records
 
 

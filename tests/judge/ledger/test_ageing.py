@@ -34,9 +34,9 @@ def judged(batches, settings=None):
 def held(judge):
     return {
         claim.identity
-        for subjects in judge.ledger.loaded.values()
-        for subject in subjects.values()
-        for claim in subject.values()
+        for shard in judge.ledger.loaded.values()
+        for subject in shard
+        for claim in shard[subject].values()
     }
 
 

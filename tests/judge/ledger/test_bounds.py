@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.judge.lab import B1, Lab, open_rows
 from tests.judge.made import EAST, ID_1, S, bound, carries, claim, cluster, runs
+from wirecheck.judge.checks.shapes import seen_whole
 from wirecheck.judge.claims.claim import MOST_MEMBERS
 from wirecheck.judge.judge import Judge
-from wirecheck.judge.ledger.bounds import CLIENT_IDS, FOLLOWERS
-from wirecheck.judge.results.distinct_count import Distinct, K
+from wirecheck.judge.results.overflow import Distinct, K
+from wirecheck.judge.subject_eviction import CLIENT_IDS, FOLLOWERS
 from wirecheck.judge.thresholds import Settings
-from wirecheck.judge.whole_connections import seen_whole
 
 SMALL = Settings(most_topics=10, most_clients=10, most_connections=10, most_claims=50, most_findings=10)
 HOST = "10.0.0.9"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.judge.busy_cluster import BEGIN_NS
 from tests.judge.steady import FLEET_STEP_NS, Fleet, Step
-from wirecheck.judge.ledger import ledger
+from wirecheck.judge.ledger import kept_shards
 from wirecheck.judge.ledger.kept_shards import KeptShards, digest
 from wirecheck.judge.ledger.shard import Shard
 
@@ -16,8 +16,8 @@ def kept(monkeypatch):
     """As many as a test says are kept."""
 
     def put(most_bytes):
-        monkeypatch.setattr(ledger, "KEPT", KeptShards(most_bytes))
-        return ledger.KEPT
+        monkeypatch.setattr(kept_shards, "KEPT", KeptShards(most_bytes))
+        return kept_shards.KEPT
 
     return put
 
@@ -42,7 +42,7 @@ def test_rows_and_bytes_are_those_of_a_judge_that_reads_its_state_anew(kept):
     kept(10_000_000)
     assert states(batches) == expected
     assert expected[REPEATED] == expected[REPEATED + 1]
-    assert ledger.KEPT.shards
+    assert kept_shards.KEPT.shards
 
 
 def test_what_is_too_much_is_not_kept_the_oldest_first(kept):

@@ -42,9 +42,9 @@ def ledger_of(parts):
 
 def content(ledger):
     return {
-        (name, subject): {identity: claim.state() for identity, claim in claims.items()}
-        for name, subjects in ledger.loaded.items()
-        for subject, claims in subjects.items()
+        (name, subject): {identity: claim.state() for identity, claim in shard[subject].items()}
+        for name, shard in ledger.loaded.items()
+        for subject in shard
     }
 
 

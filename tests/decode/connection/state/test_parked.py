@@ -12,8 +12,7 @@ from tests.traffic import Talk
 from wirecheck.decode.connection.connection import Connection
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.state.attributes import COLUMNS, CONNECTIONS, Reader, Writer, widths
-from wirecheck.decode.connection.state.numbers import Table, stored
-from wirecheck.decode.connection.state.parked import Parked
+from wirecheck.decode.connection.state.parked import Parked, Table, stored
 from wirecheck.decode.connection.stream.chunks import DATA, Chunk
 from wirecheck.decode.connection.stream.direction import Candidate
 from wirecheck.decode.connection.waiting import Message

@@ -33,9 +33,12 @@ def shown_by(agent, frames, numbers=None):
     return segments(frames, agent, numbers=numbers, renumbered=True)
 
 
-def followed(*calls):
-    follower = Follower()
-    return [*map(follower.receive, calls), follower.drain()]
+def followed(*calls, restarts=False):
+    follower, found = Follower(), []
+    for call in calls:
+        found.append(follower.receive(call))
+        follower = Follower.restore(follower.snapshot()) if restarts else follower
+    return [*found, follower.drain()]
 
 
 def ciphertext(frames):
@@ -47,6 +50,15 @@ def ciphertext(frames):
             record = b"\x17\x03\x03" + (len(frame.payload) + 17).to_bytes(2, "big") + b"#" * (len(frame.payload) + 17)
             (talk.request if frame.src == client else talk.response)(record)
     return talk.close().segments
+
+
+def altered(frames):
+    """The same frames with other bytes: whoever follows these too has conflicts, or other messages."""
+    return [replace(frame, payload=bytes(byte ^ 1 for byte in frame.payload)) for frame in frames]
+
+
+def conflicts(found):
+    return sum(connection.conflicting_bytes for call in found for connection in call.connections)
 
 
 def messages(found):
@@ -79,12 +91,13 @@ def test_a_gap_of_unknown_length_is_never_spliced(seed):
     assert len(got) > len(said) // 2
 
 
-def test_an_agents_own_numbers_take_the_place_of_the_wires_and_the_connection_counts_once():
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_agents_own_numbers_take_the_place_of_the_wires_and_the_connection_counts_once(restarts):
     """The agent without keys is faster: neither what it showed before is followed, nor what it shows after."""
     frames = plain()
     wire = ciphertext(frames)
     calls = [segments(wire[:30], "b"), shown_by("a", frames[:9]), segments(wire[30:40], "b"), shown_by("a", frames[9:])]
-    found = followed(*calls, segments(wire[40:], "b"))
+    found = followed(*calls, segments(wire[40:], "b"), restarts=restarts)
     assert messages(found) == messages(followed(segments(frames)))
     last = {connection.name: connection for call in found for connection in call.connections}
     (connection,) = last.values()
@@ -95,14 +108,14 @@ def test_an_agents_own_numbers_take_the_place_of_the_wires_and_the_connection_co
 
 def test_of_two_agents_with_their_own_numbers_the_first_is_followed():
     frames = plain()
-    found = followed(shown_by("a", frames[:20]), shown_by("b", frames), shown_by("a", frames[20:]))
-    assert messages(found) == messages(followed(segments(frames)))
+    found = followed(shown_by("a", frames[:20]), shown_by("b", altered(frames)), shown_by("a", frames[20:]))
+    assert (messages(found), conflicts(found)) == (messages(followed(segments(frames))), 0)
 
 
 def test_a_connection_that_shows_kafka_by_the_wires_numbers_keeps_them():
     frames = plain()
-    found = followed(segments(frames[:20], "b"), shown_by("a", frames), segments(frames[20:], "b"))
-    assert messages(found) == messages(followed(segments(frames)))
+    found = followed(segments(frames[:20], "b"), shown_by("a", altered(frames)), segments(frames[20:], "b"))
+    assert (messages(found), conflicts(found)) == (messages(followed(segments(frames))), 0)
     assert not found[-1].connections[-1].decrypted
 
 
@@ -111,7 +124,9 @@ def test_an_agent_that_shows_the_wires_numbers_again_ends_its_own():
     frames = plain()
     found = followed(shown_by("a", frames[:21]), segments(ciphertext(frames)[21:], "a"))
     assert set(messages(found)) <= set(messages(followed(segments(frames))))
-    assert any(connection.decrypted for call in found for connection in call.connections)
+    decrypted = [connection for call in found for connection in call.connections if connection.decrypted]
+    assert decrypted
+    assert not any(each.unseen_request_bytes or each.unseen_response_bytes for each in decrypted)
 
 
 def test_the_next_connection_of_the_same_ports_may_be_another_agents():

@@ -1,0 +1,417 @@
+"""The life of a subject: when it is checked again, when its rows are told, and when a connection settles and leaves.
+
+News is checked with the batch that brings it; where only counts and times have changed, once in a slot, and where that
+is traffic without an error, once in EVERY_NS. Rows are told with the batch that changes them; those that grow with
+every message once a minute, and so findings of which only the count, the last time and later evidence have changed.
+
+Knows: which subjects have news that cannot wait and until when the others wait (`Agenda`, `RowPace`); what a connection
+adds to the sums of its endpoint (`account`), and up to which capture time every agent has shown its traffic
+(`Settlement`). Does not know what a row says, nor what a check makes of a sum.
+Rules: a subject waits for one time, the earliest that it was given. A row that was held back is told within EVERY_NS of
+capture time, when its connection ends, and when the capture does, so that the last revision of every row is the one it
+would have been; each subject has its own second of the minute. An account follows from the claims about one connection
+and the ranges that servers advertised. A connection that has left the follower settles once every agent that is waited
+for has passed its last packet by AFTER_NS: its rows stand as they were emitted last, and what it added loses its name,
+and adds up with the others of its kind. One that was silent for longer than any follower waits has left it.
+"""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from wirecheck.decode.connection.limits import Limits
+from wirecheck.judge.agent_frontiers import AgentFrontiers
+from wirecheck.judge.checks.evaluate import ROWS, UNHURRIED, codes_of
+from wirecheck.judge.claims.claim import LEAST, Claim, Key, Sighting, Subject
+from wirecheck.judge.claims.kinds import KINDS
+from wirecheck.judge.failures import SETTLING, Failures, failure
+from wirecheck.judge.ledger.connection_sums import ADDED, BROKEN, CONTINUED, CUT, connection_of, nameless, united
+from wirecheck.judge.ledger.emitted_rows import EmittedRows, Revision, table_of
+from wirecheck.judge.ledger.ledger import Ledger, in_order
+from wirecheck.judge.results.result_table import ResultRow
+from wirecheck.judge.topology.releases import Ranges, digest, read
+from wirecheck.judge.topology.strangers import IDENTITY, beyond, is_unread, protocol_of
+
+SHARDS, SHARD_NS = 8, 16_000_000_000
+
+
+class Agenda:
+    """`stored`: a shard's state by name; None where there is none. `name`: before the numbers of its shards."""
+
+    def __init__(self, stored: Callable[[str], Any], name: str = "agenda") -> None:
+        self.names = [f"{name}-{number}" for number in range(SHARDS)]
+        self.shards: list[dict[Subject, int]] = [
+            {tuple(subject): due_ns for subject, due_ns in stored(name) or ()} for name in self.names
+        ]
+        self.due: dict[Subject, int] = {subject: due for shard in self.shards for subject, due in shard.items()}
+        self.changed: set[int] = set()
+
+    def __contains__(self, subject: Subject) -> bool:
+        return subject in self.due
+
+    def wait(self, subject: Subject, due_ns: int) -> None:
+        before = self.due.get(subject)
+        if before is None or due_ns < before:
+            self.drop(subject)
+            self.due[subject] = due_ns
+            self.shards[shard_at(due_ns)][subject] = due_ns
+            self.changed.add(shard_at(due_ns))
+
+    def update(self, due: Iterable[tuple[Subject, int]]) -> None:
+        for subject, due_ns in due:
+            self.wait(subject, due_ns)
+
+    def drop(self, subject: Subject) -> None:
+        """It waits for nothing any more."""
+        due_ns = self.due.pop(subject, None)
+        if due_ns is not None:
+            del self.shards[shard_at(due_ns)][subject]
+            self.changed.add(shard_at(due_ns))
+
+    def ripe(self, watermark_ns: int, **others_ns: int) -> set[Subject]:
+        """The subjects whose time has come; those of some spaces go by a time of their own."""
+        return {one for one, due_ns in self.due.items() if due_ns <= others_ns.get(one[0], watermark_ns)}
+
+    def changed_shards(self) -> dict[str, Any]:
+        """Since the last call."""
+        changed = {self.names[number]: [*self.shards[number].items()] for number in sorted(self.changed)}
+        self.changed.clear()
+        return changed
+
+
+def shard_at(due_ns: int) -> int:
+    return due_ns // SHARD_NS % SHARDS
+
+
+MINUTE_NS = 60_000_000_000
+INTERRUPTED = ("unseen_bytes", "cut_bytes", "resynchronised", "skipped_bytes")
+Advertised = Mapping[tuple[str, str], Ranges]
+"""Ranges by endpoint and digest."""
+
+
+def account(claims: Iterable[Claim], advertised: Advertised) -> Iterator[Claim]:
+    """What a connection adds, from all that is known of it."""
+    by_kind: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_kind.setdefault(claim.kind, []).append(claim)
+    for connection in by_kind.get("connection", ()):
+        yield from unseen(connection, by_kind)
+        if "stray" in by_kind or "malformed" in by_kind:
+            yield from broken(connection, by_kind)
+        if "ranges_told" in by_kind:
+            yield from outside(by_kind, advertised)
+            if str(connection.peak.get("closed_by", [""])[-1]).startswith("server"):
+                yield Claim("asked", connection.key, connection.first, peak={f"{LEAST}{connection['client']}": 1})
+
+
+def unseen(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
+    """What was not seen of it, or not read."""
+    key, protocol = connection.key, protocol_of(connection)
+    if not connection.peak.get("from_start") and protocol in {"kafka", "tls"}:
+        yield Claim("midway", key, *span(connection))
+    if protocol == "tls":
+        yield Claim("encrypted", key, *span(connection))
+    if is_unread(connection):
+        size = connection.peak["payload_bytes"]
+        yield Claim("unread", key, connection.first, connection.last, tally={"payload_bytes": size})
+    gaps = by_kind.get("gap", ()) if protocol != "other" else ()
+    cut = connection.peak.get("cut_bytes", 0)
+    if gaps or cut:
+        seen = [gap.first for gap in gaps] + [gap.last for gap in gaps] + [*span(connection)] * bool(cut)
+        tally = {"bytes": sum(gap["bytes"] for gap in gaps) + cut, "connections": 1} | ({"cut": cut} if cut else {})
+        count = len(gaps) + connection.peak.get("cut_segments", 0)
+        yield Claim("missing", key, min(seen), max(seen), count=count, tally=tally)
+    if not whole(connection):
+        yield from partial(connection, BROKEN, by_kind.get("spoken", ()))
+    if any(begun.peak["any"] != begun.peak["full"] for begun in by_kind.get("session_begun", ())):
+        yield from partial(connection, CONTINUED, by_kind.get("spoken", ()))
+
+
+def whole(connection: Claim) -> bool:
+    """Whether everything that was said on it is in the capture, and was read."""
+    facts = connection.peak
+    missing = any(facts.get(fact) for fact in (*INTERRUPTED, "limits_hit"))
+    unread = any(word.startswith("undecoded_messages") for word in connection.tally)
+    return bool(facts.get("from_start")) and not missing and not unread and protocol_of(connection) == "kafka"
+
+
+def partial(connection: Claim, what: str, spoken: Iterable[Claim]) -> Iterator[Claim]:
+    """Whose words are not all known: of those who spoke; of anybody, if nobody was recognised, or not all are kept."""
+    whose = {(claim["client_id"], 0) for claim in spoken}
+    if not whose or any(CUT in claim.peak for claim in spoken):
+        whose.add((None, 1))
+    for client_id, anybodys in sorted(whose, key=str):
+        yield Claim("partial", (*connection.key, client_id, anybodys, what), *span(connection))
+
+
+def span(connection: Claim) -> tuple[Sighting, Sighting]:
+    """From its beginning to its last whole minute, so that what is merely still so is said again once a minute."""
+    last_ns = max(connection.first.ts_ns, connection.last.ts_ns - connection.last.ts_ns % MINUTE_NS)
+    return connection.first, connection.last._replace(ts_ns=last_ns)
+
+
+def broken(connection: Claim, by_kind: Mapping[str, list[Claim]]) -> Iterator[Claim]:
+    """Answers that fit no request and messages that cannot be read, where nothing before them is missing: else nobody
+    knows where messages begin.
+    """
+    if connection.peak.get("from_start") and not any(connection.peak.get(fact) for fact in INTERRUPTED):
+        for kind, sum_of in (("stray", "unpaired"), ("malformed", "unreadable")):
+            for claim in by_kind.get(kind, ()):
+                yield Claim(sum_of, claim.key, claim.first, claim.last, count=claim.count)
+
+
+def outside(by_kind: Mapping[str, list[Claim]], advertised: Advertised) -> Iterator[Claim]:
+    """Requests in versions outside everything that was advertised on it."""
+    told = [claim for claim in in_order(by_kind["ranges_told"]) if (claim["endpoint"], claim["digest"]) in advertised]
+    ranges = [advertised[claim["endpoint"], claim["digest"]] for claim in told]
+    for claim in by_kind.get("spoken", ()) if told else ():
+        tally = {f"{api}:{version}": count for api, version, count in beyond(claim, ranges)}
+        if tally:
+            key = (*claim.key[:IDENTITY], claim["client_id"], told[-1]["digest"])
+            yield Claim("outside", key, claim.first, claim.last, count=sum(tally.values()), tally=tally)
+
+
+CONNECTION = "connection"
+WIRE: Subject = ("wire",)
+AFTER_NS = 60_000_000_000
+"""Agents' clocks, and the order in which their files come, are apart by less."""
+IDLE_NS = Limits().idle_ns
+Added = dict[Key, list[Claim]]
+"""What single connections added, by connection."""
+
+
+class Settlement:
+    def __init__(self, ledger: Ledger, failures: Failures, emitted: EmittedRows, due: Agenda) -> None:
+        self.ledger, self.failures, self.emitted, self.due = ledger, failures, emitted, due
+        self.lacking: set[Subject] = set()
+        """Connections on which ranges were told that no answer was heard to hold."""
+
+    def take_account(self, touched: Iterable[Subject], lacking: set[Subject]) -> None:
+        """Make anew what changed connections add, and those that lacked what they were told."""
+        changed = {subject for subject in touched if subject[0] == CONNECTION}
+        connections = sorted(changed | lacking)
+        if not connections:
+            return
+        self.lacking.clear()
+        advertised, known = self.advertised(), dict[Subject, Added]()
+        for subject in connections:
+            with self.contained(subject):
+                self.added_by(subject, advertised, known)
+        for link in sorted({link_of(subject) for subject in connections}):
+            if any(claim.kind == "unanswered" for claim in self.ledger.claims_of(*link).values()):
+                self.ledger.touched.add(link)  # whether one was let down depends on how long others went on
+        self.lacking -= lacking  # once more is enough: what is told comes with its answer
+
+    @contextmanager
+    def contained(self, about: Subject) -> Iterator[None]:
+        """Whatever foreign bytes bring about here is said of its subject, and ends nothing else."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - see above
+            self.failures.add(failure(SETTLING, (SETTLING, *about), error))
+        else:
+            self.failures.judged((SETTLING, *about), ())
+
+    def advertised(self) -> dict[tuple[str, str], Ranges]:
+        found = {}
+        for claim in self.ledger.claims("advertised", "server"):
+            with self.contained(("server", str(claim.key[:1]))):
+                found[claim["endpoint"], digest(claim["ranges"])] = read(claim["ranges"])
+        return found
+
+    def added_by(self, subject: Subject, advertised: Advertised, known: dict[Subject, Added]) -> None:
+        claims = list(self.ledger.claims_of(*subject).values())
+        key, now = connection_key(claims), dict[Subject, list[Claim]]()
+        for claim in account(claims, advertised):
+            now.setdefault(WIRE if claim.kind == "unreadable" else link_of(subject), []).append(claim)
+        for target in (link_of(subject), WIRE):
+            before = self.added_before(target, known).pop(key, [])
+            self.replace(target, before, now.get(target, []))
+        self.busy(link_of(subject), claims)
+        if any(c.kind == "ranges_told" and (c["endpoint"], c["digest"]) not in advertised for c in claims):
+            self.lacking.add(subject)
+
+    def added_before(self, target: Subject, known: dict[Subject, Added]) -> Added:
+        """Looked through once per batch."""
+        if target not in known:
+            found: Added = defaultdict(list)
+            for claim in self.ledger.claims_of(*target).values():
+                if (
+                    claim.kind in ADDED
+                    and len(claim.key) == len(KINDS[claim.kind].fields)
+                    and (key := connection_of(claim))
+                ):
+                    found[key].append(claim)
+            known[target] = found
+        return known[target]
+
+    def replace(self, target: Subject, before: list[Claim], now: list[Claim]) -> None:
+        if [claim.state() for claim in before] != [claim.state() for claim in now]:
+            if before:
+                self.ledger.remove(target, before)
+            for claim in now:
+                self.ledger.absorb(claim)
+            self.ledger.touched.add(target)
+
+    def busy(self, link: Subject, claims: Iterable[Claim]) -> None:
+        """When it carried requests, and when it lacked bytes."""
+        spans = [(c.first.ts_ns, c.last.ts_ns) for c in claims if c.kind == CONNECTION and c.peak.get("requests")]
+        gaps = [(c.first.ts_ns, c.first.ts_ns) for c in claims if c.kind == "gap"]
+        for claim in claims:
+            if claim.kind == CONNECTION and (spans or gaps):
+                known = self.ledger.claims_of(*link).get(("busy", (link[1],)))
+                if known is None:
+                    was_touched = link in self.ledger.touched
+                    self.ledger.absorb(Claim("busy", (link[1],), claim.first, peak={"spans": [], "gaps": []}))
+                    if not was_touched:
+                        self.ledger.touched.discard(link)  # no check looks at it
+                    known = self.ledger.claims_of(*link)["busy", (link[1],)]
+                known.first, known.last = min(known.first, claim.first), max(known.last, claim.last)
+                known.peak["spans"] = united(known.peak["spans"], spans)
+                known.peak["gaps"] = united(known.peak["gaps"], gaps)
+                self.ledger.rewrite(link)
+
+    def settled(self, subject: Subject, passed_ns: int) -> bool:
+        """Whether a connection is over, and nothing of it comes any more."""
+        return (due_ns := self.due_ns(subject)) is not None and due_ns <= passed_ns
+
+    def due_ns(self, subject: Subject) -> int | None:
+        """When a connection settles, as far as is known now; None where nothing is known of one."""
+        claims = self.ledger.claims_of(*subject).values()
+        last_ns = max((claim.last.ts_ns for claim in claims), default=None)
+        if last_ns is None:
+            return None
+        return last_ns + AFTER_NS + (0 if self.over(subject) else IDLE_NS)
+
+    def over(self, subject: Subject) -> bool:
+        """Whether a connection has left the follower."""
+        return any(
+            claim.kind == CONNECTION and claim.peak.get("over") for claim in self.ledger.claims_of(*subject).values()
+        )
+
+    def over_among(self, subjects: Iterable[Subject]) -> set[Subject]:
+        """The connections whose last rows were told when they left the follower."""
+        return {subject for subject in subjects if subject[0] == CONNECTION and self.over(subject)}
+
+    def settle(self, subjects: Iterable[Subject]) -> None:
+        """What connections added becomes nameless; they themselves leave once their rows were told (`leave`)."""
+        known = dict[Subject, Added]()
+        for subject in sorted(subjects):
+            with self.contained(subject):
+                self.unname(subject, known)
+
+    def unname(self, connection: Subject, known: dict[Subject, Added]) -> None:
+        key = connection_key(self.ledger.claims_of(*connection).values())
+        for target in (link_of(connection), WIRE):
+            mine = self.added_before(target, known).pop(key, [])
+            if mine:
+                self.ledger.remove(target, mine)
+                for claim in mine:
+                    self.ledger.absorb(nameless(claim))
+
+    def leave(self, connections: Iterable[Subject]) -> None:
+        """Connections that have settled, once their rows were told."""
+        for connection in connections:
+            self.stand(connection)
+            self.due.drop(connection)
+            if connection in self.ledger:
+                self.ledger.forget(connection)
+
+    def stand(self, connection: Subject) -> None:
+        """Its rows stand as they were told, and are not remembered."""
+        for name in sorted(self.emitted.rows(connection)):
+            self.emitted.forget(connection, name)
+
+    def idle(self, passed_ns: int) -> Iterator[Subject]:
+        """The connections that have settled, however they ended: a pass over all that are open."""
+        for subject in list(self.ledger.subjects(CONNECTION)):
+            if self.settled(subject, passed_ns):
+                yield subject
+
+
+def link_of(connection: Subject) -> Subject:
+    return "link", connection[1]
+
+
+def connection_key(claims: Iterable[Claim]) -> Key:
+    """Endpoint, client and start, as keys have them."""
+    return next(((c["endpoint"], c["client"], c["started_ns"]) for c in claims), ())
+
+
+SECOND_NS = 1_000_000_000
+EVERY_NS = 60 * SECOND_NS
+NEVER_NS = 1 << 63
+
+
+class RowPace:
+    def __init__(self, agents: AgentFrontiers, due: Agenda, recounts: Agenda, settlement: Settlement) -> None:
+        self.agents, self.due, self.recounts, self.settlement = agents, due, recounts, settlement
+        self.hurried: set[Subject] = set()
+        """Subjects of which every row is told now."""
+        self.recounted: set[Subject] = set()
+        """Subjects of which only counts and times have changed, and that are checked again now."""
+        self.before_ns = agents.watermark_ns
+        """The watermark of the batch before: a slot that has passed since then is looked at now."""
+
+    def ripe(self) -> set[Subject]:
+        """The subjects whose time has come."""
+        found = self.due.ripe(self.agents.watermark_ns, connection=self.agents.passed_ns)
+        over, recounts = self.agents.over, self.recounts
+        self.recounted = {*recounts.due} if over else recounts.ripe(self.agents.watermark_ns)
+        self.hurried = {*self.due.due} | self.recounted if over else found
+        return found
+
+    def repeats(self, subject: Subject, every_ns: int) -> None:
+        """Something was stated of it again: its counts and times are looked at so often; those of a connection only
+        stand in a row that is told once a minute.
+        """
+        if subject[0] == CONNECTION:
+            if self.due.due.get(subject, NEVER_NS) > self.now_ns(subject) + EVERY_NS:
+                self.waits(subject)
+        elif ROWS[subject[0]] or codes_of(subject[0]):
+            agenda = self.due if every_ns == EVERY_NS else self.recounts
+            if agenda.due.get(subject, NEVER_NS) > self.before_ns + every_ns:
+                agenda.wait(subject, next_ns(subject, self.before_ns, every_ns))
+
+    def later(self, subject: Subject, known: Any) -> str | None:
+        """The table whose rows of a subject are told another time. `known`: its rows of before."""
+        table, of_connection = UNHURRIED.get(subject[0]), subject[0] == CONNECTION
+        over = of_connection and self.settlement.over(subject)
+        if over:
+            self.due.wait(subject, self.settlement.due_ns(subject) or 0)
+        if subject in self.settlement.lacking:
+            self.due.wait(subject, 0)
+        if table is None or over or subject in self.hurried or self.agents.over:
+            return None
+        if not of_connection and not any(table_of(name) == table for name in known):
+            return None  # a client that nobody knew of, or an id that nobody disputed, is news
+        self.waits(subject)
+        return table
+
+    def may_wait(self, subject: Subject, before: Revision, row: ResultRow) -> bool:
+        """Whether a row that has changed has no news, and is told another time. One that was seen last before so long
+        that it may leave with this batch is not held back.
+        """
+        if row.news is None or not before.open or row.news != before.news or subject in self.hurried:
+            return False
+        if self.agents.over or row.body["last_seen"] < self.now_ns(subject) - EVERY_NS:
+            return False
+        if subject[0] == CONNECTION and self.settlement.over(subject):
+            return False
+        self.waits(subject)
+        return True
+
+    def waits(self, subject: Subject) -> None:
+        """Until its second of the minute."""
+        self.due.wait(subject, next_ns(subject, self.now_ns(subject), EVERY_NS))
+
+    def now_ns(self, subject: Subject) -> int:
+        return self.agents.passed_ns if subject[0] == CONNECTION else self.agents.watermark_ns
+
+
+def next_ns(subject: Subject, now_ns: int, every_ns: int) -> int:
+    """The next time that is this subject's own of so many."""
+    phase_ns = zlib.crc32("\0".join(subject).encode(errors="surrogatepass")) % (every_ns // SECOND_NS) * SECOND_NS
+    return now_ns - (now_ns - phase_ns) % every_ns + every_ns
