@@ -86,7 +86,7 @@ def test_a_monitor_keeps_house_when_it_is_asked_to_and_as_at_that_time(tmp_path,
     monkeypatch.setattr(paced_monitor.housekeeping, "tidy", lambda *about: asked.append(about))
     clock = tmp_path / "clock"
     stopping = paced_monitor.Event()
-    thread = Thread(target=paced_monitor.keep_house, args=(clock, "plan", "say", stopping))
+    thread = Thread(target=paced_monitor.maintain_tables, args=(clock, "plan", "say", stopping))
     thread.start()
     paced_monitor.at(clock, 1234.5)
     until = time.monotonic() + 20
