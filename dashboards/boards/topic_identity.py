@@ -111,7 +111,7 @@ HISTORY = (
         "short",
         (Query(f'sum by (code, kind) (wirecheck_findings{{{ON}, code=~"CTL.+"}})', "{{code}} {{kind}}"),),
         wide=12,
-        kinds=("violation", "anomaly"),
+        kinds=("violation", "anomaly", "information"),
     ),
     Panel(
         "Stuck and refused fetches",

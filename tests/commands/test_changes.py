@@ -10,7 +10,7 @@ import wirecheck
 from tests.decode.show.test_changes import CREATE, CREATED, SECOND, direct, envelope, request, response
 from tests.traffic import packets, pcap
 from wirecheck.commands import changes as command
-from wirecheck.commands import listing
+from wirecheck.commands import listing, screen
 
 
 def capture(tmp_path, *talks):
@@ -63,6 +63,7 @@ def test_only_what_was_asked_for(run, audit, options, actions):
 
 
 def test_a_terminal_shows_the_newest_that_fit(run, audit, monkeypatch, capsys):
+    monkeypatch.setattr(screen.Display, "quiet", False)
     monkeypatch.setattr(listing.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(listing.shutil, "get_terminal_size", lambda: listing.shutil.os.terminal_size((80, 5)))
     found = wirecheck.changes(audit)

@@ -41,7 +41,7 @@ def written(tmp_path, text):
 
 def test_the_defaults(told):
     assert ran("--frames", "f", "--out", "o/").exit_code == 0
-    assert told == [(Plan("f", "o/", "o/_checkpoint"), Settings())]
+    assert told == [(Plan("f", "o/", "o/_checkpoint"), Settings(live=True))]
 
 
 def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_path):
@@ -52,7 +52,7 @@ def test_a_flag_goes_before_the_file_and_the_file_before_the_default(told, tmp_p
         allowed_hosts=("wirecheck.example.org",),
     )  # fmt: skip
     judge = JudgeSettings(broker_grace_s=60, client_grace_s=5)
-    assert told == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge))]
+    assert told == [(plan, Settings(ports=frozenset({9092, 9093}), judge=judge, live=True))]
 
 
 @pytest.mark.parametrize(

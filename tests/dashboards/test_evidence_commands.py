@@ -27,7 +27,7 @@ def test_of_a_capture_the_command_shows_the_messages_of_the_finding():
     sides = wirecheck.replay(EXAMPLE).json["findings"][0]["sides"]
     (command,) = commands(sides)
     rows = run(command)
-    assert [row.rpartition(" ")[2] for row in rows] == [str(side["frame"]["first"]) for side in sides]
+    assert [row.rpartition(" ")[2] for row in rows] == [f"#{side['frame']['first']}" for side in sides]
     assert ["INCONSISTENT_TOPIC_ID" in row for row in rows] == [False, True, False, True]
 
 

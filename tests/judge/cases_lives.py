@@ -123,6 +123,12 @@ def tid017_near_miss__an_end_taken_back(lab):
     reported_again(lab)
 
 
+def tid017_near_miss__the_log_lost_the_id(lab):
+    """Brokers go on with what the log lost: LOG004 says so, and a restart would remove their data."""
+    restored(lab)
+    lab.fetches(range(42, 120, 2), ID_3, client_id="broker-2-fetcher-0", host="10.0.0.2")
+
+
 def log004_fires(lab):
     restored(lab)
 

@@ -181,11 +181,36 @@ def ver003_near_miss__an_older_controller_within_the_roll(lab):
 
 
 CREATE_TOPICS = (
-    (adm001_fires__authorization, "3 authorization", "29 (31 in version 0)", "29."),
-    (adm001_fires__assignment_and_counts, "4 assignment and counts", "answers 42", "42."),
-    (adm001_fires__assignment_and_counts_of_a_topic_that_exists, "4 assignment and counts", "answers 36", "36."),
-    (adm001_fires__late, "5 timeout then created", "7 and may create it later", "7; it was created at 2027"),
-    (adm001_fires__no_timeout, "6 timeout not above 0", "answers 7", "7; it was created at 2027"),
-    (adm001_fires__partly, "7 partial result", "each topic by itself", "38."),
+    (
+        adm001_fires__authorization,
+        "3 authorization",
+        "(29), in version 0 CLUSTER_AUTHORIZATION_FAILED (31)",
+        "TOPIC_AUTHORIZATION_FAILED (29).",
+    ),
+    (
+        adm001_fires__assignment_and_counts,
+        "4 assignment and counts",
+        "answer is INVALID_REQUEST (42)",
+        "INVALID_REQUEST (42).",
+    ),
+    (
+        adm001_fires__assignment_and_counts_of_a_topic_that_exists,
+        "4 assignment and counts",
+        "answer is TOPIC_ALREADY_EXISTS (36), which it checks first",
+        "TOPIC_ALREADY_EXISTS (36).",
+    ),
+    (
+        adm001_fires__late,
+        "5 timeout then created",
+        "(7), and the topic may be created later",
+        "REQUEST_TIMED_OUT (7); it was created at 2027",
+    ),
+    (
+        adm001_fires__no_timeout,
+        "6 timeout not above 0",
+        "answer is REQUEST_TIMED_OUT (7)",
+        "REQUEST_TIMED_OUT (7); it was created at 2027",
+    ),
+    (adm001_fires__partly, "7 partial result", "answer is one per topic", "INVALID_REPLICATION_FACTOR (38)."),
 )
 """Cases of CreateTopics with the rule, the prediction and the answer that the finding names."""

@@ -88,20 +88,20 @@ def test_a_rule_of_create_topics_is_named_with_prediction_and_answer(case, rule,
     lab = Lab()
     case(lab)
     (finding,) = lab.findings("ADM001")
-    assert f"meets rule {rule} of CreateTopics" in finding["summary"]
+    assert f"violates KIP-4 rule {rule}." in finding["summary"]
     assert predicted in finding["summary"]
-    assert f"the answer was {actual}" in finding["summary"]
+    assert f"the broker's was {actual}" in finding["summary"]
 
 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
-    [("3.7.2", "4.2.2", "was upgraded from 3.7 to 4.2"), ("4.2.2", "4.1.2", "went back from 4.2 to 4.1")],
+    [("3.7.2", "4.2.2", "was upgraded from Kafka 3.7 to 4.2"), ("4.2.2", "4.1.2", "went back from Kafka 4.2 to 4.1")],
 )
 def test_a_node_with_two_listeners_is_upgraded_once(before, after, said):
     lab = Lab()
     cases_versions.both_listeners(lab, before, after)
     (finding,) = lab.findings("VER008")
-    assert f"Broker 1 {said}: " in finding["summary"]
+    assert f"Broker 1 {said} at " in finding["summary"]
     assert len({side["connection"].rpartition(">")[2] for side in finding["sides"]}) == 2
 
 

@@ -145,7 +145,7 @@ def test_what_a_check_told_stands_while_it_raises_and_is_judged_again_once_it_do
         told = batch_of(lab, state)
     assert not [row for row in told if row.key == name]
     (said,) = (row.body for row in told if row.body.get("code") == "VIS006")
-    assert "TID001 could not be judged for 1 subject: LookupError in lab.py:" in said["summary"]
+    assert "TID001 failed for 1 subject: LookupError in lab.py:" in said["summary"]
     assert said["cluster"] == CLUSTER
     lab.metadata(30, [("orders", LAB_2)])
     told = batch_of(lab, state)

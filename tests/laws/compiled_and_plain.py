@@ -16,7 +16,7 @@ from tests.decode.connection.conversations import API_VERSIONS, produce, request
 from tests.traffic import Talk
 from wirecheck.capture.tls.cipher_suites import TLS_1_3
 from wirecheck.capture.tls.record_keys import Tls13Key
-from wirecheck.capture.tls.records import RecordStream
+from wirecheck.capture.tls.records import PlainPieces, RecordStream
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.errors import DecodeError
 from wirecheck.decode.holes import laid_out
@@ -153,11 +153,9 @@ def tls_records() -> Iterator[Any]:
             yield stream.space.decided, stream.opened, stream.failed
             at = end
         stream.give_up(at)
-        yield (
-            stream.space.spans(0, at),
-            stream.space.plain_bytes(0, at),
-            [stream.space.place(i) for i in range(0, at, 7)],
-        )
+        pieces = PlainPieces()
+        stream.space.collect(0, at, pieces)
+        yield [*pieces.place], [*pieces.size], pieces.data, [stream.space.place(i) for i in range(0, at, 7)]
 
 
 CASES: dict[str, Callable[[], Iterator[Any]]] = {

@@ -51,7 +51,8 @@ def stale_topic_id_in_replication(subject: Subject, group: Group, context: Check
     Why it matters. The broker's metadata is stale: it is cut off from its controller. The partitions that it leads or
     follows under the new ID lack a replica.
 
-    False positives. A topic whose ID changed under its data (TID004) does not count. On real clusters, old IDs
+    False positives. A topic whose ID changed under its data (TID004) does not count. Neither does an ID that ended
+    because the metadata log went back or started over: LOG004 and LOG005 report that. On real clusters, old IDs
     disappear from replication within 2 s.
 
     Source. KIP-516; AbstractFetcherThread of Kafka 3.9.
@@ -64,6 +65,8 @@ def uses_after_end(subject: Subject, group: Group, context: CheckContext, *, bro
     if ended is None:
         return
     name, side = ended
+    if brokers and any(life.began is not None and first_of(life.began) == side for life in context.lives(group).lives):
+        return  # the broker is right about the log that it has read: LOG004 or LOG005 states what happened to it
     grace_ns = context.settings.broker_grace_ns if brokers else context.settings.client_grace_ns
     late: dict[tuple[Any, ...], list[Claim]] = {}
     for claim in context.claims("use", group, *subject):

@@ -257,7 +257,7 @@ def test_a_folder_of_something_else_is_no_checkpoint(plan, tmp_path):
 def test_a_folder_of_the_other_kind_of_tables_is_refused(plan, asked, there):
     topics = {"topics": from_ipc(to_ipc("topics", [{"id": "a", "revision": 1}]))}
     result_folder.writer(plan.out, "r", there).write(topics, 0)
-    way_out = f"go on with --tables {there}, or name another --out"
+    way_out = f"continue with --tables {there}, or name another --out"
     assert refusal(replace(plan, tables=asked)) == f"{plan.out}: holds {there} tables; {way_out}"
 
 
