@@ -28,7 +28,7 @@ from wirecheck.decode.connection.segments import Segments, distinct, unique_pair
 from wirecheck.decode.connection.shared import Shared
 from wirecheck.decode.connection.state import checkpoint
 from wirecheck.decode.connection.state.parked import Parked
-from wirecheck.decode.connection.stream.frame import NEVER, THE_WIRES, WIDTH, Columns
+from wirecheck.decode.connection.stream.frame import NEVER, WIDTH, Columns
 from wirecheck.decode.connection.stream.modes import OPEN, RELEASED
 from wirecheck.decode.connection.tracker import follow
 from wirecheck.decode.wire import known
@@ -221,7 +221,7 @@ class Follower:
             index, (segments.src > segments.dst) ^ flipped[index], segments.ts_ns, segments.frame_no,
             names[segments.source], names[agents], segments.seq, segments.ack, segments.flags, segments.payload_len,
             segments.payload_at[:-1], segments.payload_at[1:], segments.left_at[:-1], segments.left_at[1:],
-            segments.cut, np.where(segments.renumbered, names[agents], THE_WIRES),
+            segments.cut, segments.run,
         )  # fmt: skip
         for row, column in zip(rows, columns, strict=True):
             row[:] = column
