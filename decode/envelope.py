@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.wire import Ints, Messages
 
-__all__ = ["CARRIED", "DEEPEST", "ENVELOPE", "Unwrapped", "unwrapped"]
+__all__ = ["CARRIED", "DEEPEST", "ENVELOPE", "FORWARDED_FOR", "Unwrapped", "unwrapped"]
 
 ENVELOPE = 58
 CARRIED = ("requestData", "responseData")
 """Fields of an Envelope, and of nothing else, that hold the other message."""
+FORWARDED_FOR = ("requestPrincipal", "clientHostAddress")
+"""Fields of an Envelope that say for whom its request is."""
 DEEPEST = 4
 """Messages below one Envelope that are read: Kafka knows one, and ENVELOPE itself is not forwardable (ApiKeys)."""
 UNKNOWN_KEY = -1

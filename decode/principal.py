@@ -18,8 +18,9 @@ LONGEST_TEXT = 1 << 14
 
 
 def client_host(address: bytes | None) -> str | None:
-    """The address as text; None where it is neither IPv4 nor IPv6."""
-    return str(ip_address(address)) if address is not None and len(address) in ADDRESS_BYTES else None
+    """The address as text; None where it is neither IPv4 nor IPv6, or zeros, which evidence has in its place."""
+    is_known = address is not None and len(address) in ADDRESS_BYTES and any(address)
+    return str(ip_address(address)) if address is not None and is_known else None
 
 
 def principal(data: bytes | None) -> str | None:
