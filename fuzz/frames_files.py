@@ -192,7 +192,9 @@ def read(path: Path, _: np.random.Generator) -> str:
         return "not frames"
     said = sum(
         1
-        for _ in message_lines.of(iter([table]), message_lines.Filter(), message_lines.Reading("kafka", contents=False))
+        for _ in message_lines.of(
+            iter([table]), message_filter.Filter(), message_lines.Reading("kafka", contents=False)
+        )
     )
     label = next((text for text in table["cluster"].slice(0, 1).to_pylist() if text), "")
     shown = pcapng_export.of_cluster(table.select([*pcapng_export.COLUMNS, *pcapng_export.SEGMENT]), label)

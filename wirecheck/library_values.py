@@ -23,20 +23,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.kafka_error import KafkaError
     from wirecheck.decode.show.change import Frame
 
-__all__ = [
-    "Card",
-    "Client",
-    "Finding",
-    "Message",
-    "Messages",
-    "Side",
-    "Table",
-    "Topic",
-    "TopicDescription",
-    "Values",
-    "Verdict",
-]
-
 Value = TypeVar("Value")
 SHOWN_ROWS = 20
 """Of a table in a notebook."""

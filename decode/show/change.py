@@ -9,8 +9,6 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-__all__ = ["Change", "Frame"]
-
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 

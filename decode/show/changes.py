@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.exchanges import Exchanges
     from wirecheck.decode.message import Decoded
 
-__all__ = ["ACTIONS", "MOST_CHANGES", "Change", "Changes", "Seen", "changes"]
-
 Body = dict[str, Any]
 MOST_CHANGES = 100_000
 """Requests that are kept for one capture; further ones are counted."""

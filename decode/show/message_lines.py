@@ -28,7 +28,6 @@ from wirecheck.decode.message import REASONS, Dialect, Status
 from wirecheck.decode.nested import nested
 from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.learned_names import Brokers, Names, TopicNames, noting
-from wirecheck.decode.show.message_filter import Filter
 from wirecheck.decode.show.message_head import Heads, facts
 from wirecheck.decode.show.message_summary import NOTHING, summaries
 from wirecheck.decode.show.waiting_lines import Waiting
@@ -42,22 +41,8 @@ if TYPE_CHECKING:
     from wirecheck.decode.connection.follower import Exchanges
     from wirecheck.decode.message import Decoded
     from wirecheck.decode.show.learned_names import Places
+    from wirecheck.decode.show.message_filter import Filter
     from wirecheck.decode.wire import Ints, Messages
-
-__all__ = [
-    "PLAIN",
-    "WAIT_NS",
-    "DecodedBatch",
-    "Filter",
-    "Line",
-    "Noticed",
-    "Reading",
-    "alone",
-    "batches",
-    "enveloped",
-    "of",
-    "verdict",
-]
 
 Line = dict[str, Any]
 IDS_BYTES = 4  # a request begins with its API key and version

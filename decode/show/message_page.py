@@ -19,8 +19,6 @@ from wirecheck.decode.layouts.layout import Field, layouts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["text"]
-
 Line = dict[str, Any]
 WIDTH = 160  # characters of a row: what terminals of today show, and as wide as the tables of other commands
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from wirecheck.decode.show.message_summary import Summary
 
-__all__ = ["Cell", "Rows"]
-
 Line = dict[str, Any]
 WIDEST = {"ends": 30, "api": 24}
 """Columns that are as wide as their widest text so far, up to this."""

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Waiting"]
-
 Line = dict[str, Any]
 WAITING_ROWS = 1 << 16  # of tables in all lines that wait, at some KB each: a busy capture has 1 GB in those seconds
 

@@ -11,8 +11,8 @@ from tests.traffic import Talk
 from wirecheck.decode.envelope import DEEPEST
 from wirecheck.decode.show import message_lines as lines
 from wirecheck.decode.show import waiting_lines
-from wirecheck.decode.show.message_filter import Moment
-from wirecheck.decode.show.message_lines import Filter, Reading
+from wirecheck.decode.show.message_filter import Filter, Moment
+from wirecheck.decode.show.message_lines import Reading
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
