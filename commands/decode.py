@@ -132,9 +132,9 @@ def printed(*, at_once: bool) -> Iterator[Callable[[str], None]]:
 
 def printer(form: str, *, several: bool) -> Callable[[dict[str, Any]], str]:
     """What makes text of a line: one row, a tree of rows, or JSON."""
-    from wirecheck.decode.show import message_page, message_row
+    from wirecheck.decode.show import message_page
 
-    rows, paint = message_row.Rows(several=several), paints()
+    rows, paint = message_page.Rows(several=several), paints()
     if form == "rows":
         return lambda line: row(rows.cells(line), paint=paint, columns=columns())
     if form == "tree":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirecheck.decode.kafka_error import KafkaError
-    from wirecheck.decode.show.change import Frame
+    from wirecheck.decode.show.changes import Frame
 
 Value = TypeVar("Value")
 SHOWN_ROWS = 20
