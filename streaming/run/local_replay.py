@@ -8,12 +8,11 @@ open connections and with what is told of a cluster, not with the length of a ca
 
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from wirecheck.streaming.steps.decode_process import DecodeProcess
+from wirecheck.streaming.steps.decode_process import Begun, DecodeProcess
 from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
@@ -46,20 +45,21 @@ class LocalReplay:
         self.loop.told.clear()
 
     def judge_all(self, batches: Iterable[Iterable[Path]]) -> None:
-        """Batch after batch. From the second on, a batch is decoded in a process of its own while this one judges the
+        """Batch after batch. From the second on, a process beside this one decodes a batch while this one judges the
         batch before and follows the next.
         """
         batches = iter(batches)
         for files in batches if os.cpu_count() == 1 else islice(batches, 1):
             self.judge(files)
-        process, before = None, list[Future[Tagged]]()
+        process, before = None, list[Begun]()
         try:
             for files in batches:
                 process = process or DecodeProcess(self.loop.settings)
-                decoding = [*map(process.decode, self.loop.follow(self.loop.packed(files)))]
-                self._keep(self.loop.judge(done.result() for done in before))
-                before = decoding
-            self._keep(self.loop.judge(done.result() for done in before))
+                begun = process.begin(self.loop.follow(self.loop.packed(files)))
+                self._keep(self.loop.judge(process.end(before)))
+                before = begun
+            if process is not None:
+                self._keep(self.loop.judge(process.end(before)))
         finally:
             if process is not None:
                 process.close()

@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from wirecheck.streaming.steps.decode_step import decode_row
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import Tagged
 
+Begun = tuple[Tagged, Future[Tagged]]
 PACKAGES = Path(wirecheck.__file__).resolve().parent.parent
 
 
@@ -39,8 +41,13 @@ class DecodeProcess:
         self._thread = ThreadPoolExecutor(1)  # it waits for the process, while this thread follows the next frames
         self._thread.submit(self._sent, settings)
 
-    def decode(self, row: Tagged) -> Future[Tagged]:
-        return self._thread.submit(self._decoded, row)
+    def begin(self, rows: Iterable[Tagged]) -> list[Begun]:
+        return [(row, self._thread.submit(self._decoded, row)) for row in rows]
+
+    def end(self, begun: list[Begun]) -> list[Tagged]:
+        """The rows decoded, in their order. What the process has not begun is decoded here, the last row first."""
+        backwards = [decode_row(row, self.settings) if it.cancel() else it.result() for row, it in reversed(begun)]
+        return backwards[::-1]
 
     def close(self) -> None:
         """Rows that are not decoded yet are cancelled."""
