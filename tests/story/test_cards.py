@@ -12,7 +12,7 @@ from tests.commands.conftest import EXAMPLE
 from tests.story.test_causes import NEW, OLD, RECREATED, STUCK, found, shown, side
 from wirecheck import door
 from wirecheck.commands.screen import legible
-from wirecheck.dashboards.terminal_card import card_lines
+from wirecheck.dashboards.terminal import card_lines
 from wirecheck.judge.checks.catalogue import CHECKS
 from wirecheck.judge.checks.cause_rules import rules
 from wirecheck.story import harm
@@ -288,7 +288,7 @@ def test_a_healthy_result_is_one_line_and_what_it_rests_on(capsys):
     from rich.console import Console
 
     from tests.dashboards.results import RESULT
-    from wirecheck.dashboards.terminal_card import show_first_screen
+    from wirecheck.dashboards.terminal import show_first_screen
 
     coverage = {**RESULT["coverage"], "encrypted_connections": 0, "undecoded_messages": 0, "input_errors": []}
     coverage["decoded_messages"] = coverage["messages"]
