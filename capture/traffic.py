@@ -69,7 +69,7 @@ MOST = 5
 
 
 def busiest(files: Iterable[Path], most: int = MOST) -> list[tuple[int, int]]:
-    """(port, frames) of the busiest ports first; a frame counts for that of its two ports which has more. Raises OSError."""
+    """(port, frames), the busiest first; a frame counts for that of its ports which has more. Raises OSError."""
     pairs: Counter[tuple[int, int]] = Counter()
     for file in files:
         try:

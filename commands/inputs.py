@@ -274,8 +274,7 @@ def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
         from wirecheck.streaming.run.local_replay import LocalReplay
 
         run = LocalReplay(settings)
-        for files in frames.appearing(advance, FILES_TOGETHER):
-            run.judge(files)
+        run.judge_all(frames.appearing(advance, FILES_TOGETHER))
     return run
 
 
@@ -284,12 +283,15 @@ def judged_files(files: list[Path], settings: "Settings") -> "LocalReplay":
     with progress("judging") as advance:
         from wirecheck.streaming.run.local_replay import batches_of, of_files
 
+        def advancing() -> Iterator[list[Path]]:
+            done = 0
+            for batch in batches_of(files):
+                yield batch
+                done += len(batch)
+                advance(done, len(files))
+
         run = of_files(files, settings)
-        done = 0
-        for batch in batches_of(files):
-            run.judge(batch)
-            done += len(batch)
-            advance(done, len(files))
+        run.judge_all(advancing())
     return run
 
 

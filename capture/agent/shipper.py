@@ -40,10 +40,10 @@ class ConflictError(OSError):
 
 
 class Destination:
-    """A folder, or whatever `pyarrow.fs` has a URI for; credentials come from where the store's own tools look for them.
+    """A folder, or whatever `pyarrow.fs` has a URI for; credentials come from where the store's own tools have them.
 
-    A file that is there in the same size is the same file; one of another size is somebody else's, and an error. On file
-    systems it is written under a name with a leading dot, and moved. Methods raise OSError while it cannot be reached.
+    A file that is there in the same size is the same file; one of another size is somebody else's, and an error. On
+    file systems it is written under a name with a leading dot, and moved. Methods raise OSError while it is away.
     """
 
     def __init__(self, uri: str) -> None:

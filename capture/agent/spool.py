@@ -38,8 +38,8 @@ _SAID = "wirecheck.emptied"
 def empty(file: Path, into: Path) -> Counter[str] | None:
     """Write what is left of a file of frames; how many frames are lost, by source. Raises OSError.
 
-    Its number and marks stay: who reads the files sees no hole, hears what was lost, and time goes on. None, and nothing
-    is written, for what is no full file of frames.
+    Its number and marks stay: who reads the files sees no hole, and hears what was lost. None, and nothing is written,
+    for what is no full file of frames.
     """
     try:
         if is_emptied(file):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from wirecheck.capture.frames import INPUT_ERROR
 from wirecheck.decode.api_names import name_of
+from wirecheck.decode.collector_pause import collector_paused
 from wirecheck.decode.connection.exchanges import OUTCOMES, Connection, Exchanges
 from wirecheck.decode.dialect import read
 from wirecheck.decode.layouts.program import form
@@ -48,6 +49,7 @@ class Claimed:
     """Rows of the exchanges table, where they are wanted."""
 
 
+@collector_paused()
 def decode_row(row: Tagged, settings: Settings) -> Tagged:
     """Exchanges become claims; every other route passes."""
     if row.route != EXCHANGES:

@@ -43,7 +43,7 @@ class Span:
 
 
 def read_spans(run: Folders, numbers: Sequence[int]) -> list[Span]:
-    """Those whose file is there, in order. What is not known is read like a batch that came since, and costs that once."""
+    """Those whose file is there, in order. What is not known is read once more, like a batch that came since."""
     there = set(numbers)
     try:
         said = json.loads(run.summary() or b"{}")
@@ -69,8 +69,8 @@ OVER = ("deleted", "replaced")
 def retire(out: Path | str, run: str, before_s: float, committed: int) -> None:
     """What is older than this time, in seconds since 1970. Only batches up to `committed` are touched.
 
-    What may still change, or still holds, stays. A row leaves with all its revisions, the oldest first, so that no reader
-    at any moment takes one that was replaced for the last. Frames that come later may bring it back, whole.
+    What may still change, or still holds, stays. A row leaves with all its revisions, the oldest first, so that no
+    reader at any moment takes one that was replaced for the last. Frames that come later may bring it back, whole.
     """
     for table in BY_FILE:
         retire_files(run_at(f"{out}/{table}/run={run}"), before_s, committed)
