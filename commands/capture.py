@@ -149,7 +149,7 @@ def live(interfaces: tuple[str, ...], out: Path, cluster: str, agent: str | None
         from wirecheck.capture.frames import Stamp
 
         if ship := choices["ship"]:
-            from wirecheck.capture.agent.destination import Destination
+            from wirecheck.capture.agent.shipper import Destination
         what = Listening(
             tuple(dict.fromkeys(interfaces)),
             choices["ports"],

@@ -232,7 +232,7 @@ def busy(found: "Result", files: list[Path], ports: tuple[int, ...] = ()) -> str
     """Where there is no Kafka traffic: on which ports there was any, and whether only some were looked at."""
     if found_kafka(found.json()["coverage"]):
         return ""
-    from wirecheck.capture.ports import busiest
+    from wirecheck.capture.traffic import busiest
 
     busy_ports = ", ".join(f"{port} ({count:,} frames)" for port, count in busiest(files))
     looked = f"only port {', '.join(map(str, ports))} was looked at" if ports else ""

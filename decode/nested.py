@@ -16,8 +16,7 @@ import numpy as np
 
 from wirecheck.decode.interpret import instruction
 from wirecheck.decode.layouts.form import Kind, Slot
-from wirecheck.decode.layouts.program import form, programs
-from wirecheck.decode.layouts.readings import Dialect
+from wirecheck.decode.layouts.program import Dialect, form, programs
 from wirecheck.decode.message import REASONS, Status, decode
 from wirecheck.decode.wire import SIDES, pack
 

@@ -20,10 +20,9 @@ import numpy as np
 
 from wirecheck.decode.api_names import name_of, names
 from wirecheck.decode.columns import tables as columns_of
-from wirecheck.decode.envelope import ENVELOPE, unwrapped
+from wirecheck.decode.envelope import ENVELOPE, client_host, principal, unwrapped
 from wirecheck.decode.message import Status, decode, only
 from wirecheck.decode.nested import nested
-from wirecheck.decode.principal import client_host, principal
 from wirecheck.decode.show.learned_names import learn_brokers
 from wirecheck.decode.show.message_lines import followed
 from wirecheck.decode.show.message_page import error_name

@@ -17,9 +17,8 @@ from wirecheck.streaming.steps.frames_folder import agents_of, labelled_in
 from wirecheck.streaming.steps.plain_loop import Loop
 from wirecheck.streaming.steps.settings import Settings
 from wirecheck.streaming.steps.tagged import Tagged
-from wirecheck.streaming.store.latest_rows import LatestRows
 from wirecheck.streaming.store.result_tables import from_ipc
-from wirecheck.streaming.store.run_result import Result
+from wirecheck.streaming.store.run_result import LatestRows, Result
 
 BATCH_BYTES, BATCH_FILES = 4 << 20, 64
 """Frames files that are judged together, at most: each batch has a price of its own, and is held as a whole."""
