@@ -15,7 +15,6 @@ from click.core import ParameterSource
 
 from wirecheck.commands import completion
 from wirecheck.commands.ending import Stop
-from wirecheck.commands.engines import AUTO, ENGINES
 from wirecheck.commands.screen import be_quiet
 
 if TYPE_CHECKING:
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
 
 FAIL_ON = ("violation", "anomaly", "information", "visibility", "never")
 DIALECTS = ("kafka", "kip516-draft", "kip4-draft")
+ENGINES = ("auto", "spark", "local")
+"""auto is local. 23 November 2026, two quiet cores, captures of records, wall time: 100 MB 1.5 s locally and 13.9 s by
+Spark, 1 GB 3.5 and 14.1, 4 GB 9.6 and 26.6. Each further GB costs 2 s locally and 4 s by Spark."""
 Decorator = Callable[[Any], Any]
 PATH = click.Path(path_type=Path)
 
@@ -124,9 +126,9 @@ def engine() -> Decorator:
         "--engine",
         envvar="WIRECHECK_ENGINE",
         type=click.Choice(ENGINES),
-        default=AUTO,
+        default="auto",
         show_default=True,
-        help="Check with Spark or in this process; auto uses Spark only for inputs so large that it is faster.",
+        help="Check with Spark or in this process; auto is local, which was faster at every size measured.",
     )
 
 

@@ -13,7 +13,6 @@ import click
 
 from wirecheck.commands import completion, options
 from wirecheck.commands.ending import FOUND, Stop, need_fitting
-from wirecheck.commands.engines import SPARK, engine_for
 from wirecheck.commands.inputs import (
     Frames,
     busy,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from wirecheck.streaming.store.run_result import Result
 
 Row = dict[str, Any]
+SPARK = "spark"
 SCHEMA_VERSION = 1
 """Of the JSON object: raised when a name goes or means something else (docs/verdict.schema.json)."""
 
@@ -95,7 +95,7 @@ def replay(
         raise Stop(f"{tables}: holds result tables, which are judged already; wirecheck findings {tables} lists them")
     places(inputs)
     choice = options.choice_of(choices)
-    engine = engine_for(engine, inputs)
+    engine = SPARK if engine == SPARK else "local"
     with for_its_user_alone(), report_at(report, inputs) as write:
         found, captured, ports, beside = judged(
             inputs, engine, looked_into=report is not None, principals=not no_principals, **choices

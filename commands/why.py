@@ -87,7 +87,7 @@ def unknown(subject: "Subject") -> str:
 
     traffic = subject.traffic
     known = {use.topic for use in traffic.uses} | {call.client_id or "" for call in traffic.calls}
-    known |= set(traffic.topic_names.values()) | set(map(str, traffic.nodes.values()))
+    known |= set(traffic.topic_names.values()) | set(map(str, traffic.brokers.values()))
     close = get_close_matches(subject.name, sorted(known - {""}), n=3, cutoff=0.5)
     hint = f"close to it: {', '.join(close)}" if close else coverage(traffic)
     return f"{subject.name}: no topic, client, group or broker of this name was seen; {hint}"
