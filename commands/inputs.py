@@ -7,7 +7,7 @@ read in a process beside this one, and that whatever cannot be read ends in one 
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -257,12 +257,37 @@ def judged(inputs: tuple[str, ...], cluster: str) -> "tuple[Result, str]":
 
 def files_of(frames: Frames) -> list[Path]:
     """All that are there by now. Stop where there are none."""
+    return files_in(frames.all_folders)
+
+
+def files_in(folders: list[Path]) -> list[Path]:
+    """Files of frames. Stop where there are none."""
     from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
 
     try:
-        return frames_files(frames.all_folders)
+        return frames_files(folders)
     except FramesError as error:
         raise Stop(str(error)) from error
+
+
+def arriving(folders: list[Path], say: Callable[[str], None]) -> Iterator[list[Path]]:
+    """Files of frames that are there, then those that come; an empty list where nothing is new. `say` is called with
+    why there is none at the beginning.
+    """
+    from wirecheck.streaming.steps.frames_folder import FramesError, frames_files
+
+    seen: set[Path] | None = None
+    while True:
+        try:
+            there = frames_files(folders)
+        except FramesError as error:
+            there = []
+            if seen is None:
+                say(str(error))
+        seen = seen or set()
+        fresh = [file for file in there if file not in seen]
+        seen = set(there) or seen
+        yield fresh
 
 
 def judged_locally(frames: Frames, settings: "Settings") -> "LocalReplay":
