@@ -16,7 +16,7 @@ from wirecheck.capture.tls import joining, tls_connection
 from wirecheck.decode.connection.follower import Follower
 from wirecheck.decode.connection.segments import segments
 from wirecheck.decode.peer import Peer
-from wirecheck.decode.show import message_lines
+from wirecheck.decode.show import message_filter, message_lines
 
 KINDS = {
     "1.3 AES-256-GCM": ("1.3", None),
@@ -49,7 +49,7 @@ def capture(path, segments):
 
 def lines(tables):
     shown = message_lines.of(
-        tables, message_lines.Filter(), message_lines.Reading(contents=True), message_lines.Noticed()
+        tables, message_filter.Filter(), message_lines.Reading(contents=True), message_lines.Noticed()
     )
     return [{k: line[k] for k in line if k not in {"time", "frame", "source"}} for line in shown]
 
