@@ -25,6 +25,10 @@ UNKNOWN_LABEL = "unknown"
 """Where no readable file beside it says a label."""
 
 
+def file_name(agent: str, number: int) -> str:
+    return f"{agent}-{number:010d}.parquet"
+
+
 def whose(path: str) -> tuple[str, int] | None:
     """Agent and number, by the name."""
     name = NAME.fullmatch(path.rpartition("/")[2])
