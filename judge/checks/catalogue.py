@@ -15,19 +15,18 @@ from textwrap import fill
 from types import ModuleType
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.brokers import control, epochs, inter_broker, leadership, log_agreement, node_ids, replicas
+from wirecheck.judge.checks.brokers import control, inter_broker, log_agreement, node_ids, replicas
 from wirecheck.judge.checks.cause_rules import rules
-from wirecheck.judge.checks.clients import fetching, groups, leaders, sessions, versions
+from wirecheck.judge.checks.clients import fetching, groups, sessions, versions
 from wirecheck.judge.checks.declared_reads import Reads, needs, reads
 from wirecheck.judge.checks.topics import (
     administration,
     agreement,
     bindings,
-    cluster_ids,
+    clusters,
     drafts,
     topic_id_uses,
     topic_ids,
-    unauthenticated_host_check,
 )
 from wirecheck.judge.checks.wire import visibility, wire_format
 from wirecheck.judge.claims.claim import Subject
@@ -38,12 +37,12 @@ Function = Callable[[Subject, Group, CheckContext], Iterator[Evidence]]
 FAMILIES: Mapping[str, tuple[str, tuple[ModuleType, ...]]] = {
     "TID": ("Topic IDs", (topic_ids, agreement, bindings, topic_id_uses, drafts, replicas)),
     "VER": ("Versions", (versions, inter_broker)),
-    "FET": ("Fetching", (fetching, sessions, leaders)),
-    "CTL": ("Controllers, leaders and replicas", (control, epochs, leadership, node_ids, replicas)),
+    "FET": ("Fetching", (fetching, sessions)),
+    "CTL": ("Controllers, leaders and replicas", (control, node_ids, replicas)),
     "LOG": ("The metadata log", (log_agreement,)),
     "GRP": ("Groups, offsets and producers", (groups,)),
     "ADM": ("Topic administration", (administration,)),
-    "CLU": ("Clusters", (cluster_ids, unauthenticated_host_check)),
+    "CLU": ("Clusters", (clusters,)),
     "DRF": ("Draft dialects", (drafts,)),
     "WIR": ("Messages on the wire", (wire_format,)),
     "VIS": ("Blind spots", (visibility,)),

@@ -7,8 +7,8 @@ Rule: committed entries only; a broker that stands still while the log does is i
 from collections.abc import Iterator
 
 from wirecheck.judge.check_context import CheckContext
-from wirecheck.judge.checks.clock import about, clock
 from wirecheck.judge.checks.error_streaks import goes_on, start_ns
+from wirecheck.judge.checks.shapes import about, clock
 from wirecheck.judge.claims.claim import Claim, Subject
 from wirecheck.judge.claims.extract.log_entries import SNAPSHOT, SOURCE
 from wirecheck.judge.results.finding import Evidence, Side, first_of, last_of
