@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from wirecheck.capture import frames
-from wirecheck.judge.claims.claim import Claim, Sighting
+from wirecheck.judge.claims.claim import Claim, moment
 
 MARKS = {
     frames.DROPPED: "dropped_frames",
@@ -35,9 +35,9 @@ class Marks(Protocol):
 def claims_of(said: Marks, now_ns: int) -> Iterator[Claim]:
     for mark in said.marks:
         if mark.kind in MARKS:
-            seen = Sighting(mark.ts_ns, "", "", -1, -1, mark.source or "", 0, 0)
+            seen = moment(mark.ts_ns, source=mark.source or "")
             key = (said.agent, MARKS[mark.kind], mark.source, mark.reason)
             yield Claim("mark", key, seen, tally={"count": max(1, mark.count)})
     if said.missing_files:
-        seen = Sighting(now_ns, "", "", -1, -1, "", 0, 0)
+        seen = moment(now_ns)
         yield Claim("mark", (said.agent, "missing_files", None, None), seen, tally={"count": said.missing_files})

@@ -31,7 +31,7 @@ class Failure(NamedTuple):
     subject: Subject
     cluster: str
     error: str
-    """Kind of the exception, and where: ValueError in leadership.py:128."""
+    """Kind of the exception, and where: ValueError in replicas.py:128."""
     seen: Sighting | None
     """The last thing said of the subject."""
     trace: str = ""

@@ -18,11 +18,9 @@ from wirecheck.judge.claims.extract import (
     bindings,
     clients,
     control,
-    descriptions,
     drafts,
     error_answers,
     log_entries,
-    offsets,
     peers,
     producers,
     replicas,
@@ -38,10 +36,8 @@ __all__ = ["claims", "pack", "unpack"]
 FAMILIES = (
     bindings,
     administration,
-    descriptions,
     control,
     uses,
-    offsets,
     replicas,
     error_answers,
     servers,
@@ -70,16 +66,7 @@ def claims(exchanges: Exchanges, decoded: Decoded) -> list[Claim]:
             *sets,
         ]
     )
-    return merged(
-        [
-            *stated,
-            *servers.carried(stated),
-            *servers.names(stated),
-            *servers.deletions(stated),
-            *servers.idless(stated),
-            *facts,
-        ]
-    )
+    return merged([*stated, *servers.derived(stated), *facts])
 
 
 def inner_claims(exchanges: Exchanges, decoded: Decoded, steps: int = DEEPEST) -> list[Claim]:

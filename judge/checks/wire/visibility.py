@@ -12,7 +12,7 @@ from typing import NamedTuple
 from wirecheck.judge.check_context import CheckContext
 from wirecheck.judge.checks.error_streaks import end_ns
 from wirecheck.judge.checks.shapes import clock, counted, gathered, of_link, resting_on
-from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Sighting, Subject, slot_name
+from wirecheck.judge.claims.claim import FIRST, LAST, SUCCESS, WAITED, Claim, Subject, moment, slot_name
 from wirecheck.judge.claims.extract.wire_format import OVERDUE_NS, SECOND_NS
 from wirecheck.judge.failures import Failure
 from wirecheck.judge.ledger.connection_sums import summed
@@ -234,7 +234,7 @@ def not_judged(subject: Subject, group: Group, context: CheckContext) -> Iterato
     by_check: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures_of(group, context.groups(subject), context.failures.by_cluster()):
         by_check[failure.check].append(failure)
-    unknown = Sighting(context.watermark_ns, "", "", -1, -1, "", 0, 0)
+    unknown = moment(context.watermark_ns)
     for check, failures in sorted(by_check.items()):
         sides = tuple(Side(one.seen or unknown, f"{check} over {one.about}: {one.error}") for one in failures)
         errors = ", ".join(sorted({failure.error for failure in failures})[:SHOWN])

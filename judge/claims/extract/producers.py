@@ -11,9 +11,8 @@ import numpy as np
 from wirecheck.decode.columns import Table
 from wirecheck.judge.claims.batch import Batch, numbered
 from wirecheck.judge.claims.claim import ZERO, Claim
-from wirecheck.judge.claims.extract.clients import who
 from wirecheck.judge.claims.members import hashed, sets
-from wirecheck.judge.claims.reduce import Column, Ints, Rows
+from wirecheck.judge.claims.reduce import Column, Ints
 
 NO_ID, ERROR = "-", "!"
 """In place of an id: the version carries none, or there is an error."""
@@ -52,5 +51,5 @@ def named_sets(batch: Batch, kind: str, message: Ints, names: Column, answers: C
         seen = batch.sightings.at(int(message[row]))
         return [*seen, names.value(row), answers.value(row) if answers is not None else ""]
 
-    rows = Rows(kind, who(batch, message), message)
+    rows = batch.states(kind, "@who", message)
     yield from sets(rows, rows, hashes, batch.sightings, value)

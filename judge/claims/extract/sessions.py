@@ -9,16 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wirecheck.decode.columns import Table
 from wirecheck.decode.log.metadata_log import TOPIC_NAME
 from wirecheck.decode.wire import REQUEST, RESPONSE
-from wirecheck.judge.claims.batch import Batch, connection_key, value_per
+from wirecheck.judge.claims.batch import Batch, Bools, Lines, among, value_per
 from wirecheck.judge.claims.claim import METADATA_LOG, Claim
-from wirecheck.judge.claims.extract.clients import who
 from wirecheck.judge.claims.members import Hashes, hashed, label_of, of_partition, sets
-from wirecheck.judge.claims.reduce import Column, Ints, Rows, constant
+from wirecheck.judge.claims.reduce import Column, Ints, Rows
 
 SESSIONLESS, FULL = -1, 0
 """Session epochs: of a fetch outside of any session, and of one that begins a session."""
@@ -39,10 +36,9 @@ class Partitions:
     def hashes(self) -> Hashes:
         return of_partition(hashed(self.label), self.number)
 
-    def where(self, mask: NDArray[np.bool_]) -> "Partitions":
+    def where(self, mask: Bools) -> "Partitions":
         """Without the metadata log, whose fetches are raft's."""
-        log = [code for code, value in enumerate(self.label.values or ()) if value in {METADATA_LOG, TOPIC_NAME}]
-        mask = mask & ~np.isin(self.label.codes, log)
+        mask = mask & ~among(self.label, {METADATA_LOG, TOPIC_NAME})
         return Partitions(self.message[mask], self.label.take(mask), self.number[mask])
 
 
@@ -51,24 +47,15 @@ def claims(batch: Batch) -> Iterator[Rows]:
     fetches = Fetches.of(batch)
     if fetches is None:
         return
-    yield begun(batch, fetches)
-    if fetches.answered is None:
-        return
-    asked, told = (rows.where(fetches.answered_in_full(batch, rows)) for rows in (fetches.asked, fetches.told))
-    pair_asked, pair_told = paired(batch, asked), paired(batch, told)
+    header = fetches.header
+    full = header["session_epoch"] == FULL  # the earliest is the greatest
+    peak = {"any": -header.ts_ns, "full": np.where(full, -header.ts_ns, np.iinfo(np.int64).min)}
+    yield header.states("session_begun", "@connection", fetches.in_session(batch, header.message), peak=peak)
+    asked, told = (rows.where(fetches.answered_in_full(batch, rows.message)) for rows in (fetches.asked, fetches.told))
+    # partitions as parts of their exchange
+    pair_asked, pair_told = (of_partition(rows.hashes, batch.exchange[rows.message]) for rows in (asked, told))
     for rows, there, others, what in ((asked, pair_asked, pair_told, MISSING), (told, pair_told, pair_asked, UNASKED)):
-        key = [*who(batch, rows.message), constant(what, len(rows.message))]
-        yield Rows("fetch_odd", key, rows.message).where(~np.isin(there, others))
-
-
-def begun(batch: Batch, fetches: "Fetches") -> Rows:
-    """Since when each connection fetches in a session, and in one that begins on it; the earliest is the greatest."""
-    message = fetches.header.message
-    ts_ns = batch.exchanges.ts_ns[message]
-    full = fetches.header["session_epoch"] == FULL
-    peak = {"any": -ts_ns, "full": np.where(full, -ts_ns, np.iinfo(np.int64).min)}
-    rows = Rows("session_begun", connection_key(batch, message), message, peak=peak)
-    return rows.where(fetches.in_session(batch, message))
+        yield batch.states("fetch_odd", ["@who", f"={what}"], rows.message, ~np.isin(there, others))
 
 
 def members(batch: Batch) -> Iterator[Claim]:
@@ -94,7 +81,7 @@ def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Ite
         seen = batch.sightings.at(int(found.message[row]))
         return [*seen, str(found.label.value(row)), int(found.number[row])]
 
-    rows, inside = (Rows(kind, who(batch, at), at) for at in (message, found.message))
+    rows, inside = (batch.states(kind, "@who", at) for at in (message, found.message))
     yield from sets(rows, inside, found.hashes, batch.sightings, value)
 
 
@@ -102,58 +89,50 @@ def named_sets(batch: Batch, kind: str, message: Ints, found: Partitions) -> Ite
 class Fetches:
     """The fetches of a batch with their answers."""
 
-    header: Table
-    answered: Table | None
+    header: Lines
+    answered: Lines | None
     asked: Partitions
     forgotten: Partitions
     told: Partitions
 
     @classmethod
     def of(cls, batch: Batch) -> "Fetches | None":
-        tables, answers = batch.tables("Fetch", "request"), batch.tables("Fetch", "response")
-        if not tables:
+        header, forgotten = batch.lines("Fetch", "request"), batch.lines("Fetch", "request", "forgotten_topics_data")
+        if not header or not forgotten:
             return None
-        forgotten = tables["forgotten_topics_data"]
-        numbers, offsets = forgotten["partitions"].flat()
+        numbers, offsets = forgotten.table["partitions"].flat()
         row = np.repeat(np.arange(len(forgotten)), np.diff(offsets))
-        topics, told = tables["topics"], nothing()
-        asked = listed(topics, tables["topics.partitions"], "partition")
-        if answers:
-            told = listed(answers["responses"], answers["responses.partitions"], "partition_index")
-        gone = Partitions(forgotten.message[row], label_of(forgotten, "topic").take(row), numbers)
-        return cls(tables[""], answers[""] if answers else None, asked, gone, told)
+        gone = Partitions(forgotten.message[row], label_of(forgotten.table, "topic").take(row), numbers)
+        asked = listed(batch.lines("Fetch", "request", "topics.partitions"), "partition")
+        told = listed(batch.lines("Fetch", "response", "responses.partitions"), "partition_index")
+        return cls(header, batch.lines("Fetch", "response"), asked, gone, told)
 
     def of_request(self, batch: Batch, message: Ints, column: str, absent: int) -> Ints:
         """A column of the request of messages of either side."""
-        return value_per(batch.partner(message, REQUEST), self.header, column, absent)
+        return value_per(batch.partner(message, REQUEST), self.header.table, column, absent)
 
-    def in_session(self, batch: Batch, message: Ints) -> NDArray[np.bool_]:
+    def in_session(self, batch: Batch, message: Ints) -> Bools:
         """Fetches of clients that keep a session, or begin one."""
         followed = self.of_request(batch, message, "replica_id", 0) >= 0
         followed |= self.of_request(batch, message, "replica_state.replica_id", 0) >= 0
         return ~followed & (self.of_request(batch, message, "session_epoch", SESSIONLESS) >= FULL)
 
-    def answered_in_full(self, batch: Batch, rows: Partitions) -> NDArray[np.bool_]:
+    def answered_in_full(self, batch: Batch, message: Ints) -> Bools:
         """Of full fetches, in a session or not, that were answered without an error and without being throttled."""
-        assert self.answered is not None
-        message = rows.message
+        if self.answered is None:
+            return np.zeros(len(message), np.bool_)
         answer = batch.partner(message, RESPONSE)
-        good = value_per(answer, self.answered, "error_code", absent=-1) == 0
-        free = value_per(answer, self.answered, "throttle_time_ms", absent=1) == 0
+        good = value_per(answer, self.answered.table, "error_code", absent=-1) == 0
+        free = value_per(answer, self.answered.table, "throttle_time_ms", absent=1) == 0
         full = self.of_request(batch, message, "session_epoch", absent=1) <= FULL
-        whole: NDArray[np.bool_] = good & free & full & (batch.version(message) >= WITH_ERROR)
+        whole: Bools = good & free & full & (batch.version(message) >= WITH_ERROR)
         return whole
 
 
-def nothing() -> Partitions:
-    none = np.zeros(0, np.int64)
-    return Partitions(none, Column(none, [None]), none)
-
-
-def listed(topics: Table, partitions: Table, number: str) -> Partitions:
-    return Partitions(partitions.message, label_of(topics, "topic").take(partitions.parent), partitions[number])
-
-
-def paired(batch: Batch, rows: Partitions) -> Hashes:
-    """Partitions as parts of their exchange."""
-    return of_partition(rows.hashes, batch.exchange[rows.message])
+def listed(partitions: Lines | None, number: str) -> Partitions:
+    if partitions is None:
+        none = np.zeros(0, np.int64)
+        return Partitions(none, Column(none, [None]), none)
+    topics, row = partitions.table.enclosing, partitions.table.parent
+    assert topics is not None
+    return Partitions(partitions.message, label_of(topics, "topic").take(row), partitions[number])
